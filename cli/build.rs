@@ -56,7 +56,7 @@ fn profile() -> String {
     let out = env::var("OUT_DIR").unwrap_or_default();
     let mut folders = Path::new(&out).iter().rev();
     let build = folders.nth(2).filter(|name| *name == "build");
-    let named = build.and(folders.next());
+    let named = build.and_then(|_| folders.next());
     named.map_or_else(
         || variable("PROFILE"),
         |name| name.to_string_lossy().into_owned(),

@@ -188,11 +188,11 @@ Examples:
   tagwire compare shm.json ucx.json --ignore transport";
 
 const AFTER_REPORT: &str = "\
-Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file \
-where they have the same. Points are medians over launches, with the interval from the least launch to the greatest \
-(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than \
-5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that \
-is there is replaced as a whole or not at all. Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; \
+Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file
+where they have the same. Points are medians over launches, with the interval from the least launch to the greatest
+(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than
+5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that
+is there is replaced as a whole or not at all. Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes;
 K is 1024.
 
 Exit status: 0 good, 1 a file that is no report, is cut off or of another version, or an output that cannot be written.

@@ -75,7 +75,7 @@ pub(super) struct Kept {
 }
 
 impl Earlier {
-    /// Reads a file; `None` where there is none.
+    /// Reads a file; `None` where there is none, or a pipe or a device, which keeps nothing.
     ///
     /// # Errors
     /// [`Error::Input`] where it holds no results of `bench`.
@@ -84,6 +84,9 @@ impl Earlier {
             file: file.to_path_buf(),
             reason,
         };
+        if fs::metadata(file).is_ok_and(|known| !known.is_file()) {
+            return Ok(None);
+        }
         let bytes = match fs::read(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| input(error.to_string()))?,

@@ -332,25 +332,17 @@ impl<'a> Chart<'a> {
             ];
             ink.text("text", &attributes, text);
         };
-        let log = |scale: &Scale| if scale.is_logarithmic() { ", log" } else { "" };
-        let of_metric = if self.plot.is_single() {
-            &self.x
-        } else {
-            &self.y
-        };
         let metric = format!(
-            "{}, {}{}",
+            "{}, {}",
             self.plot.metric.title(),
-            self.plot.metric.direction(),
-            log(of_metric)
+            self.plot.metric.direction()
         );
         let below = top + height + BELOW - 10.0;
         if self.plot.is_single() {
             text(left + width / 2.0, below, "middle", &metric);
         } else {
             text(self.size.inset, top - 14.0, "start", &metric);
-            let along = format!("{}{}", self.plot.x.title(), log(&self.x));
-            text(left + width / 2.0, below, "middle", &along);
+            text(left + width / 2.0, below, "middle", &self.plot.x.title());
         }
     }
 

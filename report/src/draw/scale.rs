@@ -156,12 +156,6 @@ impl Scale {
         }
     }
 
-    /// Whether equal distances are equal factors.
-    #[must_use]
-    pub const fn is_logarithmic(&self) -> bool {
-        self.base.is_some()
-    }
-
     /// Returns both ends, as places.
     #[must_use]
     pub const fn ends(&self) -> (f64, f64) {
