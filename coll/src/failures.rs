@@ -9,7 +9,7 @@ use tagwire_pml::{Failure, Messenger};
 use crate::deaths::Deaths;
 use crate::error::{Error, Result};
 use crate::members::Members;
-use crate::news;
+use crate::news::{self, Lost};
 use crate::tags::BROKEN;
 
 /// Whether a group is broken, and by whom. Looks for failures of members, and for their reports; reports to them.
@@ -25,24 +25,6 @@ pub(crate) struct Failures {
     broken: AtomicBool,
     /// What the group was broken by, where that was a member.
     lost: OnceLock<Lost>,
-}
-
-/// A member by which a group was broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// It has failed.
-    Dead(usize),
-    /// It takes part no more, as others say. It may be dead: they hear of that earlier.
-    Gone(usize),
-}
-
-impl Lost {
-    /// Returns its number.
-    pub(crate) const fn member(self) -> usize {
-        match self {
-            Self::Dead(member) | Self::Gone(member) => member,
-        }
-    }
 }
 
 impl Failures {

@@ -165,11 +165,13 @@ fn members_hear_whom_another_has_lost() {
     for error in [differs(), dead(1), Error::Gone { member: 1 }] {
         assert_eq!(hears(&error), Some(Lost::Gone(0)));
     }
-    // The launcher's word is surer.
+    // The launcher's word is surer, also where this rank has not asked for it since.
     let world = World::new(3);
+    world.groups[0].enter(&differs());
+    world.groups[0].report();
+    world.look_around(1);
     world.job.declare_failed(Rank::new(2));
-    let heard = world.hears(1, &differs(), 0);
-    assert_eq!(heard, Some(Lost::Dead(2)));
+    assert_eq!(said(world.groups[1].check_members()), Some(Lost::Dead(2)));
 }
 
 /// News is looked for whenever peers were looked after, and not in between.
