@@ -89,6 +89,9 @@ fn the_culprit_is_a_member_by_its_number_in_the_group() {
     assert_eq!(group.culprit(&dead(3)), 0);
     assert_eq!(group.culprit(&dead(2)), 2);
     assert_eq!(group.culprit(&Error::Gone { member: 2 }), 2);
+    for failure in [Failure::PeerLeft, Failure::Unreachable] {
+        assert_eq!(group.culprit(&Error::Failed(failure(Rank::new(3)))), 0);
+    }
     // None of the group.
     assert_eq!(group.culprit(&dead(1)), 1);
     assert_eq!(group.culprit(&Error::Broken), 1);
@@ -100,6 +103,11 @@ fn what_is_under_way_ends_with_the_first_that_was_lost() {
     for (first, lost) in [
         (dead(2), Some(Lost::Dead(2))),
         (Error::Gone { member: 1 }, Some(Lost::Gone(1))),
+        (
+            Error::Failed(Failure::Unreachable(Rank::new(2))),
+            Some(Lost::Gone(2)),
+        ),
+        (Error::Failed(Failure::Closed), None),
         (differs(), None),
     ] {
         let world = World::new(3);
