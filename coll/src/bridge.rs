@@ -15,7 +15,7 @@ use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::groups::with_context;
-use crate::meetings::Meeting;
+use crate::meeting::Meeting;
 use crate::team::Team;
 use crate::topic::Purpose;
 use crate::{broadcast, two_level};

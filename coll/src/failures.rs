@@ -9,7 +9,7 @@ use tagwire_pml::{Failure, Messenger};
 use crate::deaths::Deaths;
 use crate::error::{Error, Result};
 use crate::members::Members;
-use crate::news;
+use crate::news::{self, Lost};
 use crate::tags::BROKEN;
 
 /// Whether a group is broken, and by whom. Looks for failures of members, and for their reports; reports to them.
@@ -25,24 +25,6 @@ pub(crate) struct Failures {
     broken: AtomicBool,
     /// What the group was broken by, where that was a member.
     lost: OnceLock<Lost>,
-}
-
-/// A member by which a group was broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// It has failed.
-    Dead(usize),
-    /// It takes part no more, as others say. It may be dead: they hear of that earlier.
-    Gone(usize),
-}
-
-impl Lost {
-    /// Returns its number.
-    pub(crate) const fn member(self) -> usize {
-        match self {
-            Self::Dead(member) | Self::Gone(member) => member,
-        }
-    }
 }
 
 impl Failures {
@@ -99,23 +81,12 @@ impl Failures {
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
     pub(crate) fn culprit(&self, error: &Error) -> usize {
-        match error {
-            Error::Gone { member } => *member,
-            Error::Failed(Failure::PeerFailed(rank)) => {
-                self.members.member(*rank).unwrap_or(self.me)
-            }
-            _ => self.me,
-        }
+        self.lost_by(error).map_or(self.me, Lost::member)
     }
 
     /// Breaks the group because of `error`. Returns whether the other members have to hear of it.
     pub(crate) fn enter(&self, error: &Error) -> bool {
-        let lost = match error {
-            Error::Failed(Failure::PeerFailed(rank)) => self.members.member(*rank).map(Lost::Dead),
-            Error::Gone { member } => Some(Lost::Gone(*member)),
-            _ => None,
-        };
-        if let Some(lost) = lost.filter(|_| !self.broken.load(Relaxed)) {
+        if let Some(lost) = self.lost_by(error).filter(|_| !self.broken.load(Relaxed)) {
             // The first one found.
             let _ = self.lost.set(lost);
         }
@@ -155,6 +126,19 @@ impl Failures {
         let lost =
             lost.filter(|lost| lost.member() != self.me && lost.member() < self.members.len());
         Err(self.error(lost.unwrap_or(Lost::Gone(member))))
+    }
+
+    /// Returns the member that an operation has failed at, if it is one.
+    fn lost_by(&self, error: &Error) -> Option<Lost> {
+        let (rank, lost): (_, fn(usize) -> Lost) = match error {
+            Error::Gone { member } => return Some(Lost::Gone(*member)),
+            Error::Failed(Failure::PeerFailed(rank)) => (rank, Lost::Dead),
+            Error::Failed(Failure::PeerLeft(rank) | Failure::Unreachable(rank)) => {
+                (rank, Lost::Gone)
+            }
+            _ => return None,
+        };
+        self.members.member(*rank).map(lost)
     }
 
     fn error(&self, lost: Lost) -> Error {

@@ -5,7 +5,7 @@ use tagwire_base::{ContextId, Rank};
 use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::meetings::Meeting;
+use crate::meeting::Meeting;
 use crate::members::Members;
 use crate::sides::Sides;
 use crate::team::Team;

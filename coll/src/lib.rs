@@ -46,6 +46,7 @@ mod gather;
 mod grid;
 mod groups;
 mod levels;
+mod meeting;
 mod meetings;
 mod members;
 mod neighbours;

@@ -2,25 +2,21 @@
 //!
 //! All have one tag, and say what they are about ([`Topic`]). A member takes those about its own meeting, and keeps the others
 //! for meetings that other threads hold, or that are to come. So what is left of a meeting that a death has ended is taken by no
-//! later one: of its members one is dead. Where the dead one is no member ([`Purpose::Bridge`]) it is known how many messages
-//! are [left to come](Meeting::leave).
+//! later one: of its members one is dead. Where the dead one is no member it is known how many messages
+//! are [left to come](Arrivals::leave).
 
-use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{Messenger, RequestId, SendMode};
-use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
+use tagwire_pml::{Messenger, RequestId};
+use tagwire_transport::{RecvBuffer, Unpack};
 
-use crate::deaths::Deaths;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::members::Members;
-use crate::team::Team;
-use crate::topic::{Purpose, Topic};
+use crate::topic::Topic;
 
 /// The tag of meetings: the first one that is of no collective.
-const TAG: Tag = Tag::internal(Tag::COLLECTIVES);
+pub(crate) const TAG: Tag = Tag::internal(Tag::COLLECTIVES);
 
 /// What has arrived in a group's context for meetings of its members.
 #[derive(Debug, Default)]
@@ -28,7 +24,7 @@ pub(crate) struct Meetings(Mutex<Arrivals>);
 
 /// Messages of meetings that no member has taken.
 #[derive(Debug, Default)]
-struct Arrivals {
+pub(crate) struct Arrivals {
     /// In the order of their arrival.
     messages: Vec<Message>,
     /// Messages that will be taken by nobody, wherever they are: about what, by whom, how many.
@@ -48,157 +44,18 @@ enum Content {
     Here(Topic, Vec<u8>),
 }
 
-/// A meeting that this rank takes part in.
-#[derive(Debug)]
-pub(crate) struct Meeting<'t> {
-    team: &'t Team,
-    topic: Topic,
-    members: Vec<(Rank, ContextId)>,
-    me: usize,
-    deaths: Deaths,
-}
-
-impl<'t> Meeting<'t> {
-    /// Returns that of some members of `team`, by their numbers in it. It ends where one of them fails, or one of `needed`.
-    ///
-    /// # Errors
-    /// When there is no such member, or this rank is none of them.
-    pub(crate) fn of(
-        team: &'t Team,
-        (purpose, name): (Purpose, &str),
-        members: &[usize],
-        needed: impl Iterator<Item = Rank>,
-    ) -> Result<Self> {
-        let me = members.iter().position(|member| *member == team.me());
-        let me = me.ok_or_else(|| Error::Argument("a rank meets without itself".to_owned()))?;
-        let topic = Topic::new(purpose, members, name);
-        let members = members.iter().map(|member| team.peer(*member));
-        let members: Vec<_> = members.collect::<Result<_>>()?;
-        let ranks: Vec<_> = members.iter().map(|at| at.0).chain(needed).collect();
-        // Nothing is sent by these.
-        let contexts = vec![ContextId::WORLD; ranks.len()];
-        let deaths = Deaths::among(team.messenger(), &Members::new(ranks, contexts));
-        team.meetings.forget_dead(team)?;
-        Ok(Self {
-            team,
-            topic,
-            members,
-            me,
-            deaths,
-        })
-    }
-
-    /// Returns this rank's number among the members.
-    pub(crate) const fn me(&self) -> usize {
-        self.me
-    }
-
-    /// Sends `data` to a member. Returns once it is the layer's.
-    pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
-        let (rank, context) = self.members[to];
-        let messenger = self.team.messenger();
-        let message: Arc<[u8]> = self.topic.with(data).into();
-        let start = |mode| {
-            let data = SendBuffer::packed(Box::new(Outgoing(Arc::clone(&message))));
-            messenger.isend(data, rank, TAG, context, mode)
-        };
-        if start(SendMode::Buffered).is_ok() {
-            return Ok(());
-        }
-        // The layer has no memory for it now, or says why it cannot be sent.
-        let request = start(SendMode::Standard)?;
-        if request == RequestId::COMPLETE {
-            return Ok(());
-        }
-        poll_fn(|_| match messenger.take(request) {
-            Ok(Some(status)) => Poll::Ready(status.ok().map(drop).map_err(Error::Failed)),
-            Ok(None) => self.deaths.check().map_or_else(ready, |()| Poll::Pending),
-            Err(error) => ready(error),
-        })
-        .await
-    }
-
-    /// Returns what a member has sent.
-    pub(crate) async fn recv(&self, from: usize) -> Result<Vec<u8>> {
-        let source = self.members[from].0;
-        poll_fn(|_| match self.look(source) {
-            Ok(Some(data)) => Poll::Ready(Ok(data)),
-            Ok(None) => Poll::Pending,
-            Err(error) => ready(error),
-        })
-        .await
-    }
-
-    fn look(&self, source: Rank) -> Result<Option<Vec<u8>>> {
-        let messenger = self.team.messenger();
-        let (taken, others) = {
-            let mut arrivals = self.team.meetings.lock();
-            let others = arrivals.receive(self.team, &self.topic)?;
-            (arrivals.take(&self.topic, source), others)
-        };
-        if others {
-            // Of threads that wait for them.
-            messenger.notify();
-        }
-        if taken.is_none() {
-            messenger.receive_can_happen(SourceSelector::exact(source))?;
-            self.deaths.check()?;
-        }
-        Ok(taken)
-    }
-
-    /// Returns what all members give, in their order; each gives as many bytes as this one.
-    pub(crate) async fn allgather(&self, own: &[u8]) -> Result<Vec<u8>> {
-        let (size, len) = (self.members.len(), own.len());
-        // From this one on, around the end. The distances of steps are different members (Bruck and others, 1997).
-        let mut all = own.to_vec();
-        let mut step = 1;
-        while step < size {
-            let count = step.min(size - step);
-            let from = (self.me + step) % size;
-            let to = (self.me + size - step) % size;
-            self.send(&all[..count * len], to).await?;
-            let coming = self.recv(from).await?;
-            if coming.len() != count * len {
-                return Err(Error::Length {
-                    source_rank: self.members[from].0,
-                    sent: coming.len(),
-                    expected: count * len,
-                });
-            }
-            all.extend(coming);
-            step *= 2;
-        }
-        all.rotate_right(self.me * len);
-        Ok(all)
-    }
-
-    /// Leaves `count` messages of a member to nobody: they have not come, or were not taken.
-    pub(crate) fn leave(&self, member: usize, count: usize) {
-        let mut arrivals = self.team.meetings.lock();
-        arrivals.leave(&self.topic, self.members[member].0, count);
-    }
-}
-
-fn ready<T>(error: impl Into<Error>) -> Poll<Result<T>> {
-    Poll::Ready(Err(error.into()))
-}
-
 impl Meetings {
-    fn lock(&self) -> MutexGuard<'_, Arrivals> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Arrivals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops what is about meetings of members that have failed: there will be none.
-    fn forget_dead(&self, team: &Team) -> Result<()> {
-        let messenger = team.messenger();
+    pub(crate) fn forget_dead(&self, messenger: &Messenger, members: &Members) -> Result<()> {
         if messenger.failures() == 0 {
             return Ok(());
         }
         let failed = messenger.failed()?.into_iter();
-        let failed: Vec<_> = failed
-            .filter_map(|rank| team.members().member(rank))
-            .collect();
+        let failed: Vec<_> = failed.filter_map(|rank| members.member(rank)).collect();
         self.lock().forget(&failed);
         Ok(())
     }
@@ -206,11 +63,18 @@ impl Meetings {
 
 impl Arrivals {
     /// Receives what has arrived. Returns whether there is anything about something else than `topic`.
-    fn receive(&mut self, team: &Team, topic: &Topic) -> Result<bool> {
-        let messenger = team.messenger();
-        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(TAG));
+    ///
+    /// # Errors
+    /// When one rank is asked for that is gone.
+    pub(crate) fn receive(
+        &mut self,
+        (messenger, context): (&Messenger, ContextId),
+        from: SourceSelector,
+        topic: &Topic,
+    ) -> Result<bool> {
+        let tag = TagSelector::exact(TAG);
         // Without progress, as this is called in it.
-        while let Some((message, status)) = messenger.claim_arrived(from, tag, team.context())? {
+        while let Some((message, status)) = messenger.claim_arrived(from, tag, context)? {
             let memory = Arc::default();
             let room = Incoming(Arc::clone(&memory), status.length);
             let room = RecvBuffer::unpacked(Box::new(room));
@@ -253,7 +117,7 @@ impl Arrivals {
     }
 
     /// Takes the first message about `topic` of a rank.
-    fn take(&mut self, topic: &Topic, source: Rank) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, topic: &Topic, source: Rank) -> Option<Vec<u8>> {
         let place = self
             .messages
             .iter()
@@ -268,7 +132,8 @@ impl Arrivals {
         }
     }
 
-    fn leave(&mut self, topic: &Topic, source: Rank, count: usize) {
+    /// Leaves so many messages of a rank to nobody.
+    pub(crate) fn leave(&mut self, topic: &Topic, source: Rank, count: usize) {
         let here = (0..count).take_while(|_| self.take(topic, source).is_some());
         let count = count - here.count();
         if count > 0 {
@@ -310,18 +175,6 @@ impl Message {
     }
 }
 
-struct Outgoing(Arc<[u8]>);
-
-impl Pack for Outgoing {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn pack(&self, offset: usize, out: &mut [u8]) {
-        out.copy_from_slice(&self.0[offset..offset + out.len()]);
-    }
-}
-
 /// The memory of a message of so many bytes.
 struct Incoming(Arc<Mutex<Vec<u8>>>, usize);
 
@@ -342,6 +195,7 @@ impl Unpack for Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topic::Purpose;
 
     fn topic(members: &[usize], name: &str) -> Topic {
         Topic::new(Purpose::Subset, members, name)

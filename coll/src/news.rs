@@ -11,12 +11,29 @@ use tagwire_pml::{MessageId, Messenger, SendMode};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::error::Result;
-use crate::failures::Lost;
 use crate::tags::BROKEN;
 
 const NONE: u32 = u32::MAX;
 
 const GONE: u32 = 1 << 31;
+
+/// A member by which a group was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It has failed.
+    Dead(usize),
+    /// It takes part no more, as others say. It may be dead: they hear of that earlier.
+    Gone(usize),
+}
+
+impl Lost {
+    /// Returns its number.
+    pub(crate) const fn member(self) -> usize {
+        match self {
+            Self::Dead(member) | Self::Gone(member) => member,
+        }
+    }
+}
 
 /// Sends a member the news that `lost` is lost. Where that fails the member is gone, and needs no news.
 pub(crate) fn send(messenger: &Messenger, lost: Option<Lost>, (to, context): (Rank, ContextId)) {

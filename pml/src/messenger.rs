@@ -251,8 +251,7 @@ impl Messenger {
         self.pml.enter()
     }
 
-    /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be
-    /// theirs.
+    /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be theirs.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl FnOnce(&mut Layer) -> Result<T>) -> Result<T> {
         let mut layer = self.enter()?;
@@ -444,21 +443,24 @@ impl Messenger {
     /// The same of what has arrived, without progress.
     ///
     /// # Errors
-    /// As there.
+    /// As there; [`Error::Failed`] when nothing is here of a rank that is gone.
     pub fn claim_arrived(
         &self,
         from: SourceSelector,
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
-        self.enter()?.claim(from, tag, context)
+        let mut layer = self.enter()?;
+        match layer.claim(from, tag, context)? {
+            None if !from.is_any() => layer.receive_can_happen(from).map(|()| None),
+            found => Ok(found),
+        }
     }
 
     /// Waits for a message without receiving it.
     ///
     /// # Errors
-    /// As [`Messenger::probe`]; [`Error::TimedOut`]; [`Error::Failed`] when the rank asked for is
-    /// gone.
+    /// As [`Messenger::probe`]; [`Error::TimedOut`]; [`Error::Failed`] when the rank asked for is gone.
     pub fn wait_probe(
         &self,
         from: SourceSelector,
@@ -487,15 +489,6 @@ impl Messenger {
             Some(found) => Ok(Some(found)),
             None => pml.receive_can_happen(from).map(|()| None),
         })
-    }
-
-    /// Returns whether a message can still come, none of those here being one; see
-    /// [`Pml::receive_can_happen`](crate::Pml::receive_can_happen).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
-        self.enter()?.receive_can_happen(from)
     }
 
     /// Starts to receive a claimed message; see [`Pml::irecv_claimed`](crate::Pml::irecv_claimed).
@@ -1047,8 +1040,7 @@ impl Messenger {
         }
     }
 
-    /// Yields or sleeps, and looks after everything that is not a message. `look` returns whether the
-    /// wait is over; nothing is done after that.
+    /// Yields or sleeps, and looks after everything that is not a message. `look` returns whether the wait is over.
     #[cold]
     fn idle(
         &self,

@@ -89,6 +89,9 @@ fn the_culprit_is_a_member_by_its_number_in_the_group() {
     assert_eq!(group.culprit(&dead(3)), 0);
     assert_eq!(group.culprit(&dead(2)), 2);
     assert_eq!(group.culprit(&Error::Gone { member: 2 }), 2);
+    for failure in [Failure::PeerLeft, Failure::Unreachable] {
+        assert_eq!(group.culprit(&Error::Failed(failure(Rank::new(3)))), 0);
+    }
     // None of the group.
     assert_eq!(group.culprit(&dead(1)), 1);
     assert_eq!(group.culprit(&Error::Broken), 1);
@@ -100,6 +103,11 @@ fn what_is_under_way_ends_with_the_first_that_was_lost() {
     for (first, lost) in [
         (dead(2), Some(Lost::Dead(2))),
         (Error::Gone { member: 1 }, Some(Lost::Gone(1))),
+        (
+            Error::Failed(Failure::Unreachable(Rank::new(2))),
+            Some(Lost::Gone(2)),
+        ),
+        (Error::Failed(Failure::Closed), None),
         (differs(), None),
     ] {
         let world = World::new(3);
@@ -165,11 +173,13 @@ fn members_hear_whom_another_has_lost() {
     for error in [differs(), dead(1), Error::Gone { member: 1 }] {
         assert_eq!(hears(&error), Some(Lost::Gone(0)));
     }
-    // The launcher's word is surer.
+    // The launcher's word is surer, also where this rank has not asked for it since.
     let world = World::new(3);
+    world.groups[0].enter(&differs());
+    world.groups[0].report();
+    world.look_around(1);
     world.job.declare_failed(Rank::new(2));
-    let heard = world.hears(1, &differs(), 0);
-    assert_eq!(heard, Some(Lost::Dead(2)));
+    assert_eq!(said(world.groups[1].check_members()), Some(Lost::Dead(2)));
 }
 
 /// News is looked for whenever peers were looked after, and not in between.
