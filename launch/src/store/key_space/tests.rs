@@ -290,6 +290,22 @@ fn a_second_stay_sees_nothing_of_the_first() {
     assert_eq!(game.heard(3), [Reply::Failed(Rank::new(1))]);
 }
 
+/// What only a rank that has ended could have read goes with it.
+#[test]
+fn the_end_of_a_rank_frees_what_nobody_reads_any_more() {
+    let mut game = Game::new(2);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(1, put("a", b"old"));
+    let _ = game.ask(1, Request::Leave);
+    assert!(game.keys.rounds.contains_key(&0), "rank 1 may read it");
+    game.keys.ended(Rank::new(1));
+    assert!(!game.keys.rounds.contains_key(&0));
+    assert_eq!(game.keys.members[0].kept, 0);
+    game.keys.ended(Rank::new(0));
+    assert!(game.keys.rounds.is_empty());
+}
+
 #[test]
 fn newcomers_hear_of_those_that_are_gone() {
     let mut game = Game::new(4);
