@@ -106,6 +106,38 @@ fn a_goodbye_behind_much_else_is_heard() {
     assert_eq!(watcher.hear(), [Reply::Left(Rank::new(1))]);
 }
 
+/// A rank that ends in silence has failed, though its connection is still there.
+#[test]
+fn the_end_of_a_silent_rank_is_its_failure() {
+    let mut stage = Stage::new(2);
+    let mut watcher = stage.member(0, 0);
+    let silent = stage.member(1, 1);
+    stage.server.rank_ended(Rank::new(1));
+    assert_eq!(watcher.hear(), [Reply::Failed(Rank::new(1))]);
+    assert!(!stage.server.connections.contains_key(&silent.id));
+}
+
+/// Who does not take its replies is not read, and neither is who is sent away.
+#[test]
+fn a_client_is_read_while_its_replies_go_out() {
+    let mut stage = Stage::new(1);
+    let client = stage.connect(0);
+    let connection = stage.server.connections.get_mut(&client.id).unwrap();
+    assert_eq!(connection.wanted(), EventFlags::IN);
+    connection.backlog = MAX_BACKLOG - 1;
+    assert_eq!(connection.wanted(), EventFlags::IN);
+    connection.backlog = MAX_BACKLOG;
+    assert_eq!(connection.wanted(), EventFlags::empty());
+    (connection.backlog, connection.closing) = (0, true);
+    assert_eq!(connection.wanted(), EventFlags::empty());
+    connection.outgoing.push_back(Chunk {
+        bytes: vec![1],
+        sent: 0,
+        descriptor: None,
+    });
+    assert_eq!(connection.wanted(), EventFlags::OUT);
+}
+
 #[test]
 fn what_ranks_report_reaches_the_launcher_once() {
     let mut stage = Stage::new(2);
