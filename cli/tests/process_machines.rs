@@ -21,6 +21,8 @@ impl Server {
         let said = job.hear("serving at");
         let place = said.split("serving at ").nth(1).unwrap();
         let place = place.split(": start").next().unwrap().to_owned();
+        let hint = format!("--connect {place} --secret @FILE'");
+        assert!(said.contains(&hint), "{said}");
         Self { job, place }
     }
 
@@ -161,6 +163,17 @@ fn a_server_says_who_does_not_fit_and_goes_on() {
     server.job.hear("it is Tagwire 9.9.9");
     assert_eq!(say(&server.place, "GET / HTTP/1.1"), "");
     server.job.hear("it is no 'tagwire bench'");
+    // Whoever comes too early says for what it waits.
+    let early = Line::new(["bench", "latency", "--connect", "127.0.0.1:1"])
+        .args(["--secret", "ours", "--timeout", "300ms"])
+        .finish();
+    assert_eq!(early.status, 2, "{early:#?}");
+    for said in [
+        "waiting for 127.0.0.1:1, 0.3 s at most (--timeout)",
+        "nobody answers at '127.0.0.1:1'",
+    ] {
+        assert!(early.errors().contains(said), "{early:#?}");
+    }
     // What the other side asks for and cannot be had is its failure.
     let unknown = server
         .line(&["latency", "-t", "ofi:nonsense", "-m", "8"])

@@ -248,7 +248,7 @@ impl Server {
                 }
             }
             self.resume();
-            self.housekeep();
+            self.housekeep(Instant::now());
             self.reports.give(self.keys.take_reports());
             // Strangers are those that come for the next store, or nobody.
             let is_stranger = |client: &ClientId| self.door.is_stranger(client.stranger());
@@ -486,8 +486,7 @@ impl Server {
         self.door.forget(client.stranger());
     }
 
-    fn housekeep(&mut self) {
-        let now = Instant::now();
+    fn housekeep(&mut self, now: Instant) {
         if self.door.reopen(now) {
             self.watch_listener(EventFlags::IN);
         }
@@ -501,3 +500,6 @@ impl Server {
         Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

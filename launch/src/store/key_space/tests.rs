@@ -265,6 +265,20 @@ fn one_that_leaves_after_a_fence_does_not_break_it() {
     assert_eq!(game.heard(1), [Reply::Done]);
 }
 
+/// Who has reached a fence and left is not missed there while others are still to come.
+#[test]
+fn a_fence_waits_for_the_living_though_one_that_reached_it_left() {
+    let mut game = Game::new(3);
+    (0..3).for_each(|rank| game.hello(u64::from(rank), rank));
+    let _ = game.ask(1, Request::Fence);
+    let _ = game.ask(1, Request::Leave);
+    let _ = game.ask(0, Request::Fence);
+    let heard = game.heard(0);
+    assert_eq!(heard.last(), Some(&Reply::Left(Rank::new(1))), "{heard:?}");
+    let _ = game.ask(2, Request::Fence);
+    assert_eq!(game.heard(0), [Reply::Done]);
+}
+
 #[test]
 fn a_second_stay_sees_nothing_of_the_first() {
     let mut game = Game::new(2);
@@ -288,6 +302,22 @@ fn a_second_stay_sees_nothing_of_the_first() {
     assert_eq!(game.heard(3), [Reply::Value(b"new".to_vec())]);
     game.keys.disconnected(ClientId(4));
     assert_eq!(game.heard(3), [Reply::Failed(Rank::new(1))]);
+}
+
+/// What only a rank that has ended could have read goes with it.
+#[test]
+fn the_end_of_a_rank_frees_what_nobody_reads_any_more() {
+    let mut game = Game::new(2);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(1, put("a", b"old"));
+    let _ = game.ask(1, Request::Leave);
+    assert!(game.keys.rounds.contains_key(&0), "rank 1 may read it");
+    game.keys.ended(Rank::new(1));
+    assert!(!game.keys.rounds.contains_key(&0));
+    assert_eq!(game.keys.members[0].kept, 0);
+    game.keys.ended(Rank::new(0));
+    assert!(game.keys.rounds.is_empty());
 }
 
 #[test]

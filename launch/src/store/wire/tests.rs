@@ -162,4 +162,10 @@ fn long_refusals_are_cut_between_characters() {
         panic!("not a refusal")
     };
     assert_eq!(text, "é".repeat(512));
+    let odd = format!("x{}", "é".repeat(1000));
+    let frames = cut(&Reply::Later(odd).encode(RequestId(1)), 4096).unwrap();
+    let Ok(Reply::Later(text)) = Reply::decode(&frames[0]) else {
+        panic!("not a refusal")
+    };
+    assert_eq!(text, format!("x{}", "é".repeat(511)), "no half of one");
 }
