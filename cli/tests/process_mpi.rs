@@ -118,6 +118,7 @@ fn programs_run_with_any_number_of_ranks() {
         "callbacks",
         "persistent",
         "neighbours",
+        "edges",
     ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
@@ -221,6 +222,26 @@ fn errors_are_as_the_standard_says() {
     assert_eq!(run("abort").status, 7);
     let outcome = run("leave");
     assert_eq!(outcome.status, 3, "{outcome:#?}");
+}
+
+/// What a rank has printed when it ends the job is not lost, nor what it prints while it leaves.
+#[test]
+fn the_output_of_a_rank_that_aborts_is_not_lost() {
+    let program = program("abort");
+    for (how, status) in [("abort", 3), ("error", 6)] {
+        for _ in 0..4 {
+            let outcome = run_line(2, &[]).args([&program]).args([how]).finish();
+            assert_eq!(outcome.status, status, "{how}: {outcome:#?}");
+            outcome.line("bad input: giving up");
+            outcome.line("written at the exit");
+        }
+    }
+    let mut all = of_mpich("an MPI program that aborts");
+    all.extend(of_open_mpi("an MPI program that aborts"));
+    for launcher in all {
+        let line = launcher.line(2).args([&program]).args(["abort"]);
+        line.finish().line("bad input: giving up");
+    }
 }
 
 /// Compiles with the system's compiler.

@@ -6,9 +6,10 @@ use tagwire_pml::{Messenger, RequestId};
 
 use crate::abi::{Comm, Datatype, PROC_NULL, Request};
 use crate::buffer::{Buffer, Slot, To};
-use crate::comm::tag;
+use crate::comm::{Communicator, tag};
+use crate::datatype::Span;
 use crate::error::{Class, Error, Result};
-use crate::p2p::{Envelope, check, on_comm};
+use crate::p2p::{Envelope, checked, on_comm};
 use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
@@ -140,18 +141,28 @@ fn bsend_to(
 ) -> Result {
     on_comm(process, to.comm, |comm| {
         let span = process.types.span(count, datatype)?;
-        if to.rank == PROC_NULL {
-            return Ok(());
-        }
-        let tag = tag(to.tag)?;
-        let (rank, context) = comm.peer(to.rank)?;
-        let of_session = || process.sessions.get(comm.session().0)?.buffer().get();
-        let buffer = comm.buffer().get().or_else(of_session);
-        let buffer = buffer.or_else(|| process.buffer.get());
-        let buffer = buffer.ok_or_else(|| Error::new(Class::Buffer, "no buffer is attached"))?;
-        let to = To { rank, tag, context };
-        buffer.send(&process.messenger, data, &span, to)
+        bsend_on(process, &comm, (data, &span), (to.rank, to.tag))
     })
+}
+
+/// Sends elements that are looked up already.
+fn bsend_on(
+    process: &Process,
+    comm: &Communicator,
+    (data, span): (In, &Span),
+    (rank, number): (i32, i32),
+) -> Result {
+    if rank == PROC_NULL {
+        return Ok(());
+    }
+    let tag = tag(number)?;
+    let (rank, context) = comm.peer(rank)?;
+    let of_session = || process.sessions.get(comm.session().0)?.buffer().get();
+    let buffer = comm.buffer().get().or_else(of_session);
+    let buffer = buffer.or_else(|| process.buffer.get());
+    let buffer = buffer.ok_or_else(|| Error::new(Class::Buffer, "no buffer is attached"))?;
+    let to = To { rank, tag, context };
+    buffer.send(&process.messenger, data, span, to)
 }
 
 /// `MPI_Bsend`.
@@ -202,11 +213,12 @@ pub fn bsend_init(
     request: Ref<Request>,
 ) -> Result {
     let to = Envelope { rank, tag, comm };
-    check(process, count, datatype, to)?;
+    let (kept, span) = checked(process, count, datatype, to)?;
     let weak = Arc::downgrade(process);
+    // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
         if let Some(process) = weak.upgrade() {
-            bsend_to(&process, (data, count, datatype), to)?;
+            bsend_on(&process, &kept, (data, &span), (rank, tag))?;
         }
         Ok(Pending::Sent)
     };

@@ -11,6 +11,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Messenger, RequestId, SendMode};
@@ -21,6 +22,10 @@ use crate::raw::{In, Out, Staging};
 
 /// `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 512;
+
+/// How long a send waits for room where the buffer has none. The standard lets it fail at once (MPI-5.0, section 3.6), but
+/// programs count on messages that need no receive to leave by themselves.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Messages begin at multiples of it.
 const ALIGNMENT: usize = 16;
@@ -135,8 +140,14 @@ impl Buffer {
     /// `MPI_ERR_BUFFER` where there is no room; those of sending.
     pub(crate) fn send(&self, messenger: &Messenger, data: In, span: &Span, to: To) -> Result {
         if !self.try_send(messenger, data, span, to)? {
-            // What has been delivered meanwhile may give room.
-            messenger.progress()?;
+            // What is delivered meanwhile gives room: a message is on its way until its peer has been met, say.
+            let room = messenger.progress_until(Some(PATIENCE), || {
+                Ok(self.has_room(messenger, span.bytes).then_some(()))
+            });
+            match room {
+                Err(tagwire_pml::Error::TimedOut(_)) => {}
+                other => other?,
+            }
             if !self.try_send(messenger, data, span, to)? {
                 let text = format!("the attached buffer has no room for {} bytes", span.bytes);
                 return Err(Error::new(Class::Buffer, text));
@@ -180,6 +191,17 @@ impl Buffer {
             messages.insert(place, message);
         }
         Ok(true)
+    }
+
+    /// Returns whether a message of so many bytes has room, or never will have while nothing is delivered.
+    fn has_room(&self, messenger: &Messenger, bytes: usize) -> bool {
+        let mut held = self.messages();
+        let (Some(messages), Some(room)) = (held.as_mut(), self.room) else {
+            return true;
+        };
+        reap(messages, messenger);
+        let fits = gap(&[], room.size, bytes).is_some();
+        !fits || messages.is_empty() || gap(messages, room.size, bytes).is_some()
     }
 
     /// Returns the messages that are in it now.

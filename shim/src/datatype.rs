@@ -1,6 +1,7 @@
 //! Datatypes by handle, and the data of messages.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Source, Target, Unpacker};
@@ -78,7 +79,26 @@ impl Drop for Hold {
     }
 }
 
+impl Drop for Type {
+    /// Frees what it was made of, one after the other: a chain of duplicates is as long as the program makes it.
+    fn drop(&mut self) {
+        let mut made_of = self.take_made_of();
+        while let Some(one) = made_of.pop() {
+            if let Some(mut last) = Arc::into_inner(one) {
+                made_of.append(&mut last.take_made_of());
+            }
+        }
+    }
+}
+
 impl Type {
+    fn take_made_of(&mut self) -> Vec<Arc<Self>> {
+        match &mut self.origin {
+            Origin::Made(_, of) => mem::take(of),
+            _ => Vec::new(),
+        }
+    }
+
     fn new(tree: Tree, handle: Datatype, origin: Origin) -> Self {
         Self {
             tree,

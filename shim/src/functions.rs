@@ -5,6 +5,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
@@ -153,6 +155,25 @@ pub(crate) fn at_exit(function: extern "C" fn()) {
     // SAFETY: the function of C's library, with one that stays there: a program that has called this library does not unload it,
     // since it has threads and memory that others use.
     let _ = unsafe { atexit(function) };
+}
+
+/// Writes out what the program has given to streams of C, or as much as is written within `limit`.
+pub(crate) fn flush_streams(limit: Duration) {
+    unsafe extern "C" {
+        fn fflush(stream: *mut c_void) -> std::ffi::c_int;
+    }
+    let (sender, flushed) = channel();
+    let flush = move || {
+        // SAFETY: the function of C's library, which takes null for all streams, from any thread.
+        let _ = unsafe { fflush(ptr::null_mut()) };
+        // The caller may have gone on.
+        let _ = sender.send(());
+    };
+    let thread = std::thread::Builder::new().name("tagwire-flush".to_owned());
+    // What is left is written at the exit, unless the process is ended before.
+    if thread.spawn(flush).is_ok() {
+        let _ = flushed.recv_timeout(limit);
+    }
 }
 
 /// Asks the function of a generalized request how its operation ended. Returns the status, and its code.

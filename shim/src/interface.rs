@@ -104,7 +104,18 @@ fn check_logical(size: i32) -> Result {
     }
 }
 
-/// `MPI_Abi_get_fortran_booleans`.
+/// Refuses what no kind of `LOGICAL` has.
+fn check_kind(size: i32) -> Result {
+    match size {
+        1 | 2 | 4 | 8 | 16 => Ok(()),
+        _ => {
+            let text = format!("no LOGICAL has {size} bytes");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
+}
+
+/// `MPI_Abi_get_fortran_booleans`. Those of a size that nobody has set are not known, which is no error.
 pub fn abi_get_fortran_booleans(
     library: &Library,
     size: i32,
@@ -112,8 +123,9 @@ pub fn abi_get_fortran_booleans(
     false_value: Out,
     is_set: Ref<i32>,
 ) -> Result {
-    check_logical(size)?;
+    check_kind(size)?;
     let known = library.objects().booleans.get();
+    let known = known.filter(|[yes, _]| yes.len() == size as usize);
     is_set.set(i32::from(known.is_some()));
     if let Some([yes, no]) = known {
         true_value.bytes(0, yes.len()).copy_from_slice(&yes);
@@ -129,6 +141,7 @@ pub fn abi_set_fortran_booleans(
     true_value: Out,
     false_value: Out,
 ) -> Result {
+    check_kind(size)?;
     check_logical(size)?;
     let bytes = size as usize;
     let given = [true_value, false_value].map(|value| value.read().bytes(0, bytes).to_vec());

@@ -34,6 +34,8 @@ pub(crate) struct Operands {
     layout: Layout,
     datatype: Datatype,
     is_packed: bool,
+    /// How many bytes an element has. A layout has no elements without any: there it is not its extent.
+    element: usize,
 }
 
 impl Operands {
@@ -45,6 +47,7 @@ impl Operands {
         let chosen = process.operations.get(op)?;
         let one = process.types.get(datatype)?;
         let program = one.program()?;
+        let packed_bytes = usize::try_from(program.size()).unwrap_or(usize::MAX);
         let (operation, layout, is_packed) = match (chosen, program.layout()) {
             (Chosen::Predefined(operation), layout) => {
                 let layout = layout.ok_or_else(undefined)?;
@@ -65,13 +68,16 @@ impl Operands {
                     false => in_place(commutes, elements),
                     true => beside(commutes, elements),
                 };
-                let bytes = usize::try_from(program.size()).unwrap_or(usize::MAX);
-                let packed = || Layout::of(Basic::Byte).contiguous(bytes.max(1));
+                let packed = || Layout::of(Basic::Byte).contiguous(packed_bytes.max(1));
                 let layout = layout.map_or_else(packed, Ok)?;
                 (operation, layout, is_packed)
             }
         };
         Ok(Self {
+            element: match is_packed {
+                true => packed_bytes,
+                false => layout.extent(),
+            },
             operation,
             layout,
             datatype,
@@ -114,7 +120,7 @@ impl Operands {
 
     /// Returns how many bytes an element has in such data.
     pub(crate) const fn element(&self) -> usize {
-        self.layout.extent()
+        self.element
     }
 
     /// Combines data that is there: `into[i] = left[i] op into[i]`.

@@ -9,6 +9,7 @@ use tagwire_pml::{RequestId, SendMode};
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status};
 use crate::comm::{Communicator, Held, tag, tags};
+use crate::datatype::Span;
 use crate::error::{Class, Error, On, Result};
 use crate::pending::{End, Pending};
 use crate::process::{self, Process};
@@ -354,13 +355,7 @@ fn send_init_by(
     mode: SendMode,
 ) -> Result {
     let (data, count, datatype) = data;
-    let (comm, span) = on_comm(process, to.comm, |comm| {
-        if to.rank != PROC_NULL {
-            comm.peer(to.rank)?;
-            tag(to.tag)?;
-        }
-        Ok((Arc::clone(&comm), process.types.span(count, datatype)?))
-    })?;
+    let (comm, span) = checked(process, count, datatype, to)?;
     let messenger = Arc::clone(&process.messenger);
     // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
@@ -382,15 +377,19 @@ fn send_init_by(
     Ok(())
 }
 
-/// Checks the arguments of a send that is still to be started.
-pub(crate) fn check(process: &Process, count: i64, datatype: Datatype, to: Envelope) -> Result {
+/// Checks the arguments of a send that is still to be started. Returns what its handles stand for.
+pub(crate) fn checked(
+    process: &Process,
+    count: i64,
+    datatype: Datatype,
+    to: Envelope,
+) -> Result<(Arc<Communicator>, Span)> {
     on_comm(process, to.comm, |comm| {
-        process.types.span(count, datatype)?;
         if to.rank != PROC_NULL {
             comm.peer(to.rank)?;
             tag(to.tag)?;
         }
-        Ok(())
+        Ok((Arc::clone(&comm), process.types.span(count, datatype)?))
     })
 }
 

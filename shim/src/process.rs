@@ -21,6 +21,7 @@ use crate::early::Early;
 use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
 use crate::freed::Freed;
+use crate::functions::flush_streams;
 use crate::group::Ranks;
 use crate::memory::Memory;
 use crate::message::Claimed;
@@ -32,6 +33,9 @@ use crate::table::{Kind, Table};
 
 /// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
 pub(crate) const SCRATCH: usize = 8192;
+
+/// How long an abort waits for what the program has printed: nobody may read it, and another thread may hold a stream.
+const FLUSH_DEADLINE: Duration = Duration::from_secs(1);
 
 /// A rank: every call of MPI between initialization and finalization is one of its methods, or a handler that is given it.
 ///
@@ -250,6 +254,8 @@ impl Process {
     /// Ends the job (MPI-5.0, section 9.6).
     pub fn abort(&self, code: i32) -> ! {
         let status = if code & 0xff == 0 { 1 } else { code };
+        // A launcher that hears of it ends this process too, with what it has not written yet.
+        flush_streams(FLUSH_DEADLINE);
         self.bootstrap.clone().abort(status);
         std::process::exit(status)
     }

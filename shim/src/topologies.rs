@@ -96,8 +96,13 @@ pub fn cart_map(
 ) -> Result {
     on_comm(process, comm, |comm| {
         comm.check_intra()?;
-        let made = cartesian_of(&comm, dimensions, extents, periods)?;
-        rank.set(mapped(&comm, made.grid.size()));
+        let given = array(extents, count_of(dimensions, Class::Arg)?)?;
+        // A grid without places maps nobody elsewhere: other libraries take it, and programs count on it.
+        let members = match given.contains(&0) && given.iter().all(|extent| *extent >= 0) {
+            true => comm.team.size(),
+            false => cartesian_of(&comm, dimensions, extents, periods)?.grid.size(),
+        };
+        rank.set(mapped(&comm, members));
         Ok(())
     })
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, SUM, WORLD, code, count, data, ignore, library, list, out, ranks, result, room, said,
+    INT, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room, said,
     text, text_out,
 };
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Request, Session};
@@ -279,7 +279,19 @@ fn the_interface_tells_of_itself() {
             let (yes, no) = (room(&mut yes), room(&mut no));
             interface::abi_set_fortran_booleans(some, size, yes, no)
         };
+        let asked = |size, is_set: &mut i32| {
+            let (yes, no) = (nowhere(), nowhere());
+            interface::abi_get_fortran_booleans(some, size, yes, no, result(is_set))
+        };
+        for size in [1, 2, 8, 16] {
+            is_set = 9;
+            asked(size, &mut is_set).unwrap();
+            assert_eq!(is_set, 0, "of {size} bytes");
+        }
+        assert_eq!(code(asked(3, &mut is_set)), Class::Arg);
         set(4, [-1], [0]).unwrap();
+        asked(8, &mut is_set).unwrap();
+        assert_eq!(is_set, 0);
         get(&mut yes, &mut no, &mut is_set);
         assert_eq!((yes, no, is_set), ([-1], [0], 1));
         assert_eq!(code(set(4, [1], [0])), Class::Abi);

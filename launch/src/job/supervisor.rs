@@ -392,7 +392,7 @@ impl Supervisor {
                 Heard::Abort { rank, status } => {
                     let aborted = (rank, Outcome::Exited((status & 0xff).max(1) as i32));
                     self.causes.first_failure.get_or_insert(aborted);
-                    self.end_ranks();
+                    self.end_ranks_but(Some(rank));
                     self.report(format_args!("rank {rank} aborts the job"));
                 }
                 Heard::Failed { rank, status } => {
@@ -520,14 +520,22 @@ impl Supervisor {
     }
 
     fn end_ranks(&mut self) {
+        self.end_ranks_but(None);
+    }
+
+    /// Ends all ranks but one, which leaves by itself: it may still have output to write. Where it does not leave, it is
+    /// killed with those that do not end.
+    fn end_ranks_but(&mut self, leaving: Option<Rank>) {
         self.hub.end_job(self.causes.exit_status() as u32);
         self.phase = match Instant::now().checked_add(self.spec.grace) {
             Some(until) => Phase::Ending(until),
             None => Phase::Killing,
         };
-        self.signal_groups(Signal::TERM);
-        // A stopped process would not hear it.
-        self.signal_groups(Signal::CONT);
+        let first = self.hub.first();
+        for signal in [Signal::TERM, Signal::CONT] {
+            // A stopped process would not hear the first one.
+            self.signal_groups_but(leaving.map(|rank| rank.as_u32().wrapping_sub(first)), signal);
+        }
     }
 
     fn kill_ranks(&mut self) {
@@ -538,9 +546,16 @@ impl Supervisor {
     /// Signals every rank's group. None of the numbers can have been reused: their leaders are
     /// not reaped.
     fn signal_groups(&self, signal: Signal) {
-        for Member { process, .. } in &self.members {
-            // Fails when nobody is left in the group.
-            let _ = rustix::process::kill_process_group(process.pid, signal);
+        self.signal_groups_but(None, signal);
+    }
+
+    /// The same but for the group of one member.
+    fn signal_groups_but(&self, spared: Option<u32>, signal: Signal) {
+        for (index, Member { process, .. }) in self.members.iter().enumerate() {
+            if spared != Some(index as u32) {
+                // Fails when nobody is left in the group.
+                let _ = rustix::process::kill_process_group(process.pid, signal);
+            }
         }
     }
 

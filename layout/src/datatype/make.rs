@@ -150,13 +150,18 @@ impl Datatype {
         parts.made(Constructor::Resized { lower, extent, of })
     }
 
-    /// Returns another datatype with the same type map (MPI-5.0, section 5.1.10).
+    /// Returns another datatype with the same type map (MPI-5.0, section 5.1.10). Duplicates of duplicates stand in no deeper
+    /// nest than one.
     ///
     /// # Errors
     ///
     /// As [`contiguous`](Self::contiguous).
     pub fn duplicate(&self) -> Result<Self> {
-        Parts::of(self).made(Constructor::Duplicate(self.clone()))
+        let of = match self.constructor() {
+            Constructor::Duplicate(of) => of,
+            _ => self,
+        };
+        Parts::of(of).made(Constructor::Duplicate(of.clone()))
     }
 
     /// Returns what a constructor of arrays makes: a datatype that is laid out as `lowered`.
