@@ -100,7 +100,9 @@ pub fn cart_map(
         // A grid without places maps nobody elsewhere: other libraries take it, and programs count on it.
         let members = match given.contains(&0) && given.iter().all(|extent| *extent >= 0) {
             true => comm.team.size(),
-            false => cartesian_of(&comm, dimensions, extents, periods)?.grid.size(),
+            false => cartesian_of(&comm, dimensions, extents, periods)?
+                .grid
+                .size(),
         };
         rank.set(mapped(&comm, members));
         Ok(())

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room, said,
-    text, text_out,
+    INT, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room,
+    said, text, text_out,
 };
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Request, Session};
 use tagwire_shim::error::{Class, On};

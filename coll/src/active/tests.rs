@@ -24,7 +24,7 @@ struct Operation {
 }
 
 impl Operation {
-    fn new(board: &Arc<Board>, group: u16, round: Option<u64>) -> Arc<dyn Pending> {
+    fn start(board: &Arc<Board>, group: u16, round: Option<u64>) -> Arc<dyn Pending> {
         let (board, has_ended) = (Arc::clone(board), AtomicBool::new(false));
         Arc::new(Self {
             board,
@@ -90,7 +90,7 @@ fn polls_grow_with_the_operations_and_not_with_their_square() {
     const COUNT: u64 = 3000;
     let (list, board) = (List::default(), Arc::new(Board::default()));
     for round in 1..=COUNT {
-        list.enter(Operation::new(&board, 1, Some(round)));
+        list.enter(Operation::start(&board, 1, Some(round)));
     }
     let (mut turns, mut ended) = (0, 0);
     while ended < COUNT as usize {
@@ -111,10 +111,10 @@ fn groups_do_not_wait_for_each_other() {
     let list = List::default();
     let boards = [Arc::default(), Arc::default(), Arc::default()];
     // The first group waits for its first round, which never comes.
-    list.enter(Operation::new(&boards[0], 1, Some(2)));
-    list.enter(Operation::new(&boards[0], 1, Some(3)));
-    list.enter(Operation::new(&boards[1], 1, None));
-    list.enter(Operation::new(&boards[2], 2, Some(1)));
+    list.enter(Operation::start(&boards[0], 1, Some(2)));
+    list.enter(Operation::start(&boards[0], 1, Some(3)));
+    list.enter(Operation::start(&boards[1], 1, None));
+    list.enter(Operation::start(&boards[2], 2, Some(1)));
     list.drive();
     let polls = boards.each_ref().map(|board| board.polls.load(SeqCst));
     assert_eq!(polls, [1, 1, 1], "the third was not looked at");
@@ -122,7 +122,7 @@ fn groups_do_not_wait_for_each_other() {
     assert_eq!(list.drive(), 1);
 
     // Its queue is free for another group.
-    list.enter(Operation::new(&boards[2], 3, Some(2)));
+    list.enter(Operation::start(&boards[2], 3, Some(2)));
     assert_eq!(list.lock().queues.len(), 3);
     let found = list.lock().queues[2].group;
     assert_eq!(found, Some(ContextId::new(3)));
@@ -133,7 +133,7 @@ fn groups_do_not_wait_for_each_other() {
 fn turns_are_in_order_however_they_come() {
     let (list, board) = (List::default(), Arc::new(Board::default()));
     for round in [2, 4, 1, 3] {
-        list.enter(Operation::new(&board, 1, Some(round)));
+        list.enter(Operation::start(&board, 1, Some(round)));
     }
     assert_eq!(list.drive(), 0);
     assert_eq!(board.shown.load(SeqCst), AHEAD);

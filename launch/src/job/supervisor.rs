@@ -534,7 +534,10 @@ impl Supervisor {
         let first = self.hub.first();
         for signal in [Signal::TERM, Signal::CONT] {
             // A stopped process would not hear the first one.
-            self.signal_groups_but(leaving.map(|rank| rank.as_u32().wrapping_sub(first)), signal);
+            self.signal_groups_but(
+                leaving.map(|rank| rank.as_u32().wrapping_sub(first)),
+                signal,
+            );
         }
     }
 
