@@ -83,6 +83,19 @@
 //! Parts that do not follow each other, such as the columns of a plate, are copied into arrays of their own: see
 //! `examples/halo.rs`. More than two parts come from [`chunks_mut`](slice::chunks_mut) or `iter_mut`.
 //!
+//! # In a project of one's own
+//!
+//! ```toml
+//! [dependencies]
+//! tagwire = { path = "../tagwire" } # a clone of the repository beside the project
+//!
+//! [dev-dependencies]
+//! tagwire = { path = "../tagwire", features = ["testing"] }
+//! ```
+//!
+//! `cargo test` starts no job: a test that opens a [`Session`] is alone. The module `testing`, which the feature brings, runs a
+//! job inside of a test, with a thread for each rank.
+//!
 //! The command `tagwire` starts jobs, measures, and reports what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
 
@@ -117,6 +130,8 @@ mod selector;
 mod session;
 pub mod settings;
 mod shared;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod unwind;
 
 pub use blocks::Blocks;

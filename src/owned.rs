@@ -33,15 +33,25 @@ impl<T: Plain> Owned<'_, T> {
     /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Ended<T>> {
         let status = self.shared.messenger.wait(self.request, timeout)?;
+        Ok(self.ended(status))
+    }
+
+    /// The same, if it has ended after progress was made once.
+    fn test(&mut self) -> Result<Option<Ended<T>>> {
+        let status = self.shared.messenger.test(self.request)?;
+        Ok(status.map(|status| self.ended(status)))
+    }
+
+    fn ended(&mut self, status: tagwire_pml::Status) -> Ended<T> {
         let status = self.numbers.of(status);
         let data = self.buffer.take().unwrap_or_default();
-        Ok(match Status::checked(status, size_of_val(&data[..])) {
+        match Status::checked(status, size_of_val(&data[..])) {
             Ok(status) => Ok((status, data)),
             Err(error) => Err(OwnedError {
                 error,
                 data: Some(data),
             }),
-        })
+        }
     }
 }
 
@@ -93,6 +103,30 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
     pub fn wait(mut self) -> Result<Vec<T>, OwnedError<T>> {
         let (_, data) = self.0.wait(None).map_err(refused)??;
         Ok(data)
+    }
+
+    /// Waits up to `timeout`. Returns the buffer, or how the send failed.
+    ///
+    /// # Errors
+    /// The send itself when the time passed: it goes on.
+    pub fn wait_for(mut self, timeout: Duration) -> Result<Result<Vec<T>, OwnedError<T>>, Self> {
+        match self.0.wait(Some(timeout)) {
+            Err(error) if error.is_timeout() => Err(self),
+            Err(error) => Ok(Err(refused(error))),
+            Ok(ended) => Ok(ended.map(|(_, data)| data)),
+        }
+    }
+
+    /// Makes progress once. Returns the buffer where the send is complete, or how it failed.
+    ///
+    /// # Errors
+    /// The send itself while it goes on.
+    pub fn test(mut self) -> Result<Result<Vec<T>, OwnedError<T>>, Self> {
+        match self.0.test() {
+            Ok(None) => Err(self),
+            Err(error) => Ok(Err(refused(error))),
+            Ok(Some(ended)) => Ok(ended.map(|(_, data)| data)),
+        }
     }
 }
 
@@ -154,6 +188,35 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
             Err(error) if error.is_timeout() => Err(self),
             Err(error) => Ok(Err(refused(error))),
             Ok(ended) => Ok(ended),
+        }
+    }
+
+    /// Makes progress once. Returns the status and the buffer where the receive is complete, or how it failed.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (world, me) = (session.world(), session.rank());
+    /// let mut receive = world.irecv_owned(vec![0u8; 4], me, 7)?;
+    /// let send = world.isend_owned(b"work".to_vec(), me, 7)?;
+    /// let data = loop {
+    ///     match receive.test() {
+    ///         Ok(ended) => break ended?.1,
+    ///         Err(open) => receive = open, // time for something else
+    ///     }
+    /// };
+    /// assert_eq!(data, b"work");
+    /// send.wait()?;
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The receive itself while it goes on.
+    pub fn test(mut self) -> Result<Ended<T>, Self> {
+        match self.0.test() {
+            Ok(None) => Err(self),
+            Err(error) => Ok(Err(refused(error))),
+            Ok(Some(ended)) => Ok(ended),
         }
     }
 

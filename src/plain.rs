@@ -1,6 +1,7 @@
 //! What can be sent: slices of plain old data.
 #![allow(unsafe_code)]
 
+use std::fmt;
 use std::num::Wrapping;
 
 use tagwire_pml::{Failure, Status as PmlStatus};
@@ -95,8 +96,25 @@ pub(crate) const fn zeroed<T: Plain>() -> T {
 }
 
 /// How a receive or probe came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub(crate) PmlStatus);
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Status");
+        fields.field("source", &self.source());
+        fields
+            .field("tag", &self.tag())
+            .field("bytes", &self.bytes());
+        if self.is_cancelled() {
+            fields.field("cancelled", &true);
+        }
+        if let Some(failure) = &self.0.failure {
+            fields.field("failure", failure);
+        }
+        fields.finish()
+    }
+}
 
 impl Status {
     /// That of an operation without an envelope.

@@ -448,6 +448,12 @@ impl Session {
         Ok(self.shared.messenger.dump()?)
     }
 
+    /// Returns the flag that asks this rank what it waits for.
+    #[cfg(feature = "testing")]
+    pub(crate) fn dump_flag(&self) -> Arc<std::sync::atomic::AtomicBool> {
+        self.shared.messenger.dump_flag()
+    }
+
     /// Finishes what is under way and leaves the job.
     ///
     /// # Errors

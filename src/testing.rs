@@ -1,0 +1,294 @@
+//! Jobs inside of a test: each rank is a thread with a [`Session`] of its own, over shared memory.
+//!
+//! A test that opens a [`Session`] under `cargo test` is a job of one rank, and passes whatever the other ranks would have
+//! done. Here the ranks are there:
+//!
+//! ```
+//! use tagwire::testing;
+//!
+//! let sums = testing::job(3, |session| {
+//!     let mut sum = [u64::from(session.rank())];
+//!     session.world().allreduce(&mut sum, tagwire::Sum).unwrap();
+//!     sum[0]
+//! });
+//! assert_eq!(sums, [3, 3, 3]);
+//! ```
+//!
+//! The feature `testing` brings this module; a program needs it for its tests alone:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! tagwire = { path = "../tagwire", features = ["testing"] }
+//! ```
+//!
+//! - Ranks are threads of one process: what a program keeps in statics is there once for all of them.
+//! - A rank that panics fails for the others, whose operations with it end with an error; the test panics as the first one
+//!   did.
+//! - Ranks that hang are made to report what they wait for, on standard error, and the test panics ([`Job::timeout`]).
+//!
+//! Tests that want processes run whole under the launcher, each rank through all of the tests:
+//!
+//! ```text
+//! CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="tagwire run -n 3 --tag-output --" cargo test -- --test-threads 1
+//! ```
+
+use std::any::Any;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+
+use crate::session::Session;
+
+/// How long a job may take, unless [`Job::timeout`] says so.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long ranks that hang have to report what they wait for, and to end once they have been told that all others failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs `body` on each rank of a job of `size`. Returns what the ranks returned, in their order.
+///
+/// # Panics
+/// As [`Job::run`].
+pub fn job<R: Send>(size: u32, body: impl Fn(&Session) -> R + Sync) -> Vec<R> {
+    Job::new(size).run(body)
+}
+
+/// A job inside of a test, with more to choose than [`job`] has.
+///
+/// ```
+/// use std::time::Duration;
+/// use tagwire::testing::Job;
+///
+/// let ranks = Job::new(2)
+///     .timeout(Duration::from_secs(10))
+///     .setting("pml", "cm")
+///     .run(|session| session.rank());
+/// assert_eq!(ranks, [0, 1]);
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a job does nothing until it runs"]
+pub struct Job {
+    size: u32,
+    timeout: Duration,
+    settings: Vec<(String, String)>,
+}
+
+impl Job {
+    /// Returns a job of `size` ranks.
+    ///
+    /// # Panics
+    /// When `size` is 0.
+    pub fn new(size: u32) -> Self {
+        assert!(size > 0, "a job has at least one rank");
+        Self {
+            size,
+            timeout: TIMEOUT,
+            settings: Vec::new(),
+        }
+    }
+
+    /// Ends the job as one that hangs after `timeout`; 60 s without this.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets a setting of each rank, over what the environment says. See `tagwire info settings` for their names.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Runs `body` on each rank. Returns what the ranks returned, in their order, once all have closed their sessions.
+    ///
+    /// # Panics
+    /// - As the first rank that panicked, in `body` or since its session could not be opened or closed.
+    /// - When the job has not ended in time. Each rank that waits reports on standard error what for, and waits of all
+    ///   ranks end with an error then. A rank that does not end even so cannot be ended alone: the process exits with
+    ///   status 101.
+    pub fn run<R: Send>(self, body: impl Fn(&Session) -> R + Sync) -> Vec<R> {
+        let local = LocalJob::new(self.size).unwrap_or_else(|error| panic!("{error}"));
+        let watch = Watch::new(self.size);
+        let ends = thread::scope(|scope| {
+            let start = |number: u32| {
+                let (this, local, watch, body) = (&self, &local, &watch, &body);
+                let rank = move || {
+                    let end =
+                        catch_unwind(AssertUnwindSafe(|| this.rank(number, local, watch, body)));
+                    if end.is_err() {
+                        local.declare_failed(Rank::new(number));
+                    }
+                    watch.end(number, end.is_err());
+                    end
+                };
+                thread::Builder::new()
+                    .name(format!("rank {number}"))
+                    .spawn_scoped(scope, rank)
+                    .unwrap_or_else(|error| panic!("there is no thread for rank {number}: {error}"))
+            };
+            let ranks: Vec<_> = (0..self.size).map(start).collect();
+            let hung = self.look_after(&local, &watch);
+            let ends = ranks
+                .into_iter()
+                .map(|rank| rank.join().and_then(|end| end));
+            let ends: Vec<_> = ends.collect();
+            match hung {
+                Some(hung) => Err(Box::new(hung) as Box<dyn Any + Send>),
+                None => Ok(ends),
+            }
+        });
+        let mut ends = ends.unwrap_or_else(|hung| resume_unwind(hung));
+        if let Some(first) = watch.state().first_panic {
+            let first = ends.swap_remove(first as usize);
+            first.map_or_else(|panic| resume_unwind(panic), |_| ());
+        }
+        ends.into_iter().flatten().collect()
+    }
+
+    /// One rank, from its opening to its end.
+    fn rank<R>(
+        &self,
+        number: u32,
+        local: &LocalJob,
+        watch: &Watch,
+        body: &impl Fn(&Session) -> R,
+    ) -> R {
+        let mut builder = Session::builder();
+        for (name, value) in &self.settings {
+            builder = builder.setting(name, value);
+        }
+        let session = builder
+            .open_with(Box::new(local.member(Rank::new(number))))
+            .unwrap_or_else(|error| panic!("rank {number} cannot open its session: {error}"));
+        watch.opened(number, session.dump_flag());
+        let value = body(&session);
+        if let Err(error) = session.close() {
+            panic!("rank {number} cannot close its session: {error}");
+        }
+        value
+    }
+
+    /// Waits until all ranks have ended. Returns which have not in time, in words; they have then, or this process does.
+    fn look_after(&self, local: &LocalJob, watch: &Watch) -> Option<String> {
+        if watch.wait(self.timeout, State::have_all_ended) {
+            return None;
+        }
+        let report = watch.report(self.size, self.timeout);
+        (0..self.size).for_each(|rank| local.declare_failed(Rank::new(rank)));
+        if !watch.wait(PATIENCE, State::have_all_ended) {
+            eprintln!("{report}; not all of them can be ended");
+            std::process::exit(101);
+        }
+        Some(report)
+    }
+}
+
+/// How far the ranks are.
+#[derive(Debug)]
+struct Watch {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    ranks: Vec<Progress>,
+    /// The rank that panicked before all others did.
+    first_panic: Option<u32>,
+}
+
+#[derive(Debug, Clone)]
+enum Progress {
+    Opening,
+    /// The flag asks the rank what it waits for.
+    Open(Arc<AtomicBool>),
+    Ended,
+}
+
+impl State {
+    fn have_all_ended(&self) -> bool {
+        let mut ranks = self.ranks.iter();
+        ranks.all(|rank| matches!(rank, Progress::Ended))
+    }
+
+    /// Returns whether each rank that was asked has begun to report.
+    fn have_all_reported(&self) -> bool {
+        self.ranks
+            .iter()
+            .all(|rank| !matches!(rank, Progress::Open(flag) if flag.load(Relaxed)))
+    }
+}
+
+impl Watch {
+    fn new(size: u32) -> Self {
+        Self {
+            state: Mutex::new(State {
+                ranks: vec![Progress::Opening; size as usize],
+                first_panic: None,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self, rank: u32, flag: Arc<AtomicBool>) {
+        self.state().ranks[rank as usize] = Progress::Open(flag);
+    }
+
+    fn end(&self, rank: u32, panicked: bool) {
+        let mut state = self.state();
+        state.ranks[rank as usize] = Progress::Ended;
+        if panicked {
+            state.first_panic.get_or_insert(rank);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits until it is so. Returns whether it is, at the latest after `timeout`.
+    fn wait(&self, timeout: Duration, is_so: impl Fn(&State) -> bool) -> bool {
+        let waits = |state: &mut State| !is_so(state);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), timeout, waits);
+        let (state, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(state);
+        !outcome.timed_out()
+    }
+
+    /// Asks all open ranks what they wait for, which each prints itself. Returns which have not ended, and what of them is known.
+    fn report(&self, size: u32, timeout: Duration) -> String {
+        let ask = |rank: &Progress| {
+            if let Progress::Open(flag) = rank {
+                flag.store(true, Relaxed);
+            }
+        };
+        self.state().ranks.iter().for_each(ask);
+        // Nobody is told when a rank has reported.
+        for _ in 0..100 {
+            if self.wait(Duration::from_millis(20), State::have_all_reported) {
+                break;
+            }
+        }
+        let mut text = format!("the job of {size} ranks has not ended within {timeout:?}");
+        for (rank, progress) in self.state().ranks.iter().enumerate() {
+            let what = match progress {
+                Progress::Opening => "opens its session",
+                Progress::Open(flag) if flag.load(Relaxed) => "makes no call",
+                Progress::Open(_) => "waits: see its report on standard error",
+                Progress::Ended => continue,
+            };
+            let _ = write!(text, "; rank {rank} {what}");
+        }
+        text
+    }
+}
