@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, RwLock};
 
-use signal_hook::SigId;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Owner};
 use tagwire_launch as launch;
-use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
+use tagwire_launch::asked::Asked;
+use tagwire_pml::{ProgressThread, ThreadLevel};
 
 use crate::buffer::Buffer;
 use crate::context::Context;
@@ -83,13 +83,13 @@ impl Builder {
         let bootstrap = SharedBootstrap::new(bootstrap);
         let world = Arc::new(tagwire_coll::open(&config, level, &bootstrap)?);
         let messenger = Arc::clone(world.messenger());
-        let dumper = Dumper::new(&messenger);
+        let asked = Asked::new(messenger.dump_flag());
         let named = Named::new(messenger.rank().as_u32(), messenger.size());
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
             owner: Owner::here(),
             bootstrap,
-            dumper,
+            asked,
             _named: named,
             shared: Shared {
                 world,
@@ -100,26 +100,6 @@ impl Builder {
             },
             closed: false,
         })
-    }
-}
-
-/// Lets `SIGUSR1` ask a waiting rank what it waits for, until dropped. Where another handler cannot be added, the rank
-/// works without.
-#[derive(Debug)]
-struct Dumper(Option<SigId>);
-
-impl Dumper {
-    fn new(messenger: &Messenger) -> Self {
-        let flag = messenger.dump_flag();
-        Self(signal_hook::flag::register(signal_hook::consts::SIGUSR1, flag).ok())
-    }
-}
-
-impl Drop for Dumper {
-    fn drop(&mut self) {
-        if let Some(registration) = self.0.take() {
-            signal_hook::low_level::unregister(registration);
-        }
     }
 }
 
@@ -141,7 +121,7 @@ pub struct Session {
     owner: Owner,
     bootstrap: SharedBootstrap,
     /// Declared in front of the messenger: it names the messenger's flag.
-    dumper: Dumper,
+    asked: Asked,
     _named: Named,
     /// Moves messages on while the program computes, where that was asked for.
     driver: Option<ProgressThread>,
@@ -470,7 +450,7 @@ impl Session {
             return Err(self.owner.refusal().into());
         }
         self.driver = None;
-        self.dumper = Dumper(None);
+        self.asked = Asked::none();
         let closed = self
             .shared
             .messenger
@@ -484,7 +464,7 @@ impl Session {
     /// not there.
     fn forget(&mut self) {
         std::mem::forget(self.driver.take());
-        std::mem::forget(std::mem::replace(&mut self.dumper, Dumper(None)));
+        std::mem::forget(std::mem::replace(&mut self.asked, Asked::none()));
         std::mem::forget(Arc::clone(&self.shared.messenger));
     }
 }

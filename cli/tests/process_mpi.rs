@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::process::launchers::{Slurm, of_mpich, of_open_mpi};
 use crate::process::{Line, Outcome, has, run_line, tagwire, wheels};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A tree that was installed, for all tests of this program.
@@ -242,6 +243,38 @@ fn the_output_of_a_rank_that_aborts_is_not_lost() {
         let line = launcher.line(2).args([&program]).args(["abort"]);
         line.finish().line("bad input: giving up");
     }
+}
+
+/// A rank of MPI that hangs says what it waits for when it is asked: by the signal, by the launcher, and at the job's bound.
+/// Whoever handles the signal already keeps it, and once a rank has left the job the signal ends its process.
+#[test]
+fn ranks_that_hang_say_what_they_wait_for() {
+    let program = program("hang");
+    let waits = |number: u32| format!("receive from rank {}, tag 7", 1 - number);
+    let mut job = run_line(2, &[]).args([&program]).args(["hang"]).start();
+    let begun = job.hear("rank 1 is process ");
+    let process = begun.rsplit(' ').next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::USR1).unwrap();
+    job.hear("tagwire: rank 1 of 2");
+    job.hear(&waits(1));
+    kill_process(job.launcher(), Signal::USR1).unwrap();
+    job.hear(&waits(0));
+    kill_process(job.launcher(), Signal::TERM).unwrap();
+    assert_eq!(job.finish().status, 128 + 15);
+
+    let late = run_line(2, &["--timeout", "1s"]).args([&program]);
+    let outcome = late.args(["hang"]).finish();
+    for number in [0, 1] {
+        assert!(outcome.errors().contains(&waits(number)), "{outcome:#?}");
+    }
+    let end = |how| {
+        run_line(2, &[])
+            .args([&program])
+            .args([how])
+            .finish()
+            .status
+    };
+    assert_eq!((end("own"), end("after")), (0, 128 + 10));
 }
 
 /// Compiles with the system's compiler.

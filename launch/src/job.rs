@@ -39,6 +39,7 @@ mod supervisor;
 use hosts::MAX_RANKS;
 pub use hosts::{Hosts, has_host_and_port};
 use notes::Notes;
+pub(crate) use processes::is_default;
 pub use signals::KeptSignals;
 use supervisor::{Notice, Supervisor};
 

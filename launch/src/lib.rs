@@ -5,6 +5,7 @@
 //! - [`store`]: the bootstrap store and a rank's connection to it.
 //! - [`detect`]: how a rank finds out which launcher started it.
 
+pub mod asked;
 mod binding;
 pub mod detect;
 pub mod door;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
+use tagwire_launch::asked::Asked;
 use tagwire_pml::{Guarded, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
@@ -65,6 +66,8 @@ pub struct Process {
     pub(crate) thread_level: AtomicI32,
     pub(crate) main_thread: ThreadId,
     close_timeout: Duration,
+    /// Until the process leaves the job.
+    asked: Mutex<Asked>,
     values: Values,
     pub(crate) models: Models,
     /// What the last error of a call was.
@@ -155,7 +158,9 @@ impl Process {
         };
         let size = messenger.size().to_string();
         early.infos.describe("maxprocs", &size);
+        let asked = Asked::new(messenger.dump_flag());
         Ok(Self {
+            asked: Mutex::new(asked),
             keys: Keys::new(),
             early,
             buffer: Slot::default(),
@@ -237,6 +242,9 @@ impl Process {
     /// Leaves the job.
     pub(crate) fn leave(&self) -> Result {
         self.requests.abandon();
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        *asked = Asked::none();
+        drop(asked);
         Ok(self.messenger.close(self.close_timeout)?)
     }
 

@@ -59,6 +59,14 @@ pub(super) fn ignores(signal: Signal) -> bool {
         .is_ok_and(|status| has_signal(&status, "SigIgn:", signal))
 }
 
+/// Whether `signal` does in this process what it does by default. Where that cannot be found out, it does not.
+pub(crate) fn is_default(signal: Signal) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let has = |field| has_signal(&status, field, signal);
+        !has("SigCgt:") && !has("SigIgn:")
+    })
+}
+
 /// Whether the signal set that `field` shows in a process's status has `signal`.
 fn has_signal(status: &str, field: &str, signal: Signal) -> bool {
     status
