@@ -254,6 +254,11 @@ fn computing_ranks_are_measured_on_both_sides() {
         .collect();
     assert_eq!(sides, ["send", "recv", "send", "recv"]);
     for row in rows(&document) {
+        if let Some(why) = row["error"].as_str() {
+            // Beside other load the work alone may have been held up for longer than the message takes.
+            assert!(why.contains("availability was not measured"), "{row}");
+            continue;
+        }
         let figure = |key: &str| row[key].as_f64().unwrap();
         for key in ["base_us", "iter_us", "work_us"] {
             assert_positive(row, key);
@@ -457,6 +462,7 @@ fn results_compare_with_themselves() {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("8"));
     assert!(words.next().unwrap().parse::<f64>().unwrap() > 0.0);
+    calm_down(&file);
     let output = run(&format!("compare {name} {name} --fail-above 0%"));
     assert!(
         output.status.success(),
@@ -475,6 +481,17 @@ fn results_compare_with_themselves() {
 
 /// Writes the results of a machine that is ten times slower beside `file`: slower than whatever the base's
 /// blocks spread to.
+/// Takes the load of others out of results: where they ran beside them, nothing could be told of them.
+fn calm_down(file: &Path) {
+    let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    for row in document["rows"].as_array_mut().unwrap() {
+        for key in ["run_queue_wait_pct", "other_load_pct", "involuntary_switches"] {
+            row[key] = Value::from(0.0);
+        }
+    }
+    fs::write(file, document.to_string()).unwrap();
+}
+
 fn slow_down(file: &Path) {
     let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     for row in document["rows"].as_array_mut().unwrap() {

@@ -197,8 +197,7 @@ fn what_does_not_fit_is_refused_with_what_fits() {
         ),
         ("cmb --threads 4 --granularity bins:3", "bins of 1, 2, 4 do"),
         ("cmb -m 10", "multiples of 4"),
-        ("cmb --grid 4x2x1", "2x2x2"),
-        ("cmb -n 7", "sides from 2 on"),
+        ("cmb --grid 1x1x1", "at least 2 ranks"),
         ("cmb --arrivals kde:/nowhere/arrivals", "cannot be read"),
         ("cmb --record a.csv", "--record needs a kernel"),
         ("cmb --mode single", "--mode has no meaning"),
@@ -212,6 +211,8 @@ fn what_does_not_fit_is_refused_with_what_fits() {
         assert_eq!(error.exit_status().code(), 1, "{line}");
     }
     assert_eq!(args("sweep3d -n 6").unwrap().rank_count(), 6);
+    assert_eq!(args("cmb -n 7").unwrap().rank_count(), 7);
+    assert_eq!(args("cmb --grid 4x2x1").unwrap().rank_count(), 8);
     assert_eq!(args("halo3d").unwrap().rank_count(), 8);
 }
 
