@@ -485,7 +485,11 @@ fn results_compare_with_themselves() {
 fn calm_down(file: &Path) {
     let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     for row in document["rows"].as_array_mut().unwrap() {
-        for key in ["run_queue_wait_pct", "other_load_pct", "involuntary_switches"] {
+        for key in [
+            "run_queue_wait_pct",
+            "other_load_pct",
+            "involuntary_switches",
+        ] {
             row[key] = Value::from(0.0);
         }
     }
