@@ -2,7 +2,7 @@
 # The collectives of docs/performance.md: Tagwire and the MPI libraries by turns, ROUNDS times; 2 ranks on cores 0 and 1, then
 # 4 ranks on both. Needs what bench/peers.sh needs:
 #
-#   ci/peers && cargo build --release && bench/collectives.sh [ROUNDS] > rows.txt
+#   ci/peers && cargo build --profile dist && bench/collectives.sh [ROUNDS] > rows.txt
 #   bench/tables store collectives MACHINE < rows.txt
 #
 # Each line: what, then name and value in turn, in us: the slowest rank's mean time of an operation.

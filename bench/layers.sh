@@ -5,7 +5,7 @@
 # a progress thread costs and gains. All by turns, ROUNDS times, on cores 0 and 1; medians.
 # Needs a quiet machine, a release build, and an MPI library: MPICH of `ci/peers`, or TAGWIRE_MPI=PATH.
 #
-#   ci/peers mpich && cargo build --release && bench/layers.sh [ROUNDS] > tables.md
+#   ci/peers mpich && cargo build --profile dist && bench/layers.sh [ROUNDS] > tables.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh

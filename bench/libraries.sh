@@ -1,4 +1,4 @@
-# Sourced by the scripts beside this: where the release build and the libraries to compare with are. Python wheels are
+# Sourced by the scripts beside this: where the build of profile dist and the libraries to compare with are. Python wheels are
 # those of `ci/peers`; each may be elsewhere:
 #
 #   MPICH_PREFIX      with libfabric 2.x inside of it
@@ -6,7 +6,7 @@
 #   UCX_PREFIX        the folder libucx of the wheel, or where another UCX is installed
 #   FABTESTS_PREFIX   what `bench/fabtests FOLDER` made
 #
-# and the release build itself, or several that are measured by turns:
+# and the build itself, or several that are measured by turns:
 #
 #   TAGWIRE           the path of a `tagwire`; or NAME=PATH for each of several, with spaces between them
 #
@@ -16,13 +16,13 @@
 # stands behind its columns' names: nothing where it is the only one.
 build_names=() build_paths=()
 # shellcheck disable=SC2086 # words
-for word in ${TAGWIRE:-${CARGO_TARGET_DIR:-target}/release/tagwire}; do
+for word in ${TAGWIRE:-${CARGO_TARGET_DIR:-target}/dist/tagwire}; do
     case $word in
     *=*) build_names+=("${word%%=*}") ;;
     *) build_names+=("build-$((${#build_names[@]} + 1))") ;;
     esac
     build_paths+=("${word#*=}")
-    [ -x "${word#*=}" ] || { echo "${0##*/}: there is no program '${word#*=}'; cargo build --release" >&2; exit 1; }
+    [ -x "${word#*=}" ] || { echo "${0##*/}: there is no program '${word#*=}'; cargo build --profile dist" >&2; exit 1; }
 done
 tagwire=${build_paths[0]} build=
 

@@ -3,7 +3,7 @@
 # over TCP. All by turns, ROUNDS times, on cores 0 and 1; medians, with the extremes in brackets.
 # Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
-#   ci/peers && cargo build --release && bench/networks.sh [ROUNDS] > tables.md
+#   ci/peers && cargo build --profile dist && bench/networks.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh

@@ -2,7 +2,7 @@
 # The table of docs/performance.md on one-sided operations: `tagwire bench put|get` beside ucx_perftest and fi_rma_bw, by turns,
 # ROUNDS times, on cores 0 and 1; medians, with the extremes in brackets. Needs what bench/networks.sh needs:
 #
-#   ci/peers && cargo build --release && bench/one_sided.sh [ROUNDS] > table.md
+#   ci/peers && cargo build --profile dist && bench/one_sided.sh [ROUNDS] > table.md
 #
 # A get ends when its bytes are here, in all of them. A put of ours ends when the target has said that its bytes are visible; a
 # write of fi_rma_bw when the provider has taken it; ucp_put_lat is half of a ping-pong of puts that are polled for. The ranks that

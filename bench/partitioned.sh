@@ -4,7 +4,7 @@
 # UCX, and MPICH, all by turns, ROUNDS times; medians, with the extremes in brackets.
 # Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
-#   ci/peers && cargo build --release && bench/partitioned.sh [ROUNDS] > tables.md
+#   ci/peers && cargo build --profile dist && bench/partitioned.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh

@@ -2,7 +2,7 @@
 # The tables of docs/performance.md: Tagwire and its peers by turns, on cores 0 and 1, ROUNDS times.
 # Needs a quiet machine, a release build, and the peers that are to be compared (bench/libraries.sh):
 #
-#   ci/peers && cargo build --release && bench/peers.sh [ROUNDS] > rows.txt
+#   ci/peers && cargo build --profile dist && bench/peers.sh [ROUNDS] > rows.txt
 #
 # Each line: what, then name and value in turn; a peer that is not there has no column. Times in us,
 # rates in messages/s, bandwidths in MB/s (10^6; ucx_perftest counts in 2^20, converted here),

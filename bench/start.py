@@ -2,7 +2,7 @@
 """Measures how long launchers take to start two ranks that exchange one message over shared memory, less what they take
 for /bin/true: medians of ROUNDS starts, by turns. Beside those with PMIx, the same of a client of eight calls.
 
-    cargo build --release --workspace --examples && bench/start.py [ROUNDS]
+    cargo build --profile dist --workspace --examples && bench/start.py [ROUNDS]
 
 Launchers are those of `ci/peers` and, under `bench/in_slurm` or wherever `SLURM_CONF` is set, srun.
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # How long a job of two ranks takes from its command to its end, without and with the libraries: the ring of
 # the examples, one lap. In milliseconds, by turns, ROUNDS times; medians, with the extremes in brackets.
-# Needs a quiet machine, a release build with examples, and the libraries that bench/libraries.sh names:
+# Needs a quiet machine, a build of profile dist with examples, and the libraries that bench/libraries.sh names:
 #
-#   ci/peers && cargo build --release && cargo build --release -p tagwire --examples && bench/start.sh [ROUNDS] > table.md
+#   ci/peers && cargo build --profile dist && cargo build --profile dist -p tagwire --examples && bench/start.sh [ROUNDS] > table.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh
