@@ -37,6 +37,7 @@
 //!   ready ([`PartitionedSend`], [`PartitionedRecv`]).
 //! - Every wait has a form with a timeout. What timed out goes on: it stays posted, and its buffer
 //!   stays lent to its scope, or with the operation that owns it.
+//! - Operations that own their buffers are futures, under any runtime: see [`Session::drive`].
 //! - Large buffers come best from [`Session::alloc`]: where the system lets no process into another's memory, such as in
 //!   many containers, they are the ones that are copied once.
 //! - Lengths are in elements of [`Plain`] data: numbers, arrays, and structs that derive it. A [`Status`] has source, tag
@@ -110,6 +111,7 @@ mod collective;
 mod combine;
 mod context;
 mod descriptor;
+mod drive;
 mod error;
 mod in_place;
 mod neighbourhood;
@@ -130,6 +132,7 @@ mod selector;
 mod session;
 pub mod settings;
 mod shared;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod unwind;
