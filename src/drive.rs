@@ -3,12 +3,15 @@
 use std::future::{Future, poll_fn};
 use std::io::Write;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
-use crate::descriptor::WaitDescriptor;
-use crate::error::{Error, Result};
+use tagwire_pml::Wakeup;
+
+use crate::error::Result;
 use crate::session::Session;
+use crate::tasks::Driver;
 
 impl Session {
     /// Runs `work` in this task, and makes the progress meanwhile that futures of this session wait for: those in `work`, and
@@ -19,81 +22,80 @@ impl Session {
     /// [`progress`](Session::progress) again and again. A future that is dropped leaves nothing behind: its operation is taken
     /// back or goes on, and its buffer is freed at its end.
     ///
-    /// `readable` is the runtime's part. It returns [`Poll::Ready`] where the runtime has found `descriptor` readable, and
-    /// takes note that it has said so; else it has the task woken once it is. Of tokio, that is
-    /// `AsyncFd::poll_read_ready` with `clear_ready`:
+    /// Any runtime will do: a thread sleeps for the rank, and wakes this task. Here it is tokio, with one thread.
     ///
     /// ```
-    /// use tagwire::Session;
-    /// use tokio::io::unix::AsyncFd;
-    ///
-    /// let session = Session::open()?;
-    /// let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    /// let received = runtime.block_on(async {
-    ///     let descriptor = AsyncFd::new(session.wait_fd()?)?;
-    ///     let readable = |task: &mut std::task::Context<'_>| {
-    ///         let ready = descriptor.poll_read_ready(task);
-    ///         ready.map_ok(|mut ready| ready.clear_ready()).map_err(Into::into)
-    ///     };
-    ///     let work = async {
-    ///         let (world, me) = (session.world(), session.rank());
-    ///         let receive = world.irecv_owned(vec![0u8; 4], me, 7)?;
-    ///         world.isend_owned(b"work".to_vec(), me, 7)?.await?;
-    ///         let (_, data) = receive.await?;
-    ///         Ok::<_, tagwire::Error>(data)
-    ///     };
-    ///     Ok::<_, Box<dyn std::error::Error>>(session.drive(descriptor.get_ref(), readable, work).await??)
-    /// })?;
-    /// assert_eq!(received, b"work");
+    /// let session = tagwire::Session::open()?;
+    /// let (world, me) = (session.world(), session.rank());
+    /// let work = async {
+    ///     let receive = world.irecv_owned(vec![0u8; 4], me, 7)?;
+    ///     world.isend_owned(b"work".to_vec(), me, 7)?.await?;
+    ///     let (status, data) = receive.await?;
+    ///     assert_eq!((status.source(), &data[..]), (me, &b"work"[..]));
+    ///     Ok::<_, tagwire::Error>(())
+    /// };
+    /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(session.drive(work))??;
     /// # session.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Each turn [arms](WaitDescriptor::arm) the descriptor after what `readable` has cleared: what comes in between makes it
-    /// readable again. A blocking call in a task holds up all tasks of its thread, and what it completes of theirs is noticed
-    /// at their next turn, at the latest after the longest sleep (setting `sleep`).
+    /// A blocking call in a task holds up all tasks of its thread. What it completes of theirs is noticed at their next turn,
+    /// at the latest after the longest sleep (setting `sleep`).
     ///
     /// At [`ThreadLevel::Single`](crate::ThreadLevel::Single) all tasks are those of the thread that opened the session, as in
     /// a runtime of one thread. One task drives a session at a time.
     ///
     /// # Errors
-    /// Those of `readable`; when called from a thread that may not. `work` is dropped then.
-    pub async fn drive<T, E: From<Error>>(
-        &self,
-        descriptor: &WaitDescriptor,
-        mut readable: impl FnMut(&mut Context<'_>) -> Poll<Result<(), E>>,
-        work: impl Future<Output = T>,
-    ) -> Result<T, E> {
+    /// When the system has no thread left; when called from a thread that may not. `work` is dropped then.
+    pub async fn drive<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         let mut work = pin!(work);
-        let driving = self.shared.tasks.drive();
-        let asked = self.shared.messenger.dump_flag();
+        let driving = Driving::of(self)?;
         poll_fn(|task| {
-            driving.by(task.waker());
+            driving.driver.set(Some(task.waker().clone()));
             if let Poll::Ready(done) = work.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
             }
-            if asked.swap(false, Relaxed) {
-                // In one piece, as a wait does it.
-                let _ = std::io::stderr().write_all(self.describe()?.as_bytes());
+            if !driving.turn(self)? {
+                // Once more, after what other tasks have to do.
+                task.waker().wake_by_ref();
             }
-            let may_wait = self.turn(descriptor)?;
-            if may_wait && readable(task)?.is_pending() {
-                return Poll::Pending;
-            }
-            // Once more, after what other tasks have to do.
-            task.waker().wake_by_ref();
             Poll::Pending
         })
         .await
     }
+}
 
-    /// Makes progress once, arms the descriptor and wakes the tasks whose operations are complete. Returns whether the
-    /// caller may wait.
-    fn turn(&self, descriptor: &WaitDescriptor) -> Result<bool> {
-        let messenger = &self.shared.messenger;
-        self.shared.orphans.reap(messenger);
-        let may_wait = descriptor.arm()?;
-        self.shared.tasks.wake_complete(messenger);
+/// What a task that drives has, until it ends or is dropped.
+struct Driving {
+    wakeup: Wakeup,
+    driver: Arc<Driver>,
+}
+
+impl Driving {
+    fn of(session: &Session) -> Result<Self> {
+        let driver = Arc::clone(session.shared.tasks.driver());
+        let woken = Arc::clone(&driver);
+        let wakeup = Wakeup::open(&session.shared.messenger, move || woken.wake())?;
+        Ok(Self { wakeup, driver })
+    }
+
+    /// Makes progress once, and wakes the tasks whose operations are complete. Returns whether the caller may wait.
+    fn turn(&self, session: &Session) -> Result<bool> {
+        let messenger = &session.shared.messenger;
+        if messenger.dump_flag().swap(false, Relaxed) {
+            // In one piece, as a wait does it.
+            let _ = std::io::stderr().write_all(messenger.dump()?.as_bytes());
+        }
+        session.shared.orphans.reap(messenger);
+        let may_wait = self.wakeup.arm()?;
+        session.shared.tasks.wake_complete(messenger);
         Ok(may_wait)
+    }
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        self.driver.set(None);
     }
 }

@@ -95,7 +95,13 @@
 //! ```
 //!
 //! `cargo test` starts no job: a test that opens a [`Session`] is alone. The module `testing`, which the feature brings, runs a
-//! job inside of a test, with a thread for each rank.
+//! job inside of a test, with a thread for each rank. Where ranks have to be processes, the launcher runs the test program:
+//!
+//! ```text
+//! CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="tagwire run -n 3 --tag-output --" cargo test -- --test-threads 1
+//! ```
+//!
+//! Programs in C use the interface of MPI, from the same transport: `tagwire mpi install`.
 //!
 //! The command `tagwire` starts jobs, measures, and reports what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.

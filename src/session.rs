@@ -368,8 +368,8 @@ impl Session {
     ///
     /// The order matters where a runtime remembers that a descriptor was readable, as one does that uses `epoll` with edges:
     /// clear what it remembers, then arm, then wait. What comes between the first two is taken by `arm`, what comes later
-    /// makes the descriptor readable anew. Cleared after it was armed, the descriptor may have been readable for the last
-    /// time. [`drive`](Session::drive) keeps that order for futures.
+    /// makes the descriptor readable anew. What is cleared after `arm` may be the word of what has
+    /// come. Futures need no descriptor: see [`drive`](Session::drive).
     ///
     /// ```
     /// use rustix::event::{PollFd, PollFlags, poll};

@@ -3,14 +3,14 @@
 //! ```text
 //!     a task polls a future ---- not complete ----> its waker enters the table
 //!                                                        | the task that drives is woken once
-//!     it makes progress, arms the descriptor <-----------+<---- the descriptor is readable
+//!     it makes progress, arms the wake-up <--------------+<---- the thread that sleeps for the rank
 //!            |
 //!            +---- wakes the tasks whose operations are complete
 //! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tagwire_pml::{Messenger, RequestId};
@@ -41,17 +41,43 @@ struct Waiting {
     waker: Option<Waker>,
 }
 
-/// The tasks of a session that wait.
+/// The tasks of a session that wait, and the one that drives it.
 #[derive(Default)]
-pub(crate) struct Tasks(Mutex<Table>);
+pub(crate) struct Tasks {
+    table: Mutex<Table>,
+    driver: Arc<Driver>,
+}
 
 #[derive(Default)]
 struct Table {
     waiting: BTreeMap<u64, Waiting>,
-    /// The number of the next one that waits.
-    next: u64,
-    /// The task that drives the session.
-    driver: Option<Waker>,
+    /// The number of the last one that began to wait.
+    last: u64,
+}
+
+/// The task that drives a session, if one does.
+#[derive(Debug, Default)]
+pub(crate) struct Driver(Mutex<Option<Waker>>);
+
+impl Driver {
+    /// Says how the task that drives is woken, or that there is none.
+    pub(crate) fn set(&self, driver: Option<Waker>) {
+        let former = std::mem::replace(&mut *self.lock(), driver);
+        // Code of others, with nothing locked; and so is a wake.
+        drop(former);
+    }
+
+    /// Has it look once more.
+    pub(crate) fn wake(&self) {
+        let driver = self.lock().clone();
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for Tasks {
@@ -74,37 +100,12 @@ impl Tasks {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Has `driver` woken whenever a task begins to wait, until the returned value is dropped.
-    pub(crate) const fn drive(&self) -> Driving<'_> {
-        Driving(self)
+    pub(crate) const fn driver(&self) -> &Arc<Driver> {
+        &self.driver
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The task that drives.
-#[derive(Debug)]
-pub(crate) struct Driving<'s>(&'s Tasks);
-
-impl Driving<'_> {
-    /// Says how the task that drives is woken.
-    pub(crate) fn by(&self, driver: &Waker) {
-        let mut table = self.0.lock();
-        let is_known = |known: &Waker| known.will_wake(driver);
-        if !table.driver.as_ref().is_some_and(is_known) {
-            let former = table.driver.replace(driver.clone());
-            drop(table);
-            drop(former);
-        }
-    }
-}
-
-impl Drop for Driving<'_> {
-    fn drop(&mut self) {
-        let former = self.0.lock().driver.take();
-        drop(former);
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,8 +145,8 @@ impl<'s> Place<'s> {
             return Poll::Ready(end);
         }
         let number = *self.number.get_or_insert_with(|| {
-            table.next += 1;
-            table.next
+            table.last += 1;
+            table.last
         });
         let waiting = Waiting {
             awaited: awaited.clone(),
@@ -153,12 +154,11 @@ impl<'s> Place<'s> {
         };
         let former = table.waiting.insert(number, waiting);
         let is_new = former.as_ref().is_none_or(|one| one.waker.is_none());
-        let driver = table.driver.clone().filter(|_| is_new);
         drop(table);
         drop(former);
-        // It may sleep, and what was started since waits for its progress.
-        if let Some(driver) = driver {
-            driver.wake();
+        if is_new {
+            // It may sleep, and what was started since waits for its progress.
+            self.shared.tasks.driver.wake();
         }
         Poll::Pending
     }

@@ -11,24 +11,12 @@ use std::time::Duration;
 
 use tagwire::testing::{self, Job};
 use tagwire::{Error, Failure, Result, Session, Sum};
-use tokio::io::unix::AsyncFd;
 
 /// Runs `work` in tokio, with one thread.
 fn run<T>(session: &Session, work: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_io().enable_time().build().unwrap();
-    runtime.block_on(async {
-        let descriptor = AsyncFd::new(session.wait_fd().unwrap()).unwrap();
-        let readable = |task: &mut Context<'_>| {
-            let ready = descriptor.poll_read_ready(task);
-            Poll::Ready(Ok::<_, Error>(match ready {
-                Poll::Ready(ready) => ready.unwrap().clear_ready(),
-                Poll::Pending => return Poll::Pending,
-            }))
-        };
-        let driven = session.drive(descriptor.get_ref(), readable, work);
-        driven.await.unwrap()
-    })
+    let runtime = runtime.enable_time().build().unwrap();
+    runtime.block_on(session.drive(work)).unwrap()
 }
 
 /// Counts how often it is woken.
@@ -202,10 +190,8 @@ fn progress_wakes_where_nobody_drives() {
 #[test]
 fn a_task_that_begins_to_wait_wakes_the_one_that_drives() {
     let session = alone();
-    let descriptor = session.wait_fd().unwrap();
     let (driver, task) = (Arc::new(Counter::default()), Arc::new(Counter::default()));
-    let readable = |_: &mut Context<'_>| Poll::<Result<()>>::Pending;
-    let mut drive = pin!(session.drive(&descriptor, readable, pending::<()>()));
+    let mut drive = pin!(session.drive(pending::<()>()));
     let mut turns = 0;
     while turns <= driver.0.load(SeqCst) {
         assert!(driver.poll(drive.as_mut()).is_pending());
