@@ -20,7 +20,7 @@ use tagwire_coll::operations::{
     CollectiveOperation, GatherInPlace, Parts, ScatterInPlace,
 };
 use tagwire_coll::{Error, Reduction, Selection, Team};
-use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_layout::{Basic, Layout, Operation, UserOperation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::wait::{WaitMode, WaitPolicy};
 use tagwire_pml::{Messenger, SendMode, ThreadLevel};
@@ -507,6 +507,78 @@ fn a_look_at_members_may_poll_other_nonblocking_operations() {
             .collect();
         open.iter().for_each(|one| one.wait(None).unwrap());
     });
+}
+
+/// A program's operation may make progress, which polls other operations of the same board.
+#[test]
+fn a_programs_operation_may_make_progress() {
+    on_shm(3, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        warm_up(&team);
+        let messenger = Arc::clone(team.messenger());
+        let add = move |_: &Layout, left: &[u8], into: &mut [u8]| {
+            messenger.progress().unwrap();
+            for (left, into) in left.iter().zip(into) {
+                *into += left;
+            }
+        };
+        let operation = Operation::User(Arc::new(UserOperation::new("add", true, add)));
+        let by = Reduction {
+            operation: &operation,
+            layout: &Layout::of(Basic::U8),
+        };
+        let mut sums = [[team.me() as u8 + 1; 5]; 9];
+        let start = |data| {
+            let one = Allreduce {
+                operator: by.into(),
+                input: None,
+                data,
+            };
+            // SAFETY: the data are there until all have ended, below.
+            unsafe { team.start(one) }.unwrap()
+        };
+        let open: Vec<_> = sums.iter_mut().map(|sum| start(sum)).collect();
+        open.iter().for_each(|one| one.wait(None).unwrap());
+        assert_eq!(sums, [[6; 5]; 9]);
+    });
+}
+
+/// An operation that could end as it is, after one that failed by lengths, is not taken for a call that differs.
+#[test]
+fn what_follows_an_operation_that_failed_ends_by_its_failure() {
+    let turn = Barrier::new(2);
+    let ends = on_shm(2, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        warm_up(&team);
+        let me = team.me();
+        if me == 0 {
+            turn.wait();
+        }
+        let mut both = [vec![0; 8 + me], vec![0; 8]];
+        let start = |data| {
+            let one = Broadcast { data, root: 0 };
+            // SAFETY: the data are there until both have ended, below.
+            unsafe { team.start(one) }.unwrap()
+        };
+        let open: Vec<_> = both.iter_mut().map(|data| start(data)).collect();
+        if me == 1 {
+            // The root shows both while this member polls neither.
+            turn.wait();
+        }
+        turn.wait();
+        open.iter().map(|one| one.wait(None)).collect::<Vec<_>>()
+    });
+    assert!(ends[0].iter().all(Result::is_ok), "{ends:?}");
+    assert!(
+        matches!(
+            ends[1][..],
+            [
+                Err(Error::Length { .. }),
+                Err(Error::Broken | Error::Gone { .. } | Error::Failed(_))
+            ]
+        ),
+        "{ends:?}"
+    );
 }
 
 /// A member that dies, or leaves before it has started one, ends it on the others.

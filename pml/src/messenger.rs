@@ -865,6 +865,8 @@ impl Messenger {
         self.count_call()?;
         for _ in 0..self.polls_inside() {
             if is_done() {
+                // It may be what threads that sleep wait for, or what theirs waits for.
+                self.after_progress(1);
                 return Ok(true);
             }
             let mut layer = self.enter()?;
@@ -872,7 +874,9 @@ impl Messenger {
             drop(layer);
             self.after_progress(events);
         }
-        Ok(is_done())
+        let ended = is_done();
+        self.after_progress(usize::from(ended));
+        Ok(ended)
     }
 
     /// Makes progress until `done` returns a value, and returns that. `done` is called after each progress that brought

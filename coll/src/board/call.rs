@@ -171,10 +171,11 @@ impl<'t> BoardCall<'t> {
     fn check(&self, member: usize, round: u64) -> Result<()> {
         match self.board.head(member, round) {
             Some(head) if head == self.head.to_bits() => Ok(()),
-            head => {
+            Some(theirs) => {
                 let source = self.team.members().rank(member);
-                Err(self.head.differs(head.unwrap_or(0), member, source))
+                Err(self.head.differs(theirs, member, source))
             }
+            None => Err(Error::Gone { member }),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use tagwire_base::Tag;
+use tagwire_layout::Operation;
 use tagwire_transport::Board;
 use tagwire_transport::board::LINE;
 
@@ -191,6 +192,9 @@ impl<'t> LineCall<'t> {
         let (me, len) = (self.team.me(), data.len());
         let head = Head::of(Collective::Allreduce, len).by(&reduction);
         self.show(head, Some(input.unwrap_or(data))).await?;
+        if let Operation::User(_) = reduction.operation {
+            return self.combine_apart(head, reduction, input, data).await;
+        }
         self.take(head, self.others(), |lines| {
             let mut copy = Aligned([0; LINE]);
             let own = &mut copy.0[..len];
@@ -212,6 +216,36 @@ impl<'t> LineCall<'t> {
             Ok(())
         })
         .await
+    }
+
+    /// Takes the lines of all, and combines copies of them by an operation of the program: with nothing locked, since it may call
+    /// whatever makes progress, which polls other operations of the board.
+    async fn combine_apart(
+        self,
+        head: Head,
+        reduction: Reduction<'_>,
+        input: Option<&[u8]>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let (me, size, len) = (self.team.me(), self.team.size(), data.len());
+        let mut copies = self.team.scratch(size * LINE);
+        let copy_of = |member| member * LINE..member * LINE + len;
+        copies[copy_of(me)].copy_from_slice(input.unwrap_or(data));
+        self.take(head, self.others(), |lines| {
+            self.others().try_for_each(|member| {
+                self.read(lines, member, len, |line| {
+                    copies[copy_of(member)].copy_from_slice(line);
+                    Ok(())
+                })
+            })
+        })
+        .await?;
+        data.copy_from_slice(&copies[copy_of(0)]);
+        let combined = (1..size).try_for_each(|member| {
+            let other = &copies[copy_of(member)];
+            reduction.right(data, other)
+        });
+        combined.inspect_err(|error| self.fail(error))
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + Clone + use<> {
@@ -252,21 +286,30 @@ impl<'t> LineCall<'t> {
                 if !lines.is_there(self.round, from.clone()) {
                     return None;
                 }
-                let checked = from.clone().try_for_each(|member| {
-                    match lines.board.head(member, self.round).unwrap_or(0) {
-                        theirs if theirs == head.to_bits() => Ok(()),
-                        theirs => {
-                            let source = self.team.members().rank(member);
-                            Err(head.differs(theirs, member, source))
-                        }
-                    }
-                });
+                let mut from = from.clone();
+                let checked = from.try_for_each(|member| self.check(lines, head, member));
                 let taken = checked.and_then(|()| look(lines));
                 lines.end(self.round);
                 Some(taken)
             })
         })
         .await
+    }
+
+    /// Checks that a member has shown its line for the same call.
+    fn check(&self, lines: &Lines, head: Head, member: usize) -> Result<()> {
+        match lines.board.head(member, self.round) {
+            Some(theirs) if theirs == head.to_bits() => Ok(()),
+            Some(theirs) => {
+                let source = self.team.members().rank(member);
+                Err(head.differs(theirs, member, source))
+            }
+            // An earlier operation has failed, since when this member reads nothing.
+            None => {
+                let member = lines.board.broken().unwrap_or(member);
+                Err(self.team.broken_by().unwrap_or(Error::Gone { member }))
+            }
+        }
     }
 
     /// Takes a step, if it can be taken. Where it cannot, looks whether it ever will: whether the group has broken, or one of the
@@ -305,10 +348,16 @@ impl<'t> LineCall<'t> {
             drop(lines);
         }
         if let Some(Err(error)) = &end {
-            self.lock().give_up(self.team.culprit(error));
-            self.team.break_off(error);
+            self.fail(error);
         }
         end.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Takes part no more, because of `error`.
+    #[cold]
+    fn fail(&self, error: &Error) {
+        self.lock().give_up(self.team.culprit(error));
+        self.team.break_off(error);
     }
 
     fn lock(&self) -> MutexGuard<'t, Lines> {

@@ -128,6 +128,26 @@ fn a_cancel_wakes_the_thread_that_waits() {
     assert!(stage.woken.load(Ordering::Relaxed) > 0, "nobody was woken");
 }
 
+/// What a wait polls by itself may be what another thread waits for, or what that one's comes after.
+#[test]
+fn an_end_inside_of_a_wait_wakes_the_thread_that_waits() {
+    let (port, _peer, stage) = ranks();
+    let other = Arc::clone(&port);
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let end = Arc::clone(&has_ended);
+    *stage.asleep.lock().unwrap() = Some(Box::new(move || {
+        let mut ends = || {
+            end.store(true, Ordering::Relaxed);
+            true
+        };
+        assert!(other.poll_inside(&mut ends).unwrap());
+    }));
+    port.progress_until(None, || Ok(has_ended.load(Ordering::Relaxed).then_some(())))
+        .unwrap();
+    assert_eq!(stage.slept.load(Ordering::Relaxed), 1);
+    assert!(stage.woken.load(Ordering::Relaxed) > 0, "nobody was woken");
+}
+
 /// A send without credit makes progress, and that is where the other thread's message is taken.
 #[test]
 fn a_send_that_makes_progress_wakes_the_thread_that_waits() {

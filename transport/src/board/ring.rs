@@ -269,9 +269,9 @@ impl<C: Cells> Ring<C> {
         }
     }
 
-    /// Reads nothing any more. What was shown stays.
+    /// Reads and shows nothing any more. What was shown stays.
     pub(super) fn leave(&mut self) {
-        self.finished = GONE;
+        (self.finished, self.shown) = (GONE, GONE);
         self.cells.done(self.me).store(GONE, Release);
         self.cells.leavers().fetch_add(1, Release);
     }
