@@ -31,14 +31,25 @@ pub(crate) trait Pending: fmt::Debug + Send + Sync {
     /// Returns its number among those of its group that take turns, if it does: the next is shown once this one was.
     fn turn(&self) -> Option<u64>;
 
-    /// Returns whether it has had its turn. One that takes none never waits for it.
-    fn had_turn(&self) -> bool;
+    /// Returns how it stands to the others that take turns.
+    fn order(&self) -> Order;
 
     /// Returns the port that its messages go through.
     fn messenger(&self) -> &Messenger;
 
     /// Returns the list that it is in.
     fn active(&self) -> &Active;
+}
+
+/// How an operation under way stands to others of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// It takes no turns, or not yet: it ends when it can.
+    Any,
+    /// It was shown, and ends after those before it.
+    Shown,
+    /// It waits for its turn to be shown.
+    Waits,
 }
 
 /// The list of a rank, which its progress drives. The groups of the rank share it; it is driven until the last is dropped.
@@ -92,8 +103,9 @@ impl Active {
 
 /// The operations under way.
 ///
-/// Those of a group that take turns stand in a queue of their own, in the order of their turns: where one waits for its turn,
-/// all behind it do, and are not looked at. So many short operations at once cost each a few polls.
+/// Those of a group that take turns stand in a queue of their own, in the order of their turns: where one waits to end, all behind it
+/// that were shown do, and where one waits to be shown all behind it do. Neither are looked at. So many short operations at once cost
+/// each a few polls.
 #[derive(Debug, Default)]
 struct Queues {
     /// The first is that of the operations that take no turns.
@@ -189,6 +201,15 @@ impl List {
         list.queues.get(queue)?.running.get(place).cloned()
     }
 
+    /// Returns the place of the first that was not shown.
+    fn first_that_waits(&self, queue: usize) -> usize {
+        let list = self.lock();
+        let queue = list.queues.get(queue).map(|queue| &queue.running);
+        queue.map_or(0, |running| {
+            running.partition_point(|one| one.order() != Order::Waits)
+        })
+    }
+
     /// Moves the operations of a queue on, those that wait for their turn up to the first alone. Returns how many have ended.
     fn drive_queue(&self, queue: usize) -> usize {
         let (mut place, mut ended) = (0, 0);
@@ -198,10 +219,12 @@ impl List {
                 // Another takes its place.
                 self.leave(&running);
                 ended += 1;
-            } else if running.had_turn() {
-                place += 1;
-            } else {
-                break;
+                continue;
+            }
+            match running.order() {
+                Order::Any => place += 1,
+                Order::Shown => place = self.first_that_waits(queue).max(place + 1),
+                Order::Waits => break,
             }
         }
         ended

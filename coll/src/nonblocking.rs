@@ -23,7 +23,7 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
-use crate::active::{Active, Pending};
+use crate::active::{Active, Order, Pending};
 use crate::board::NextLine;
 use crate::call::Call;
 use crate::error::Result;
@@ -170,9 +170,9 @@ impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
         self.round
     }
 
-    fn had_turn(&self) -> bool {
+    fn order(&self) -> Order {
         self.round
-            .is_none_or(|round| self.team.board.was_shown(round))
+            .map_or(Order::Any, |round| self.team.board.order(round))
     }
 
     fn messenger(&self) -> &Messenger {

@@ -345,6 +345,45 @@ fn short_nonblocking_operations_take_a_board() {
     }
 }
 
+/// So many at once that they come round to the first line again, while a member is late.
+#[test]
+fn lines_are_used_again() {
+    const COUNT: u64 = 600;
+    for size in [2, 3] {
+        on_shm(size, WaitMode::Adaptive, |team| {
+            let team = &Arc::new(team.duplicate().unwrap());
+            warm_up(team);
+            if team.me() == 1 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let (operation, layout) = (Operation::Sum, Layout::of(Basic::U64));
+            let by = Reduction {
+                operation: &operation,
+                layout: &layout,
+            };
+            let mut sums: Vec<_> = (0..COUNT)
+                .map(|n| (n + team.me() as u64).to_ne_bytes())
+                .collect();
+            let start = |data| {
+                let one = Allreduce {
+                    operator: by.into(),
+                    input: None,
+                    data,
+                };
+                // SAFETY: the data are there until all have ended, below.
+                unsafe { team.start(one) }.unwrap()
+            };
+            let open: Vec<_> = sums.iter_mut().map(|sum| start(sum)).collect();
+            open.iter().for_each(|one| one.wait(None).unwrap());
+            let ranks = size as u64;
+            for (n, sum) in (0..COUNT).zip(&sums) {
+                let expected = n * ranks + ranks * (ranks - 1) / 2;
+                assert_eq!(u64::from_ne_bytes(*sum), expected);
+            }
+        });
+    }
+}
+
 /// Transfers that come round to the first slot again, while members are several slots apart.
 #[test]
 fn slots_are_used_again() {

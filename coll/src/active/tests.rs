@@ -13,7 +13,7 @@ struct Board {
     polls: AtomicU64,
 }
 
-const AHEAD: u64 = 3;
+const AHEAD: u64 = 50;
 
 #[derive(Debug)]
 struct Operation {
@@ -46,7 +46,7 @@ impl Pending for Operation {
         if shown + 1 == round && round <= ended + AHEAD {
             board.shown.store(round, SeqCst);
         }
-        let ends = self.had_turn() && round <= ended;
+        let ends = self.order() == Order::Shown && round <= ended;
         ends && !self.has_ended.swap(true, SeqCst)
     }
 
@@ -70,9 +70,13 @@ impl Pending for Operation {
         self.round
     }
 
-    fn had_turn(&self) -> bool {
-        self.round
-            .is_none_or(|round| round <= self.board.shown.load(SeqCst))
+    fn order(&self) -> Order {
+        let shown = self.board.shown.load(SeqCst);
+        match self.round {
+            None => Order::Any,
+            Some(round) if round <= shown => Order::Shown,
+            Some(_) => Order::Waits,
+        }
     }
 
     fn messenger(&self) -> &Messenger {
@@ -95,7 +99,8 @@ fn polls_grow_with_the_operations_and_not_with_their_square() {
     let (mut turns, mut ended) = (0, 0);
     while ended < COUNT as usize {
         ended += list.drive();
-        // The others end what they were shown.
+        // The others are late, and then end what they were shown.
+        list.drive();
         board.ended.store(board.shown.load(SeqCst), SeqCst);
         turns += 1;
     }
@@ -132,13 +137,16 @@ fn groups_do_not_wait_for_each_other() {
 #[test]
 fn turns_are_in_order_however_they_come() {
     let (list, board) = (List::default(), Arc::new(Board::default()));
-    for round in [2, 4, 1, 3] {
+    let all = 1..=AHEAD + 1;
+    let even = all.clone().filter(|round| round % 2 == 0);
+    let odd = all.filter(|round| round % 2 == 1);
+    for round in even.chain(odd) {
         list.enter(Operation::start(&board, 1, Some(round)));
     }
     assert_eq!(list.drive(), 0);
     assert_eq!(board.shown.load(SeqCst), AHEAD);
     board.ended.store(AHEAD, SeqCst);
-    assert_eq!(list.drive(), 3);
-    board.ended.store(4, SeqCst);
+    assert_eq!(list.drive(), AHEAD as usize);
+    board.ended.store(AHEAD + 1, SeqCst);
     assert_eq!(list.drive(), 1);
 }

@@ -11,7 +11,7 @@ use std::task::Poll;
 use tagwire_base::Tag;
 use tagwire_layout::Operation;
 use tagwire_transport::Board;
-use tagwire_transport::board::LINE;
+use tagwire_transport::board::{LINE, Lined};
 
 use super::head::Head;
 use super::state::{Boards, Stage};
@@ -23,7 +23,7 @@ use crate::team::Team;
 /// The board of short nonblocking operations, and how far this member is with them.
 #[derive(Debug)]
 pub(super) struct Lines {
-    board: Board,
+    board: Board<Lined>,
     /// The last round that has begun.
     begun: u64,
     /// The round whose turn it is to be shown.
@@ -33,7 +33,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) const fn new(board: Board) -> Self {
+    pub(super) const fn new(board: Board<Lined>) -> Self {
         Self {
             board,
             begun: 0,

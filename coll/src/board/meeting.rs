@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tagwire_base::Tag;
 use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_transport::board::{Lined, Shape, Slotted};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 
 use super::state::Boards;
@@ -27,22 +28,26 @@ impl Boards {
 
     /// The first member makes the boards, and all join them, or none does.
     pub(super) async fn meet(team: &Team, [to_all, of_all]: [Tag; 2]) -> Result<Option<Self>> {
+        let size = team.size();
         let mut told = [[0; 1 + KEY]; 2];
         let mut memory: [Option<BoardMemory>; 2] = [None, None];
+        let bytes: [usize; 2] = [Board::<Slotted>::bytes(size), Board::<Lined>::bytes(size)];
         if team.me() == 0 {
-            for (memory, told) in memory.iter_mut().zip(&mut told) {
-                *memory = open(team).and_then(|open| tell(open, told));
+            for ((memory, told), bytes) in memory.iter_mut().zip(&mut told).zip(bytes) {
+                *memory = open(team, bytes).and_then(|open| tell(open, told));
             }
         }
         let all = told.as_flattened_mut();
         from_root::binomial(Call::new(team, to_all), all, 0).await?;
         if team.me() != 0 {
-            for (memory, told) in memory.iter_mut().zip(&told) {
-                *memory = join(team, told);
+            for ((memory, told), bytes) in memory.iter_mut().zip(&told).zip(bytes) {
+                *memory = join(team, told, bytes);
             }
         }
         // Should the rest fail here alone, they are dropped: others find that this member has left.
-        let [blocking, lines] = memory.map(|memory| end(team, memory?));
+        let [blocking, lines] = memory;
+        let blocking = blocking.and_then(|memory| end(team, memory));
+        let lines = lines.and_then(|memory| end(team, memory));
         let mut have_all = [u8::from(blocking.is_some() && lines.is_some())];
         let least = Reduction {
             operation: &Operation::Min,
@@ -59,10 +64,10 @@ impl Boards {
     }
 }
 
-fn open(team: &Team) -> Option<OpenBoard> {
+fn open(team: &Team, bytes: usize) -> Option<OpenBoard> {
     let with = team.members().rank(1)?;
     let messenger = team.messenger();
-    let opened = messenger.with_boards(with, |boards, _| boards.open_board(team.size()));
+    let opened = messenger.with_boards(with, |boards, _| boards.open_board(bytes));
     opened.ok().flatten().flatten()
 }
 
@@ -75,14 +80,12 @@ fn tell(open: OpenBoard, told: &mut Told) -> Option<BoardMemory> {
     Some(open.memory)
 }
 
-fn join(team: &Team, told: &Told) -> Option<BoardMemory> {
+fn join(team: &Team, told: &Told, bytes: usize) -> Option<BoardMemory> {
     let len = usize::from(told[0]).min(KEY);
     let key = Some(&told[1..=len]).filter(|key| !key.is_empty())?;
     let from = team.members().rank(0)?;
     let messenger = team.messenger();
-    let joined = messenger.with_boards(from, |boards, from| {
-        boards.join_board(from, team.size(), key)
-    });
+    let joined = messenger.with_boards(from, |boards, from| boards.join_board(from, bytes, key));
     match joined {
         Ok(Some(Ok(memory))) => Some(memory),
         Ok(Some(Err(error))) => {
@@ -94,7 +97,7 @@ fn join(team: &Team, told: &Told) -> Option<BoardMemory> {
 }
 
 /// Returns this member's end of a board.
-fn end(team: &Team, memory: BoardMemory) -> Option<Board> {
+fn end<S: Shape>(team: &Team, memory: BoardMemory) -> Option<Board<S>> {
     let others = (0..team.size()).filter(|member| *member != team.me());
     let rousers: Option<Vec<_>> = others.map(|member| rouser(team, member)).collect();
     Board::new(memory, team.me(), rousers?)

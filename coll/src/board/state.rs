@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tagwire_transport::Board;
+use tagwire_transport::board::Lined;
 
 use super::line::Lines;
+use crate::active::Order;
 
 /// The operation, of those that could take a board, with which the boards are made.
 const FOURTH: u32 = 4;
@@ -26,7 +28,7 @@ pub(super) struct Boards {
     /// That of blocking operations.
     pub(super) blocking: Board,
     /// That of short nonblocking ones.
-    pub(super) lines: Board,
+    pub(super) lines: Board<Lined>,
 }
 
 /// The boards of a group, once it has them.
@@ -74,13 +76,16 @@ impl TeamBoard {
         self.lines.get()
     }
 
-    /// Returns whether `round` has had its turn to be shown, or never will, where there is no board.
-    pub(crate) fn was_shown(&self, round: u64) -> bool {
-        let lines = self.lines.get();
-        lines.is_none_or(|lines| {
-            let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.was_shown(round)
-        })
+    /// Returns how the operation of `round` stands to others: it takes no turns while there is no board.
+    pub(crate) fn order(&self, round: u64) -> Order {
+        let Some(lines) = self.lines.get() else {
+            return Order::Any;
+        };
+        let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        match lines.was_shown(round) {
+            true => Order::Shown,
+            false => Order::Waits,
+        }
     }
 
     /// Counts a wait. Threads may lose counts to each other: it is a rhythm, no sum.

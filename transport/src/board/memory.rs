@@ -4,6 +4,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::fs::File;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -11,16 +12,16 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::MmapRaw;
 
-use super::ring::{Cells, LINE, LINES, Place, RESULTS_AT, SLOT, SLOTS};
+use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
+use super::shape::Shape;
 use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.
 const PAGE: usize = 4096;
 
-/// The start of a member's memory; its slots follow, from the next page on.
+/// What follows a member's lines; its slots follow, from the next page on.
 #[repr(C, align(64))]
 struct Member {
-    lines: [Line; LINES as usize],
     done: Lone,
     results: Lone,
     claimed: Lone,
@@ -46,23 +47,27 @@ struct Whole {
 #[repr(C, align(64))]
 struct Lone(AtomicU64);
 
-const _: () = assert!(size_of::<Line>() == 64 && size_of::<Member>() <= PAGE);
+const _: () = assert!(size_of::<Line>() == 64 && size_of::<Whole>() <= PAGE);
 
 /// Shorter slots are written through the caches.
 const STREAMED: usize = 4096;
 
-/// Bytes of a member.
-const STRIDE: usize = PAGE + SLOTS as usize * SLOT;
-
-/// The mapped memory of a board: a page of the whole board, then that of each member.
+/// The memory of a board, whatever its shape: a page of the whole board, then that of each member.
 pub struct BoardMemory {
     start: NonNull<u8>,
-    members: usize,
-    /// How this member's slots are written.
-    writes: SharedWrites,
+    len: usize,
     /// By which others join.
     file: Option<File>,
     _map: MmapRaw,
+}
+
+/// Where things are in the memory of a board of a shape.
+pub(super) struct Laid<S> {
+    memory: BoardMemory,
+    members: usize,
+    /// How this member's slots are written.
+    writes: SharedWrites,
+    shape: PhantomData<S>,
 }
 
 // SAFETY: the pointer is into the mapping that the value keeps. Words are atomics; bytes are written and read through a ring
@@ -73,32 +78,21 @@ unsafe impl Sync for BoardMemory {}
 
 impl fmt::Debug for BoardMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BoardMemory for {}", self.members)
+        write!(f, "BoardMemory of {} bytes", self.len)
     }
 }
 
 impl BoardMemory {
-    /// Returns how many bytes a board of so many members has.
-    pub(crate) const fn len(members: usize) -> usize {
-        PAGE + members * STRIDE
-    }
-
     /// Returns a board in `map`, which was zero when its first member mapped it and is of memory that cannot shrink. `None` where it
-    /// is of another length.
-    pub(crate) fn new(map: MmapRaw, members: usize, file: Option<File>) -> Option<Self> {
+    /// is too short for any.
+    pub(crate) fn new(map: MmapRaw, file: Option<File>) -> Option<Self> {
         let start = NonNull::new(map.as_mut_ptr())?;
-        (map.len() == Self::len(members)).then_some(Self {
+        (map.len() >= PAGE).then_some(Self {
             start,
-            members,
-            writes: SharedWrites::new(STREAMED),
+            len: map.len(),
             file,
             _map: map,
         })
-    }
-
-    /// Returns for how many members it is.
-    pub(crate) const fn members(&self) -> usize {
-        self.members
     }
 
     /// A number by which those who join know that it is this board.
@@ -107,20 +101,48 @@ impl BoardMemory {
     }
 
     const fn whole(&self) -> &Whole {
-        // SAFETY: the mapping is page-aligned, longer than a page, and lives as long as `self`. All fields are atomics, for which
+        // SAFETY: the mapping is page-aligned, no shorter than a page, and lives as long as `self`. All fields are atomics, for which
         // any bytes are valid.
         unsafe { self.start.cast().as_ref() }
-    }
-
-    /// Takes the memory of a member, once. Two who wrote it would not know of each other.
-    pub(crate) fn claim(&self, member: usize) -> bool {
-        let claimed = &self.member(member).claimed.0;
-        claimed.compare_exchange(0, 1, Relaxed, Relaxed).is_ok()
     }
 
     /// Closes the descriptor by which others join: all have.
     pub fn forget_descriptor(&mut self) {
         self.file = None;
+    }
+}
+
+impl<S: Shape> Laid<S> {
+    /// Bytes of a member before its slots: whole pages.
+    const HEAD: usize =
+        (S::LINES as usize * size_of::<Line>() + size_of::<Member>()).next_multiple_of(PAGE);
+
+    /// Bytes of a member.
+    const STRIDE: usize = Self::HEAD + S::SLOTS as usize * SLOT;
+
+    /// Returns how many bytes a board of so many members has.
+    pub(super) const fn len(members: usize) -> usize {
+        PAGE + members * Self::STRIDE
+    }
+
+    /// Returns the board in `memory`. `None` where it is of another length.
+    pub(super) fn new(memory: BoardMemory, members: usize) -> Option<Self> {
+        (memory.len == Self::len(members)).then(|| Self {
+            memory,
+            members,
+            writes: SharedWrites::new(STREAMED),
+            shape: PhantomData,
+        })
+    }
+
+    pub(super) fn forget_descriptor(&mut self) {
+        self.memory.forget_descriptor();
+    }
+
+    /// Takes the memory of a member, once. Two who wrote it would not know of each other.
+    pub(super) fn claim(&self, member: usize) -> bool {
+        let claimed = &self.member(member).claimed.0;
+        claimed.compare_exchange(0, 1, Relaxed, Relaxed).is_ok()
     }
 
     /// Where the memory of a member begins.
@@ -128,49 +150,63 @@ impl BoardMemory {
     const fn base(&self, member: usize) -> *mut u8 {
         assert!(member < self.members, "a member of the board");
         // SAFETY: the mapping has so many bytes for each member.
-        unsafe { self.start.as_ptr().add(PAGE + member * STRIDE) }
+        unsafe { self.memory.start.as_ptr().add(PAGE + member * Self::STRIDE) }
+    }
+
+    #[inline]
+    const fn line(&self, member: usize, index: usize) -> &Line {
+        assert!(index < S::LINES as usize, "a line of the member");
+        // SAFETY: the place is aligned to a page and begins with so many lines of this member. The mapping lives as long as `self`
+        // and cannot shrink. All fields are atomics or cells of bytes, for which any bytes are valid and which others may change.
+        unsafe { &*self.base(member).cast::<Line>().add(index) }
     }
 
     #[inline]
     const fn member(&self, member: usize) -> &Member {
-        // SAFETY: the place is aligned to a page and the page is of this member. The mapping lives as long as `self` and cannot
-        // shrink. All fields are atomics or cells of bytes, for which any bytes are valid and which others may change.
-        unsafe { &*self.base(member).cast::<Member>() }
+        // SAFETY: as above; it follows the lines, in the same pages.
+        unsafe {
+            let lines = self.base(member).cast::<Line>();
+            &*lines.add(S::LINES as usize).cast::<Member>()
+        }
+    }
+
+    /// Where a slot begins in the memory of its member.
+    #[inline]
+    const fn slot(index: usize) -> usize {
+        assert!(index < S::SLOTS as usize, "a slot of the member");
+        Self::HEAD + index * SLOT
     }
 
     /// The first byte of a place, and how many there are.
     #[inline]
     const fn place(&self, member: usize, place: Place) -> (*mut u8, usize) {
         match place {
-            Place::Line(index) => (self.member(member).lines[index].bytes.get().cast(), LINE),
-            // SAFETY: the slots of a member follow the page that it begins with.
-            Place::Slot(index) => unsafe { (self.base(member).add(slot(index)), SLOT) },
+            Place::Line(index) => (self.line(member, index).bytes.get().cast(), LINE),
+            // SAFETY: the slots of a member follow the pages that it begins with.
+            Place::Slot(index) => unsafe { (self.base(member).add(Self::slot(index)), SLOT) },
             // SAFETY: as above.
             Place::Result(index) => unsafe {
-                (self.base(member).add(slot(index) + RESULTS_AT), RESULTS_AT)
+                (
+                    self.base(member).add(Self::slot(index) + RESULTS_AT),
+                    RESULTS_AT,
+                )
             },
         }
     }
 }
 
-/// Where a slot begins in the memory of its member.
-#[inline]
-const fn slot(index: usize) -> usize {
-    assert!(index < SLOTS as usize, "a slot of the member");
-    PAGE + index * SLOT
-}
-
-impl Cells for BoardMemory {
+impl<S: Shape> Cells for Laid<S> {
+    type Shape = S;
     type Word = AtomicU64;
 
     #[inline]
     fn round(&self, member: usize, line: usize) -> &AtomicU64 {
-        &self.member(member).lines[line].round
+        &self.line(member, line).round
     }
 
     #[inline]
     fn head(&self, member: usize, line: usize) -> &AtomicU64 {
-        &self.member(member).lines[line].head
+        &self.line(member, line).head
     }
 
     #[inline]
@@ -184,11 +220,11 @@ impl Cells for BoardMemory {
     }
 
     fn broken(&self) -> &AtomicU64 {
-        &self.whole().broken.0
+        &self.memory.whole().broken.0
     }
 
     fn leavers(&self) -> &AtomicU64 {
-        &self.whole().leavers.0
+        &self.memory.whole().leavers.0
     }
 
     #[inline]

@@ -5,19 +5,21 @@
 //!
 //! ```text
 //!     the board  nonce, the first member that has failed, how many have left
-//!     member 0   8 lines   round, head, 48 bytes      a line for each round, used by turns
+//!     member 0   lines     round, head, 48 bytes      a line for each round, used by turns
 //!                done      the last round that this member reads nothing of any more
 //!                results   the last round with a result
-//!                32 slots  64 KiB                     for what is longer than a line, used by turns
+//!                slots     64 KiB                     for what is longer than a line, used by turns
 //!     member 1   the same
 //!     ...
 //! ```
+//!
+//! **Shapes.** A board is [`Slotted`], with 8 lines and 32 slots of each member, or [`Lined`], with 128 lines and no slots.
 //!
 //! **Rounds** are numbered from 1. All members begin the same rounds in the same order, and show one thing at most in each.
 //!
 //! **Room.** A line or slot is written again once all other members have done with the round that had it, which their
 //! `done` reports. What a member shows reports the same of earlier rounds: nobody shows a round more than
-//! [`AHEAD`] after the last one that it has done with.
+//! [`AHEAD`](Shape::AHEAD) after the last one that it has done with.
 //!
 //! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
 //! a board is an address or a length.
@@ -26,14 +28,17 @@ mod memory;
 #[cfg(all(test, loom))]
 mod models;
 mod ring;
+mod shape;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 pub use memory::BoardMemory;
-pub use ring::{AHEAD, LINE, RESULTS_AT, SLOT};
+pub use ring::{LINE, RESULTS_AT, SLOT};
+pub use shape::{Lined, Shape, Slotted};
 
+use memory::Laid;
 use ring::Ring;
 use tagwire_base::Owner;
 
@@ -57,40 +62,48 @@ pub struct OpenBoard {
 
 /// The part of a transport that makes boards, from [`Transport::boards`](crate::Transport::boards).
 pub trait Boards {
-    /// Makes a board for so many members. `None` where this transport cannot just now.
-    fn open_board(&mut self, members: usize) -> Option<OpenBoard>;
+    /// Makes the memory of a board, of [so many bytes](Board::bytes). `None` where this transport cannot just now.
+    fn open_board(&mut self, bytes: usize) -> Option<OpenBoard>;
 
-    /// Maps the board that `from` made.
+    /// Maps the board of so many bytes that `from` made.
     ///
     /// # Errors
     /// When the key is not understood or the memory cannot be reached.
-    fn join_board(&mut self, from: EndpointId, members: usize, key: &[u8]) -> Result<BoardMemory>;
+    fn join_board(&mut self, from: EndpointId, bytes: usize, key: &[u8]) -> Result<BoardMemory>;
 
     /// Returns what wakes the rank behind `to`. `None` where it cannot be woken.
     fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>>;
 }
 
 /// One member's end of a board.
-pub struct Board {
-    ring: Ring<BoardMemory>,
+pub struct Board<S: Shape = Slotted> {
+    ring: Ring<Laid<S>>,
     rousers: Box<[Arc<dyn Rouser>]>,
     /// The process whose end it is: a forked child has a copy, by which it may not speak.
     owner: Owner,
 }
 
-impl fmt::Debug for Board {
+impl<S: Shape> fmt::Debug for Board<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Board").finish_non_exhaustive()
     }
 }
 
-impl Board {
-    /// Returns the end of member `me`; `rousers` wake the others. `None` where the memory is for fewer, or the member has its end.
+impl<S: Shape> Board<S> {
+    /// Returns how many bytes of memory a board of so many members has.
+    #[must_use]
+    pub const fn bytes(members: usize) -> usize {
+        Laid::<S>::len(members)
+    }
+
+    /// Returns the end of member `me`; `rousers` wake all the others. `None` where the memory is not for so many, or the member has
+    /// its end.
     #[must_use]
     pub fn new(memory: BoardMemory, me: usize, rousers: Vec<Arc<dyn Rouser>>) -> Option<Self> {
-        let members = memory.members();
-        (me < members && memory.claim(me)).then(|| Self {
-            ring: Ring::new(memory, me, members),
+        let members = rousers.len() + 1;
+        let laid = Laid::new(memory, members)?;
+        (me < members && laid.claim(me)).then(|| Self {
+            ring: Ring::new(laid, me, members),
             rousers: rousers.into(),
             owner: Owner::here(),
         })
@@ -113,8 +126,8 @@ impl Board {
         self.ring.has_room(round, len)
     }
 
-    /// Shows `parts` in a row, at most [`SLOT`] bytes, under `head`. Returns whether it did: there has to be room, `round` begun,
-    /// later than what was shown last, and at most [`AHEAD`] after the last one that is done with.
+    /// Shows `parts` in a row, at most [`MOST`](Shape::MOST) bytes, under `head`. Returns whether it did: there has to be room, `round` begun,
+    /// later than what was shown last, and at most [`AHEAD`](Shape::AHEAD) after the last one that is done with.
     #[inline]
     pub fn show(&mut self, round: u64, head: u64, parts: &[&[u8]]) -> bool {
         let shown = self.ring.show(round, head, parts);
@@ -227,7 +240,7 @@ impl Board {
     }
 }
 
-impl Drop for Board {
+impl<S: Shape> Drop for Board<S> {
     fn drop(&mut self) {
         if self.owner.is_here() {
             self.ring.leave();

@@ -1,6 +1,7 @@
 //! Models for loom: two members, with the memory orders that boards are compiled with.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use loom::cell::UnsafeCell;
@@ -8,7 +9,22 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::ring::{AHEAD, Cells, LINE, LINES, Place, RESULTS_AT, Ring, SLOT, SLOTS};
+use super::ring::{Cells, LINE, Place, RESULTS_AT, Ring, SLOT};
+use super::shape::{Shape, Slotted};
+
+const AHEAD: u64 = Slotted::AHEAD;
+const LINES: u64 = Slotted::LINES;
+const SLOTS: u64 = Slotted::SLOTS;
+
+/// A board of lines alone, so few that models come round.
+enum FewLines {}
+
+impl Shape for FewLines {
+    const LINES: u64 = 2;
+    const SLOTS: u64 = 0;
+    const AHEAD: u64 = 2;
+    type Lengths = [usize; 0];
+}
 
 /// The memory of a member, with a byte for each place and cells that notice when one side reads what the other writes.
 struct Member {
@@ -22,13 +38,14 @@ struct Member {
     upper: [UnsafeCell<u8>; SLOTS as usize],
 }
 
-struct Model {
+struct Model<S = Slotted> {
+    shape: PhantomData<S>,
     members: [Member; 2],
     broken: AtomicU64,
     leavers: AtomicU64,
 }
 
-impl Model {
+impl<S> Model<S> {
     fn new() -> Arc<Self> {
         let member = || Member {
             rounds: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -40,6 +57,7 @@ impl Model {
             upper: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
         Arc::new(Self {
+            shape: PhantomData,
             members: [member(), member()],
             broken: AtomicU64::new(0),
             leavers: AtomicU64::new(0),
@@ -68,7 +86,8 @@ impl Model {
     }
 }
 
-impl Cells for Arc<Model> {
+impl<S: Shape> Cells for Arc<Model<S>> {
+    type Shape = S;
     type Word = AtomicU64;
 
     fn round(&self, member: usize, line: usize) -> &AtomicU64 {
@@ -131,7 +150,7 @@ fn one_way(rounds: u64, len: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let mut root = Ring::new(Arc::clone(&memory), 0, 2);
         let writer = thread::spawn(move || {
             for _ in 0..rounds {
@@ -177,7 +196,7 @@ fn both_ways_one_ahead() {
     model.preemption_bound = Some(2);
     model.check(|| {
         const ROUNDS: u64 = SLOTS + 1;
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
@@ -211,7 +230,7 @@ fn both_ways_far_ahead() {
     model.preemption_bound = Some(2);
     model.check(|| {
         const ROUNDS: u64 = SLOTS + 2;
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
@@ -241,6 +260,44 @@ fn both_ways_far_ahead() {
     });
 }
 
+/// Lines alone, shown as far ahead as there are any: none is written before the other has done with what was there.
+#[test]
+fn lines_alone_come_again_far_ahead() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const AHEAD: u64 = FewLines::AHEAD;
+        const ROUNDS: u64 = 2 * FewLines::LINES + 1;
+        let memory = Model::<FewLines>::new();
+        let run = |me: usize, memory: Arc<Model<FewLines>>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let first = ring.begin(ROUNDS);
+                let end = first + ROUNDS;
+                let show = |ring: &mut Ring<_>, round: u64| {
+                    wait(|| ring.has_room(round, 1));
+                    assert!(ring.show(round, 0, &[&[round as u8]]));
+                };
+                // What is longer than a line is refused.
+                assert!(!ring.show(first, 0, &[&[0; LINE + 1]]));
+                (first..first + AHEAD).for_each(|round| show(&mut ring, round));
+                for round in first..end {
+                    wait(|| ring.is_shown(1 - me, round));
+                    let value = ring.read(1 - me, round, 1, 0..1, |bytes| bytes[0]);
+                    assert_eq!(value, Some(round as u8));
+                    ring.finish(round);
+                    if round + AHEAD < end {
+                        show(&mut ring, round + AHEAD);
+                    }
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
 /// Both show a round once they have seen the other's before, and never ask for room: what they see of each other is all that they
 /// know of it.
 #[test]
@@ -249,7 +306,7 @@ fn what_is_seen_of_the_others_is_room() {
     model.preemption_bound = Some(2);
     model.check(|| {
         const ROUNDS: u64 = SLOTS + 2;
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
@@ -276,7 +333,7 @@ fn results_come_again() {
     model.preemption_bound = Some(1);
     model.check(|| {
         const ROUNDS: u64 = SLOTS + 1;
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
@@ -307,7 +364,7 @@ fn who_leaves_gives_room() {
     model.preemption_bound = Some(2);
     model.check(|| {
         const ROUNDS: u64 = SLOTS + 1;
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let mut root = Ring::new(Arc::clone(&memory), 0, 2);
         let writer = thread::spawn(move || {
             for _ in 0..ROUNDS {
@@ -339,7 +396,7 @@ fn results_follow_what_was_shown() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let memory = Model::new();
+        let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::shape::Shape;
 use crate::word::Word;
 
 /// Most bytes in a line, beside round and head.
@@ -11,22 +12,6 @@ pub const LINE: usize = 48;
 pub const SLOT: usize = 64 << 10;
 /// Where results begin in a slot, which is as much as there is room for on either side.
 pub const RESULTS_AT: usize = SLOT / 2;
-/// No member shows a round that is further from the last one that it has done with.
-pub const AHEAD: u64 = 3;
-
-/// Lines of a member.
-pub(super) const LINES: u64 = 8;
-/// Slots of a member: so many that what is written again has left the readers' own caches. A line that a reader still
-/// has there is taken from it first, which costs more than the copy.
-#[cfg(not(loom))]
-pub(super) const SLOTS: u64 = 32;
-/// As few as there may be, so that models come round: what is shown AHEAD rounds later needs no look at `done`.
-#[cfg(loom)]
-pub(super) const SLOTS: u64 = AHEAD + 1;
-
-/// How many rounds a member may show before others have done with the first of them. Each round has a line, whatever it shows.
-const ROOM: u64 = if SLOTS < LINES { SLOTS } else { LINES };
-
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
 
@@ -41,20 +26,36 @@ pub(super) enum Place {
 impl Place {
     /// Where the bytes of `round` are shown.
     #[inline]
-    const fn of(round: u64, len: usize) -> Self {
+    fn of<S: Shape>(round: u64, len: usize) -> Self {
         match len <= LINE {
-            true => Self::Line((round % LINES) as usize),
-            false => Self::Slot((round % SLOTS) as usize),
+            true => Self::Line(line_of::<S>(round)),
+            false => Self::Slot(slot_of::<S>(round)),
         }
     }
 
-    const fn of_result(round: u64) -> Self {
-        Self::Result((round % SLOTS) as usize)
+    fn of_result<S: Shape>(round: u64) -> Self {
+        Self::Result(slot_of::<S>(round))
+    }
+}
+
+/// Returns the line of `round`.
+#[inline]
+const fn line_of<S: Shape>(round: u64) -> usize {
+    (round % S::LINES) as usize
+}
+
+/// Returns the slot of `round`, where there are any.
+#[inline]
+const fn slot_of<S: Shape>(round: u64) -> usize {
+    match round.checked_rem(S::SLOTS) {
+        Some(slot) => slot as usize,
+        None => 0,
     }
 }
 
 /// The memory of a board.
 pub(super) trait Cells {
+    type Shape: Shape;
     type Word: Word<u64>;
 
     /// The round that a line is of.
@@ -82,7 +83,7 @@ pub(super) trait Cells {
 }
 
 /// One member's view of a board.
-pub(super) struct Ring<C> {
+pub(super) struct Ring<C: Cells> {
     cells: C,
     me: usize,
     members: usize,
@@ -91,7 +92,7 @@ pub(super) struct Ring<C> {
     /// The last round in which this member has shown something.
     shown: u64,
     /// What was shown last in each slot's rounds.
-    lengths: [usize; SLOTS as usize],
+    lengths: <C::Shape as Shape>::Lengths,
     /// The last round with a result of this member.
     results: u64,
     finished: u64,
@@ -106,14 +107,14 @@ fn word(round: u64, len: usize) -> u64 {
 }
 
 impl<C: Cells> Ring<C> {
-    pub(super) const fn new(cells: C, me: usize, members: usize) -> Self {
+    pub(super) fn new(cells: C, me: usize, members: usize) -> Self {
         Self {
             cells,
             me,
             members,
             begun: 0,
             shown: 0,
-            lengths: [0; SLOTS as usize],
+            lengths: Default::default(),
             results: 0,
             finished: 0,
             floor: 0,
@@ -133,7 +134,10 @@ impl<C: Cells> Ring<C> {
 
     #[inline]
     pub(super) fn has_room(&mut self, round: u64, len: usize) -> bool {
-        let room = if len <= LINE { LINES } else { ROOM };
+        let room = match len <= LINE {
+            true => C::Shape::LINES,
+            false => C::Shape::ROOM,
+        };
         self.floor >= round.saturating_sub(room) || self.has_room_now(round.saturating_sub(room))
     }
 
@@ -150,35 +154,38 @@ impl<C: Cells> Ring<C> {
     pub(super) fn show(&mut self, round: u64, head: u64, parts: &[&[u8]]) -> bool {
         let len = parts.iter().map(|part| part.len()).sum();
         let is_next = round > self.shown && round <= self.begun;
-        let is_near = round.saturating_sub(self.finished) <= AHEAD;
-        if len > SLOT || !is_next || !is_near || !self.has_room(round, len) {
+        let is_near = round.saturating_sub(self.finished) <= C::Shape::AHEAD;
+        if len > C::Shape::MOST || !is_next || !is_near || !self.has_room(round, len) {
             return false;
         }
         let mut at = 0;
         for part in parts.iter().filter(|part| !part.is_empty()) {
-            self.cells.write(self.me, Place::of(round, len), at, part);
+            self.cells
+                .write(self.me, Place::of::<C::Shape>(round, len), at, part);
             at += part.len();
         }
-        let line = (round % LINES) as usize;
+        let line = line_of::<C::Shape>(round);
         self.cells.head(self.me, line).store(head, Relaxed);
         self.cells
             .round(self.me, line)
             .store(word(round, len), Release);
         self.shown = round;
-        self.lengths[(round % SLOTS) as usize] = len;
+        if let Some(length) = self.lengths.as_mut().get_mut(slot_of::<C::Shape>(round)) {
+            *length = len;
+        }
         true
     }
 
     #[inline]
     pub(super) fn is_shown(&self, member: usize, round: u64) -> bool {
-        let line = (round % LINES) as usize;
+        let line = line_of::<C::Shape>(round);
         member < self.members && self.cells.round(member, line).load(Acquire) >> 1 == round
     }
 
     /// Whether what was shown lies where a result would.
     #[inline]
     fn is_long(&self, member: usize, round: u64) -> bool {
-        let line = (round % LINES) as usize;
+        let line = line_of::<C::Shape>(round);
         self.cells.round(member, line).load(Relaxed) == word(round, SLOT)
     }
 
@@ -187,7 +194,7 @@ impl<C: Cells> Ring<C> {
         let mut others = (0..self.members).filter(|member| *member != self.me);
         let all = others.all(|member| self.is_shown(member, round));
         if all {
-            self.floor = self.floor.max(round.saturating_sub(AHEAD));
+            self.floor = self.floor.max(round.saturating_sub(C::Shape::AHEAD));
         }
         all
     }
@@ -200,7 +207,7 @@ impl<C: Cells> Ring<C> {
 
     #[inline]
     pub(super) fn head(&self, member: usize, round: u64) -> Option<u64> {
-        let line = (round % LINES) as usize;
+        let line = line_of::<C::Shape>(round);
         self.is_readable(member, round)
             .then(|| self.cells.head(member, line).load(Relaxed))
     }
@@ -214,7 +221,7 @@ impl<C: Cells> Ring<C> {
         range: Range<usize>,
         look: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
-        let is_there = range.start <= range.end && range.end <= len && len <= SLOT;
+        let is_there = range.start <= range.end && range.end <= len && len <= C::Shape::MOST;
         if !is_there || !self.is_readable(member, round) {
             return None;
         }
@@ -222,20 +229,26 @@ impl<C: Cells> Ring<C> {
         if range.end > RESULTS_AT && !self.is_long(member, round) {
             return None;
         }
-        Some(self.cells.read(member, Place::of(round, len), range, look))
+        Some(
+            self.cells
+                .read(member, Place::of::<C::Shape>(round, len), range, look),
+        )
     }
 
     #[inline]
     pub(super) fn show_result(&mut self, round: u64, data: &[u8]) -> bool {
         let is_next = round > self.results && round <= self.shown;
         // The slot is still this round's, and what was shown ends before the result.
-        let slot = (round % SLOTS) as usize;
-        let is_read = self.floor < round.saturating_sub(SLOTS);
-        let has_room = self.shown - round < SLOTS && self.lengths[slot] <= RESULTS_AT && !is_read;
+        let shown = self.lengths.as_ref().get(slot_of::<C::Shape>(round));
+        let leaves_room = shown.is_some_and(|len| *len <= RESULTS_AT);
+        let slots = C::Shape::SLOTS;
+        let is_read = self.floor < round.saturating_sub(slots);
+        let has_room = self.shown - round < slots && leaves_room && !is_read;
         if data.len() > RESULTS_AT || !is_next || !has_room {
             return false;
         }
-        self.cells.write(self.me, Place::of_result(round), 0, data);
+        self.cells
+            .write(self.me, Place::of_result::<C::Shape>(round), 0, data);
         self.cells.results(self.me).store(round, Release);
         self.results = round;
         true
@@ -254,9 +267,10 @@ impl<C: Cells> Ring<C> {
         len: usize,
         look: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
-        let is_there = round > self.finished && self.has_result(member, round);
+        let has_results = C::Shape::SLOTS > 0;
+        let is_there = has_results && round > self.finished && self.has_result(member, round);
         (is_there && len <= RESULTS_AT).then(|| {
-            let place = Place::of_result(round);
+            let place = Place::of_result::<C::Shape>(round);
             self.cells.read(member, place, 0..len, look)
         })
     }

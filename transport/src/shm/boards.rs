@@ -19,17 +19,17 @@ use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
 impl Boards for Shm {
-    fn open_board(&mut self, members: usize) -> Option<OpenBoard> {
-        match create(members) {
+    fn open_board(&mut self, bytes: usize) -> Option<OpenBoard> {
+        match create(bytes) {
             Ok(board) => Some(board),
             Err(error) => {
-                tracing::debug!(%error, members, "no memory for a board");
+                tracing::debug!(%error, bytes, "no memory for a board");
                 None
             }
         }
     }
 
-    fn join_board(&mut self, from: EndpointId, members: usize, key: &[u8]) -> Result<BoardMemory> {
+    fn join_board(&mut self, from: EndpointId, bytes: usize, key: &[u8]) -> Result<BoardMemory> {
         let unsupported = Error::Unsupported {
             transport: NAME,
             what: "a board of a rank that is in another namespace",
@@ -45,7 +45,7 @@ impl Boards for Shm {
             reason,
         };
         let key = Key::from_bytes(key).ok_or_else(|| broken("a board's key".to_owned()))?;
-        join(identity.pid, key, members).map_err(broken)
+        join(identity.pid, key, bytes).map_err(broken)
     }
 
     fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>> {
@@ -96,13 +96,13 @@ impl Key {
     }
 }
 
-fn create(members: usize) -> io::Result<OpenBoard> {
-    let file = memfd::create("tagwire-board", BoardMemory::len(members) as u64)?;
+fn create(bytes: usize) -> io::Result<OpenBoard> {
+    let file = memfd::create("tagwire-board", bytes as u64)?;
     let key = Key {
         descriptor: file.as_raw_fd().unsigned_abs(),
         nonce: memfd::nonce()?,
     };
-    let memory = map(file, members)?;
+    let memory = map(file, bytes)?;
     memory.nonce().store(key.nonce, Relaxed);
     Ok(OpenBoard {
         key: key.to_bytes(),
@@ -111,11 +111,11 @@ fn create(members: usize) -> io::Result<OpenBoard> {
 }
 
 /// Maps the board that process `pid` has made, or reports what is wrong with it.
-fn join(pid: u32, key: Key, members: usize) -> Result<BoardMemory, String> {
-    let what = format!("board for {members}");
-    let file = memfd::open(pid, key.descriptor, BoardMemory::len(members) as u64, &what)?;
+fn join(pid: u32, key: Key, bytes: usize) -> Result<BoardMemory, String> {
+    let what = format!("board of {bytes} bytes");
+    let file = memfd::open(pid, key.descriptor, bytes as u64, &what)?;
     let path = memfd::path(pid, key.descriptor);
-    let mut memory = map(file, members).map_err(|error| format!("{path}: {error}"))?;
+    let mut memory = map(file, bytes).map_err(|error| format!("{path}: {error}"))?;
     memory.forget_descriptor();
     match memory.nonce().load(Relaxed) == key.nonce {
         true => Ok(memory),
@@ -123,12 +123,9 @@ fn join(pid: u32, key: Key, members: usize) -> Result<BoardMemory, String> {
     }
 }
 
-fn map(file: File, members: usize) -> io::Result<BoardMemory> {
-    let options = MmapOptions::new()
-        .len(BoardMemory::len(members))
-        .map_raw(&file)?;
+fn map(file: File, bytes: usize) -> io::Result<BoardMemory> {
+    let options = MmapOptions::new().len(bytes).map_raw(&file)?;
     // A dump of this process would make every page of it exist. It is the same without the advice.
     let _ = options.advise(memmap2::Advice::DontDump);
-    BoardMemory::new(options, members, Some(file))
-        .ok_or_else(|| io::Error::other("mapped at address 0"))
+    BoardMemory::new(options, Some(file)).ok_or_else(|| io::Error::other("no memory for a board"))
 }

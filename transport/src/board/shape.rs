@@ -1,0 +1,57 @@
+//! What a board has for each of its members.
+
+use super::ring::{LINE, SLOT};
+
+/// What a board has for each of its members.
+pub trait Shape: Send + Sync + 'static {
+    /// Lines.
+    const LINES: u64;
+    /// Slots.
+    const SLOTS: u64;
+    /// No member shows a round that is further from the last one that it has done with: at most as many as it has lines, and fewer
+    /// than it has slots.
+    const AHEAD: u64;
+    /// What was shown last in each slot's rounds.
+    type Lengths: Default + AsRef<[usize]> + AsMut<[usize]> + Send + Sync;
+
+    /// How many rounds a member may show before others have done with the first of them, where they show what is longer than a
+    /// line. Each round has a line, whatever it shows.
+    const ROOM: u64 = if Self::SLOTS < Self::LINES {
+        Self::SLOTS
+    } else {
+        Self::LINES
+    };
+    /// Most bytes of a round.
+    const MOST: usize = if Self::SLOTS == 0 { LINE } else { SLOT };
+}
+
+/// A few lines, which stay in the nearest caches, and slots for what is longer.
+#[derive(Debug, Clone, Copy)]
+pub enum Slotted {}
+
+impl Shape for Slotted {
+    const LINES: u64 = 8;
+    /// So many that what is written again has left the readers' own caches. A line that a reader still has there is taken from it
+    /// first, which costs more than the copy.
+    #[cfg(not(loom))]
+    const SLOTS: u64 = 32;
+    /// As few as there may be, so that models come round: what is shown AHEAD rounds later needs no look at `done`.
+    #[cfg(loom)]
+    const SLOTS: u64 = Self::AHEAD + 1;
+    const AHEAD: u64 = 3;
+    #[cfg(not(loom))]
+    type Lengths = [usize; 32];
+    #[cfg(loom)]
+    type Lengths = [usize; 4];
+}
+
+/// Lines alone, so many that a member is far ahead of others before it waits for them.
+#[derive(Debug, Clone, Copy)]
+pub enum Lined {}
+
+impl Shape for Lined {
+    const LINES: u64 = 128;
+    const SLOTS: u64 = 0;
+    const AHEAD: u64 = Self::LINES;
+    type Lengths = [usize; 0];
+}
