@@ -45,7 +45,18 @@ pub const SETTINGS: &[Setting] = &[
         false,
         "Ranks tell each other before each collective what they call; where that differs, it ends with an error that names both",
     ),
+    Setting::bytes(
+        "coll",
+        "coll-board-memory",
+        BOARD_MEMORY as u64,
+        0..=1 << 40,
+        "How much memory the boards of a rank keep, over all its groups: what is above it is given back by those that are idle, and \
+     taken again when they are used; at most 2 MiB a board",
+    ),
 ];
+
+/// How much memory the boards of a rank keep.
+const BOARD_MEMORY: usize = 64 << 20;
 
 /// A message of a collective on one host is shorter, but for pieces of one. Eager over shared memory, and seldom the divisor of a
 /// length: those need a message more.
@@ -97,6 +108,7 @@ pub struct Selection {
     /// What groups take whose members share memory, in a job that does not.
     within_host: Option<Arc<Self>>,
     checks: bool,
+    board_memory: usize,
     /// Each element is combined in the one tree, where another tree could give other bits.
     is_fixed: bool,
     /// What follows from the rest, by operation, for operands that keep their order (and their tree, where that is fixed) and
@@ -115,6 +127,7 @@ impl Default for Selection {
             hosts: None,
             within_host: None,
             checks: false,
+            board_memory: BOARD_MEMORY,
             is_fixed: false,
             choices: Default::default(),
         };
@@ -134,9 +147,11 @@ impl Selection {
             path => selection.with_table(Table::read(path)?),
         };
         let is_fixed = config.choice("coll-reduction") == FIXED;
+        let board_memory = config.bytes("coll-board-memory");
         Ok(selection
             .fixed(is_fixed)
-            .checking(config.flag("coll-check")))
+            .checking(config.flag("coll-check"))
+            .with_board_memory(board_memory))
     }
 
     /// Returns what `text` says: OPERATION:ALGORITHM, several by commas.
@@ -239,6 +254,21 @@ impl Selection {
     pub fn fixed(mut self, is_fixed: bool) -> Self {
         self.is_fixed = is_fixed;
         self.resolved()
+    }
+
+    /// Returns the same for a rank whose boards keep so much memory. Ranks may differ.
+    #[must_use]
+    pub fn with_board_memory(mut self, bytes: usize) -> Self {
+        self.board_memory = bytes;
+        if let Some(within) = &mut self.within_host {
+            Arc::make_mut(within).board_memory = bytes;
+        }
+        self
+    }
+
+    /// Returns how much memory the boards of a rank keep.
+    pub(crate) const fn board_memory(&self) -> usize {
+        self.board_memory
     }
 
     /// Works out the choices, so that none is left to a call but for size and length.

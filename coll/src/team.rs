@@ -9,6 +9,7 @@ use tagwire_base::{ContextId, Rank};
 use tagwire_pml::Messenger;
 
 use crate::active::Active;
+use crate::board::kept::Kept;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
 use crate::failures::Failures;
@@ -62,7 +63,7 @@ impl Team {
             tags: Tags::default(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
-            board: TeamBoard::default(),
+            board: TeamBoard::new(Kept::new(selection.board_memory())),
             meetings: Meetings::default(),
             segment: selection.segment(),
             selection,
@@ -236,7 +237,7 @@ impl Team {
             tags: Tags::default(),
             messenger: Arc::clone(&self.messenger),
             pool: Pool::default(),
-            board: TeamBoard::default(),
+            board: self.board.beside(),
             meetings: Meetings::default(),
             segment: selection.segment(),
             selection,

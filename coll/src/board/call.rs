@@ -1,10 +1,10 @@
 //! One operation on a group's board.
 
 use std::ops::Range;
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tagwire_transport::Board;
-use tagwire_transport::board::SLOT;
+use tagwire_transport::board::{LINE, SLOT};
 
 use super::head::Head;
 use crate::algorithms::ON_BOARD;
@@ -24,14 +24,25 @@ const WAITS_PER_PROGRESS: u32 = 128;
 /// One operation on a group's board. Every member makes the same calls of it.
 pub(crate) struct BoardCall<'t> {
     pub(super) team: &'t Team,
+    shared: &'t Arc<Mutex<Board>>,
     pub(super) board: MutexGuard<'t, Board>,
     head: Head,
 }
 
 impl<'t> BoardCall<'t> {
     #[inline]
-    pub(super) const fn new(team: &'t Team, board: MutexGuard<'t, Board>, head: Head) -> Self {
-        Self { team, board, head }
+    pub(super) const fn new(
+        team: &'t Team,
+        shared: &'t Arc<Mutex<Board>>,
+        board: MutexGuard<'t, Board>,
+        head: Head,
+    ) -> Self {
+        Self {
+            team,
+            shared,
+            board,
+            head,
+        }
     }
 
     #[inline]
@@ -139,8 +150,12 @@ impl<'t> BoardCall<'t> {
         let len = parts.iter().map(|part| part.len()).sum();
         // Who has left has done with everything.
         self.wait(|board| board.has_room(round, len), |_, _| false)?;
+        let written = self.board.written();
         let shown = self.board.show(round, self.head.to_bits(), parts);
         debug_assert!(shown, "rounds are shown in their order");
+        if len > LINE {
+            self.note_kept(written);
+        }
         Ok(())
     }
 
@@ -230,8 +245,20 @@ impl<'t> BoardCall<'t> {
 
     /// Shows a result of `round`.
     pub(super) fn show_result(&mut self, round: u64, data: &[u8]) {
+        let written = self.board.written();
         let shown = self.board.show_result(round, data);
         debug_assert!(shown, "results are shown in their order");
+        self.note_kept(written);
+    }
+
+    /// Notes what memory the slots take, where that is more than it was.
+    #[inline]
+    fn note_kept(&self, before: u64) {
+        let written = self.board.written();
+        if written != before {
+            let bytes = written.count_ones() as usize * SLOT;
+            self.team.board.kept.note(self.shared, bytes);
+        }
     }
 
     /// Waits for a member's result of `round`, and copies it.

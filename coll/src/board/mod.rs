@@ -5,6 +5,8 @@
 //!
 //! Short nonblocking operations have a board of their own (`line`), where the blocking ones do not wait for them.
 //!
+//! The boards of a rank may keep so much memory, the setting `coll-board-memory` (`kept`); what is above it idle ones give back.
+//!
 //! A group gets its boards with the fourth operation that would take one, blocking or not, if all members can reach them:
 //! short-lived groups have none. A reduction combines from the first member to the last, whatever the number of pieces.
 
@@ -16,6 +18,7 @@ mod broadcast;
 mod call;
 mod gather;
 mod head;
+pub(crate) mod kept;
 pub(crate) mod line;
 mod meeting;
 mod parts;
@@ -25,7 +28,7 @@ mod scatter;
 pub(crate) mod state;
 
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tagwire_base::Tag;
@@ -104,15 +107,15 @@ impl Team {
     #[inline]
     fn run_on(
         &self,
-        board: &Mutex<Board>,
+        shared: &Arc<Mutex<Board>>,
         head: Head,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Result<()> {
         self.check()?;
         self.messenger().check_thread()?;
-        let board = board.lock().unwrap_or_else(PoisonError::into_inner);
+        let board = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = NoUnwind;
-        let mut call = BoardCall::new(self, board, head);
+        let mut call = BoardCall::new(self, shared, board, head);
         let done = body(&mut call);
         if let Err(error) = &done {
             call.give_up(error);
@@ -128,7 +131,7 @@ impl Team {
 
     /// Counts an operation, and makes the board with the fourth, or waits until a nonblocking one has.
     #[cold]
-    fn make_board(&self) -> Result<Option<&Mutex<Board>>> {
+    fn make_board(&self) -> Result<Option<&Arc<Mutex<Board>>>> {
         // A call that is refused counts for none of the others.
         self.check()?;
         self.messenger().check_thread()?;

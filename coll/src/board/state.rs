@@ -1,11 +1,12 @@
 //! The boards of a group.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tagwire_transport::Board;
 use tagwire_transport::board::Lined;
 
+use super::kept::Kept;
 use super::line::Lines;
 use crate::active::Order;
 
@@ -32,9 +33,11 @@ pub(super) struct Boards {
 }
 
 /// The boards of a group, once it has them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TeamBoard {
-    pub(super) board: OnceLock<Option<Mutex<Board>>>,
+    pub(super) board: OnceLock<Option<Arc<Mutex<Board>>>>,
+    /// The memory that the boards of the rank keep.
+    pub(super) kept: Arc<Kept>,
     /// There before `board` is.
     lines: OnceLock<Mutex<Lines>>,
     /// Operations that would have taken one. All members count the same ones.
@@ -46,6 +49,23 @@ pub(crate) struct TeamBoard {
 }
 
 impl TeamBoard {
+    /// Returns that of a group that has no boards yet.
+    pub(crate) fn new(kept: Arc<Kept>) -> Self {
+        Self {
+            board: OnceLock::new(),
+            kept,
+            lines: OnceLock::new(),
+            calls: AtomicU32::new(0),
+            rounds: AtomicU64::new(0),
+            waits: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns that of another group of the same rank.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(Arc::clone(&self.kept))
+    }
+
     /// Counts an operation that could take a board, while it is not known whether there is one.
     pub(super) fn count_call(&self) -> Stage {
         match self.calls.fetch_add(1, Relaxed) + 1 {
@@ -65,7 +85,7 @@ impl TeamBoard {
         let blocking = made.map(|Boards { blocking, lines }| {
             let kept = self.lines.set(Mutex::new(Lines::new(lines)));
             debug_assert!(kept.is_ok(), "the boards are made once");
-            Mutex::new(blocking)
+            Arc::new(Mutex::new(blocking))
         });
         let kept = self.board.set(blocking);
         debug_assert!(kept.is_ok(), "the boards are made once");

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use memmap2::MmapRaw;
+use memmap2::{MmapRaw, UncheckedAdvice};
 
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
@@ -58,7 +58,7 @@ pub struct BoardMemory {
     len: usize,
     /// By which others join.
     file: Option<File>,
-    _map: MmapRaw,
+    map: MmapRaw,
 }
 
 /// Where things are in the memory of a board of a shape.
@@ -91,7 +91,7 @@ impl BoardMemory {
             start,
             len: map.len(),
             file,
-            _map: map,
+            map,
         })
     }
 
@@ -234,6 +234,16 @@ impl<S: Shape> Cells for Laid<S> {
         // SAFETY: the bounds were checked. The ring gives the place to its writer: all others have done with the round that had
         // it before, and read it only once the round's number is stored.
         unsafe { self.writes.copy(data.as_ptr(), start.add(at), data.len()) };
+    }
+
+    fn give_back(&self, member: usize) -> bool {
+        let at = PAGE + member * Self::STRIDE + Self::HEAD;
+        let len = Self::STRIDE - Self::HEAD;
+        assert!(member < self.members, "a member of the board");
+        let map = &self.memory.map;
+        // SAFETY: the range is that of the member's slots, in the mapping. It becomes zero, as if it was written so: the ring gives it
+        // to its writer as in `write`.
+        len > 0 && unsafe { map.unchecked_advise_range(UncheckedAdvice::Remove, at, len) }.is_ok()
     }
 
     #[inline]

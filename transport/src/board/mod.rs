@@ -21,6 +21,9 @@
 //! `done` reports. What a member shows reports the same of earlier rounds: nobody shows a round more than
 //! [`AHEAD`](Shape::AHEAD) after the last one that it has done with.
 //!
+//! **Memory.** A slot takes memory once it is written. A member [gives back](Board::give_back) that of its own slots where all others
+//! have done with what it has shown.
+//!
 //! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
 //! a board is an address or a length.
 
@@ -202,6 +205,25 @@ impl<S: Shape> Board<S> {
     pub fn finish(&mut self, round: u64) {
         self.ring.finish(round);
         self.rouse();
+    }
+
+    /// Returns a bit for each slot of this member that takes memory.
+    #[inline]
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        self.ring.written()
+    }
+
+    /// Returns the last round in which this member has shown something.
+    #[must_use]
+    pub const fn shown(&self) -> u64 {
+        self.ring.shown()
+    }
+
+    /// Gives the memory of this member's slots back to the system, where all others have done with what it has shown. Returns whether it
+    /// did. What is shown later takes memory again.
+    pub fn give_back(&mut self) -> bool {
+        self.owner.is_here() && self.ring.give_back()
     }
 
     /// Takes part no more after a failure at `member`, perhaps this one: others that wait for anything [find out](Self::broken).

@@ -121,6 +121,15 @@ impl<S: Shape> Cells for Arc<Model<S>> {
         }
     }
 
+    fn give_back(&self, member: usize) -> bool {
+        let member = &self.members[member];
+        for cell in member.slots.iter().chain(&member.upper) {
+            // SAFETY: the ring gives the slots to their writer alone; loom checks it.
+            cell.with_mut(|cell| unsafe { *cell = 0 });
+        }
+        true
+    }
+
     fn read<R>(
         &self,
         member: usize,
@@ -257,6 +266,39 @@ fn both_ways_far_ahead() {
         let other = thread::spawn(run(1, Arc::clone(&memory)));
         run(0, memory)();
         other.join().unwrap();
+    });
+}
+
+/// Slots are given back when the other has read them, and are written again.
+#[test]
+fn slots_are_given_back_once_they_were_read() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const ROUNDS: u64 = 3;
+        let memory = Model::<Slotted>::new();
+        let mut root = Ring::new(Arc::clone(&memory), 0, 2);
+        let writer = thread::spawn(move || {
+            for _ in 0..ROUNDS {
+                let round = root.begin(1);
+                assert!(root.show(round, 7, &[&[round as u8; LINE + 1]]));
+                root.finish(round);
+                assert!(root.written() > 0);
+                if root.give_back() {
+                    assert_eq!(root.written(), 0);
+                }
+            }
+            wait(|| root.give_back());
+        });
+        let mut member = Ring::new(memory, 1, 2);
+        for _ in 0..ROUNDS {
+            let round = member.begin(1);
+            wait(|| member.is_shown(0, round));
+            let value = member.read(0, round, LINE + 1, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            member.finish(round);
+        }
+        writer.join().unwrap();
     });
 }
 

@@ -72,6 +72,9 @@ pub(super) trait Cells {
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
 
+    /// Gives the memory of a member's slots back: they are zero then. Returns whether it did.
+    fn give_back(&self, member: usize) -> bool;
+
     /// Calls `look` with a range of a place, which is within its bounds.
     fn read<R>(
         &self,
@@ -93,6 +96,8 @@ pub(super) struct Ring<C: Cells> {
     shown: u64,
     /// What was shown last in each slot's rounds.
     lengths: <C::Shape as Shape>::Lengths,
+    /// A bit for each slot that was written since its memory was given back.
+    written: u64,
     /// The last round with a result of this member.
     results: u64,
     finished: u64,
@@ -115,6 +120,7 @@ impl<C: Cells> Ring<C> {
             begun: 0,
             shown: 0,
             lengths: Default::default(),
+            written: 0,
             results: 0,
             finished: 0,
             floor: 0,
@@ -170,6 +176,7 @@ impl<C: Cells> Ring<C> {
             .round(self.me, line)
             .store(word(round, len), Release);
         self.shown = round;
+        self.written |= u64::from(len > LINE) << slot_of::<C::Shape>(round);
         if let Some(length) = self.lengths.as_mut().get_mut(slot_of::<C::Shape>(round)) {
             *length = len;
         }
@@ -251,6 +258,7 @@ impl<C: Cells> Ring<C> {
             .write(self.me, Place::of_result::<C::Shape>(round), 0, data);
         self.cells.results(self.me).store(round, Release);
         self.results = round;
+        self.written |= 1 << slot_of::<C::Shape>(round);
         true
     }
 
@@ -281,6 +289,28 @@ impl<C: Cells> Ring<C> {
             self.finished = round;
             self.cells.done(self.me).store(round, Release);
         }
+    }
+
+    /// Returns a bit for each slot that was written since its memory was given back.
+    #[inline]
+    pub(super) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Returns the last round in which this member has shown something.
+    pub(super) const fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    /// Gives the memory of this member's slots back, where all others have done with what lies there. Returns whether it did.
+    pub(super) fn give_back(&mut self) -> bool {
+        // What they have read is read before it becomes zero. Who has left shows nothing more, and others may still read.
+        let is_idle = self.shown != GONE && self.has_room_now(self.shown);
+        let is_back = is_idle && self.cells.give_back(self.me);
+        if is_back {
+            self.written = 0;
+        }
+        is_back
     }
 
     /// Reads and shows nothing any more. What was shown stays.
