@@ -828,8 +828,7 @@ impl Messenger {
         Ok(look(&mut *self.enter()?))
     }
 
-    /// Has every call that makes progress, waits among them, drive `driver` too while it has [demand](crate::Demand), until the
-    /// returned value is dropped.
+    /// Has every call that makes progress drive `driver` too while it has [demand](crate::Demand), until the value is dropped.
     pub fn drive_with(&self, driver: Arc<dyn Driver>) -> Driven {
         self.drivers.add(driver)
     }
@@ -855,8 +854,7 @@ impl Messenger {
         Ok(self.enter()?.is_complete(request))
     }
 
-    /// Makes progress a few times, for a wait that will often end at once: until `is_done`, which is asked before each.
-    /// [Drivers](crate::Driver) do nothing meanwhile.
+    /// Makes progress a few times, until `is_done`, which is asked before each. [Drivers](crate::Driver) do nothing meanwhile.
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -865,22 +863,20 @@ impl Messenger {
         self.count_call()?;
         for _ in 0..self.polls_inside() {
             if is_done() {
-                // It may be what threads that sleep wait for, or what theirs waits for.
-                self.after_progress(1);
-                return Ok(true);
+                break;
             }
             let mut layer = self.enter()?;
             let events = layer.progress();
             drop(layer);
             self.after_progress(events);
         }
+        // It may be what threads that sleep wait for, or what theirs comes after.
         let ended = is_done();
         self.after_progress(usize::from(ended));
         Ok(ended)
     }
 
-    /// Makes progress until `done` returns a value, and returns that. `done` is called after each progress that brought
-    /// something, with nothing locked: it may call this port.
+    /// Makes progress until `done`, which may call this port, returns a value. It is called after each progress that brought something.
     ///
     /// # Errors
     /// [`Error::WrongThread`], [`Error::TimedOut`], and those of `done`.
