@@ -40,8 +40,11 @@ impl Named {
 
 impl Drop for Named {
     fn drop(&mut self) {
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(number, ..)| self.0 != Some(*number));
+        // Who panics meanwhile is named only where nobody has the list.
+        if let Some(number) = self.0 {
+            let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+            open.retain(|(other, ..)| *other != number);
+        }
     }
 }
 
