@@ -1,75 +1,19 @@
 //! A descriptor that becomes readable when a rank has something to do: to wait with `poll` for messages and for other things.
-//!
-//! Transports sleep each in its own way, on a futex or on descriptors of a library. A thread sleeps there in the rank's place, and
-//! wakes it by an eventfd:
-//!
-//! ```text
-//!     arm: announce a sleep, look once more -----> the thread sleeps as the rank would
-//!     poll(descriptor, others)  <---- eventfd ---- it wakes
-//!     progress, arm, ...
-//! ```
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
-use tagwire_base::Owner;
 
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
-use crate::sleepers::Armed;
+use crate::wakeup::Wakeup;
 
-/// A descriptor to wait on. Its thread ends with it.
+/// A descriptor to wait on: an eventfd, which a [`Wakeup`] makes readable.
 pub struct WaitDescriptor {
-    messenger: Arc<Messenger>,
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    /// How often something had happened when the caller was told last.
-    seen: AtomicUsize,
-    /// A forked child has the descriptor and not the thread.
-    owner: Owner,
-}
-
-struct Shared {
-    event: OwnedFd,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// For the thread to take.
-    armed: Option<Armed>,
-    /// It was given one, and has not woken from it.
-    is_asleep: bool,
-    has_ended: bool,
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sleeps whenever it is given a sleep, and makes the descriptor readable after each.
-    fn serve(&self) {
-        let mut state = self.state();
-        while !state.has_ended {
-            let Some(armed) = state.armed.take() else {
-                let woken = self.changed.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            drop(state);
-            armed.sleep();
-            state = self.state();
-            state.is_asleep = false;
-            // An eventfd that cannot take one more is readable.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
-        }
-    }
+    wakeup: Wakeup,
+    event: Arc<OwnedFd>,
 }
 
 impl WaitDescriptor {
@@ -79,90 +23,48 @@ impl WaitDescriptor {
     /// When the system has no descriptor or no thread left.
     pub fn open(messenger: &Arc<Messenger>) -> Result<Self> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let shared = Arc::new(Shared {
-            event: eventfd(0, flags).map_err(|error| Error::NoDescriptor(error.into()))?,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        let served = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name(format!("descriptor {}", messenger.rank()))
-            .spawn(move || served.serve())
-            .map_err(Error::NoThread)?;
-        Ok(Self {
-            messenger: Arc::clone(messenger),
-            shared,
-            thread: Some(thread),
-            seen: AtomicUsize::new(messenger.sleepers.noted()),
-            owner: Owner::here(),
-        })
+        let event = eventfd(0, flags).map_err(|error| Error::NoDescriptor(error.into()))?;
+        let event = Arc::new(event);
+        let told = Arc::clone(&event);
+        let tell = move || {
+            // One that cannot take one more is readable.
+            let _ = rustix::io::write(&*told, &1_u64.to_ne_bytes());
+        };
+        let wakeup = Wakeup::open(messenger, tell)?;
+        Ok(Self { wakeup, event })
     }
 
-    /// Makes progress once, and says that the caller is about to wait. Returns whether it may: from then on the descriptor
-    /// becomes readable when something comes, and after each [longest sleep](crate::WaitPolicy) also when nothing does, so that
-    /// peers are looked after. Where it may not, something has happened since the last call, whoever has made the progress:
-    /// requests may be complete. What a call before this one has left readable is taken.
+    /// Makes progress once, and says that the caller is about to wait; see [`Wakeup::arm`]. What a call before this one has
+    /// left readable is taken.
     ///
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn arm(&self) -> Result<bool> {
-        self.messenger.check_thread()?;
+        self.wakeup.messenger().check_thread()?;
         let mut taken = [0; 8];
         // Not readable is as good.
-        let _ = rustix::io::read(&self.shared.event, &mut taken);
-        let is_asleep = self.shared.state().is_asleep;
-        let armed = self.messenger.arm(self.seen.load(Relaxed));
-        self.seen.store(self.messenger.sleepers.noted(), Relaxed);
-        let armed = armed?;
-        if is_asleep {
-            // What comes wakes it, as before.
-            return Ok(armed.is_some());
-        }
-        let Some(armed) = armed else {
-            return Ok(false);
-        };
-        let mut state = self.shared.state();
-        state.armed = Some(armed);
-        state.is_asleep = true;
-        drop(state);
-        self.shared.changed.notify_one();
-        Ok(true)
+        let _ = rustix::io::read(&*self.event, &mut taken);
+        self.wakeup.arm()
     }
 }
 
 impl AsFd for WaitDescriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.event.as_fd()
-    }
-}
-
-impl Drop for WaitDescriptor {
-    fn drop(&mut self) {
-        let Some(thread) = self.thread.take() else {
-            return;
-        };
-        if !self.owner.is_here() {
-            // There is no such thread here, nor anybody who sleeps.
-            std::mem::forget(thread);
-            return;
-        }
-        self.shared.state().has_ended = true;
-        self.shared.changed.notify_one();
-        self.messenger.sleepers.wake();
-        // One that panicked has nothing more to say.
-        let _ = thread.join();
+        self.event.as_fd()
     }
 }
 
 impl fmt::Debug for WaitDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WaitDescriptor(rank {})", self.messenger.rank())
+        let rank = self.wakeup.messenger().rank();
+        write!(f, "WaitDescriptor(rank {rank})")
     }
 }
 
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -328,7 +230,7 @@ mod tests {
         let (port, _peer) = ranks(ThreadLevel::Single, Duration::from_secs(3600));
         let descriptor = WaitDescriptor::open(&port).unwrap();
         while !descriptor.arm().unwrap() {}
-        let weak = Arc::downgrade(&descriptor.shared);
+        let weak = Arc::downgrade(&descriptor.event);
         drop(descriptor);
         assert!(weak.upgrade().is_none(), "the thread is gone");
     }

@@ -37,6 +37,7 @@ mod sleepers;
 mod table;
 pub mod types;
 pub mod wait;
+mod wakeup;
 
 pub use descriptor::WaitDescriptor;
 pub use driver::{Demand, Driven, Driver};
@@ -54,3 +55,4 @@ pub use types::{
     TagLimits,
 };
 pub use wait::{WaitMode, WaitPolicy};
+pub use wakeup::Wakeup;
