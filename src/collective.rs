@@ -13,7 +13,8 @@ use crate::selector::{Source, TagChoice};
 /// Collectives. Every rank of the context calls them in the same order, each by one thread at a time. Lengths are the same on
 /// all ranks unless said otherwise. When a rank fails, all others' calls end with an error.
 impl<'s> Context<'s> {
-    /// Returns this rank's number in the context.
+    /// Returns this rank's number in the context, which other threads may free meanwhile. In the world's it is
+    /// [`Session::rank`](crate::Session::rank), which cannot fail.
     ///
     /// # Errors
     /// When the context was freed.

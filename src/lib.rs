@@ -37,6 +37,7 @@
 //!   ready ([`PartitionedSend`], [`PartitionedRecv`]).
 //! - Every wait has a form with a timeout. What timed out goes on: it stays posted, and its buffer
 //!   stays lent to its scope, or with the operation that owns it.
+//! - Operations that own their buffers are futures, under any runtime: see [`Session::drive`].
 //! - Large buffers come best from [`Session::alloc`]: where the system lets no process into another's memory, such as in
 //!   many containers, they are the ones that are copied once.
 //! - Lengths are in elements of [`Plain`] data: numbers, arrays, and structs that derive it. A [`Status`] has source, tag
@@ -94,7 +95,13 @@
 //! ```
 //!
 //! `cargo test` starts no job: a test that opens a [`Session`] is alone. The module `testing`, which the feature brings, runs a
-//! job inside of a test, with a thread for each rank.
+//! job inside of a test, with a thread for each rank. Where ranks have to be processes, the launcher runs the test program:
+//!
+//! ```text
+//! CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="tagwire run -n 3 --tag-output --" cargo test -- --test-threads 1
+//! ```
+//!
+//! Programs in C use the interface of MPI, from the same transport: `tagwire mpi install`.
 //!
 //! The command `tagwire` starts jobs, measures, and reports what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
@@ -110,6 +117,7 @@ mod collective;
 mod combine;
 mod context;
 mod descriptor;
+mod drive;
 mod error;
 mod in_place;
 mod neighbourhood;
@@ -130,6 +138,7 @@ mod selector;
 mod session;
 pub mod settings;
 mod shared;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod unwind;

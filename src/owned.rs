@@ -1,6 +1,9 @@
 //! Operations that own their buffer: no scope, no borrow, and nothing to go wrong when dropped.
 #![allow(unsafe_code)]
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{self, Poll};
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -9,6 +12,7 @@ use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::shared::{Numbers, Shared};
+use crate::tasks::{Awaited, Place};
 use crate::unwind::NoUnwind;
 
 /// How an operation ended that owned its buffer.
@@ -27,7 +31,11 @@ struct Owned<'s, T: Plain> {
     request: RequestId,
     /// There until the end has been taken.
     buffer: Option<Vec<T>>,
+    place: Place<'s>,
 }
+
+// Nothing in it is pinned: the elements are on the heap.
+impl<T: Plain> Unpin for Owned<'_, T> {}
 
 impl<T: Plain> Owned<'_, T> {
     /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
@@ -40,6 +48,18 @@ impl<T: Plain> Owned<'_, T> {
     fn test(&mut self) -> Result<Option<Ended<T>>> {
         let status = self.shared.messenger.test(self.request)?;
         Ok(status.map(|status| self.ended(status)))
+    }
+
+    /// The same for a task, which is woken when it has. Makes no progress.
+    fn poll(&mut self, task: &task::Context<'_>) -> Poll<Result<Ended<T>>> {
+        let (messenger, request) = (&self.shared.messenger, self.request);
+        let take = || messenger.take(request).transpose();
+        let polled = self.place.poll(&Awaited::Message(request), task, take);
+        polled.map(|status| {
+            // A send that has ended may wait to leave with others.
+            messenger.flush()?;
+            Ok(self.ended(status?))
+        })
     }
 
     fn ended(&mut self, status: tagwire_pml::Status) -> Ended<T> {
@@ -68,6 +88,8 @@ impl<T: Plain> Drop for Owned<'_, T> {
 }
 
 /// A send that owns its buffer. Dropped early, it goes on, and its buffer is freed at its end.
+///
+/// It is a future too: of the buffer, as [`wait`](Self::wait) returns it. See [`Session::drive`](crate::Session::drive).
 #[derive(Debug)]
 pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
 
@@ -93,6 +115,7 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
             numbers: Numbers::OF_JOB,
             request,
             buffer: Some(data),
+            place: Place::new(shared),
         }))
     }
 
@@ -132,6 +155,8 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
 
 /// A receive that owns its buffer. Dropped early, it is taken back, or goes on when a message
 /// has matched; its buffer is freed at its end.
+///
+/// It is a future too: of what [`wait`](Self::wait) returns. See [`Session::drive`](crate::Session::drive).
 #[derive(Debug)]
 pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
 
@@ -155,6 +180,7 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
             numbers,
             request,
             buffer: Some(data),
+            place: Place::new(shared),
         }))
     }
 
@@ -227,5 +253,23 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
     /// When called from a thread that may not.
     pub fn cancel(&self) -> Result<CancelOutcome> {
         Ok(self.0.shared.messenger.cancel(self.0.request)?)
+    }
+}
+
+impl<T: Plain> Future for OwnedSend<'_, T> {
+    type Output = Result<Vec<T>, OwnedError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let polled = self.0.poll(task);
+        polled.map(|ended| Ok(ended.map_err(refused)??.1))
+    }
+}
+
+impl<T: Plain> Future for OwnedRecv<'_, T> {
+    type Output = Ended<T>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let polled = self.0.poll(task);
+        polled.map(|ended| ended.map_err(refused)?)
     }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
+use std::task::Context as Task;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -11,6 +12,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::shared::{Numbers, Shared};
+use crate::tasks::{Awaited, Place};
 use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
@@ -97,6 +99,18 @@ impl<T: Plain> Persistent<'_, T> {
         };
         self.active = false;
         Status::checked(self.numbers.of(status), self.room()).map(Some)
+    }
+
+    /// Waits in a task until the round is complete.
+    async fn completed(&mut self) -> Result<Status> {
+        let (messenger, request) = (&self.shared.messenger, self.request);
+        let (awaited, mut place) = (Awaited::Message(request), Place::new(self.shared));
+        let take = || messenger.take(request).transpose();
+        let poll = |task: &mut Task<'_>| place.poll(&awaited, task, take);
+        let status = std::future::poll_fn(poll).await?;
+        self.active = false;
+        messenger.flush()?;
+        Status::checked(self.numbers.of(status), self.room())
     }
 
     /// Bytes of the buffer.
@@ -277,6 +291,15 @@ macro_rules! rounds {
             /// ([`Error::is_timeout`]) the round goes on, and the buffer stays lent.
             pub fn wait_for(&mut self, timeout: Duration) -> Result<Status> {
                 self.0.wait(Some(timeout))
+            }
+
+            /// Waits in a task until the round is complete, while the session is [driven](crate::Session::drive). Dropped
+            /// before, the round goes on.
+            ///
+            /// # Errors
+            /// How the round failed, if it did.
+            pub async fn completed(&mut self) -> Result<Status> {
+                self.0.completed().await
             }
 
             /// Looks whether the round is complete, after moving things on once.

@@ -93,6 +93,15 @@ impl<'s, T: Plain> PersistentCollective<'s, T> {
         self.0.wait(Some(timeout))
     }
 
+    /// Waits in a task until the round is complete, while the session is [driven](crate::Session::drive). Dropped
+    /// before, the round goes on.
+    ///
+    /// # Errors
+    /// How the round failed, if it did.
+    pub async fn completed(&mut self) -> Result<()> {
+        self.0.completed().await
+    }
+
     /// Looks whether the round is complete, after moving things on once.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::task::Context as Task;
 use std::time::Duration;
 
 use tagwire_coll::Persistent;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::persistent::Memory;
 use crate::plain::Plain;
 use crate::shared::Shared;
+use crate::tasks::{Awaited, Place};
 use crate::unwind::NoUnwind;
 
 /// A persistent operation with the memory that its rounds are lent.
@@ -68,6 +70,17 @@ impl<'s, M: Send + 'static> Rounds<'s, M> {
 
     pub(crate) fn test(&mut self) -> Result<bool> {
         Ok(self.operation.test()?)
+    }
+
+    /// Waits in a task until the round is complete.
+    pub(crate) async fn completed(&mut self) -> Result<()> {
+        let Some(round) = self.operation.round().cloned() else {
+            return Ok(());
+        };
+        let (awaited, mut place) = (Awaited::Collective(round), Place::new(self.shared));
+        let operation = &mut self.operation;
+        let poll = |task: &mut Task<'_>| place.poll(&awaited, task, || operation.take());
+        Ok(std::future::poll_fn(poll).await?)
     }
 
     pub(crate) const fn is_active(&self) -> bool {

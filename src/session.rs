@@ -18,6 +18,7 @@ use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::settings;
 use crate::shared::{Group, Shared};
+use crate::tasks::Tasks;
 
 /// How to open a [`Session`]: settings beyond the environment, and the thread level.
 ///
@@ -96,6 +97,7 @@ impl Builder {
                 groups: RwLock::default(),
                 messenger,
                 orphans: Orphans::default(),
+                tasks: Tasks::default(),
                 close_timeout: config.duration("close-timeout"),
             },
             closed: false,
@@ -345,14 +347,16 @@ impl Session {
         ended.map(|()| value)
     }
 
-    /// Makes progress once; returns how many things happened. Waits do so by themselves: only a
-    /// program that computes for long while others wait for it gains by calling this.
+    /// Makes progress once, and wakes tasks whose operations are complete; returns how many things happened. Waits do so by
+    /// themselves: only a program that computes for long while others wait for it gains by calling this.
     ///
     /// # Errors
     /// When called from a thread that may not.
     pub fn progress(&self) -> Result<usize> {
         self.shared.orphans.reap(&self.shared.messenger);
-        Ok(self.shared.messenger.progress()?)
+        let events = self.shared.messenger.progress()?;
+        self.shared.tasks.wake_complete(&self.shared.messenger);
+        Ok(events)
     }
 
     /// Returns a descriptor that becomes readable when this rank has something to do, to wait for messages and other things in one
@@ -361,6 +365,11 @@ impl Session {
     /// As with `ucp_worker_arm` and `fi_trywait`, a program makes progress, [arms](WaitDescriptor::arm) the descriptor, and waits
     /// only where it may. After each longest sleep (setting `sleep`, and shorter where transports say so: a millisecond over shared
     /// memory and a network) the descriptor is readable also when nothing has come.
+    ///
+    /// The order matters where a runtime remembers that a descriptor was readable, as one does that uses `epoll` with edges:
+    /// clear what it remembers, then arm, then wait. What comes between the first two is taken by `arm`, what comes later
+    /// makes the descriptor readable anew. What is cleared after `arm` may be the word of what has
+    /// come. Futures need no descriptor: see [`drive`](Session::drive).
     ///
     /// ```
     /// use rustix::event::{PollFd, PollFlags, poll};

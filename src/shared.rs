@@ -11,12 +11,14 @@ use tagwire_pml::{ContextPair, Messenger, Status};
 use crate::error::Result;
 use crate::orphans::Orphans;
 use crate::selector::Source;
+use crate::tasks::Tasks;
 
 /// What operations need of the session that they are of.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) messenger: Arc<Messenger>,
     pub(crate) orphans: Orphans,
+    pub(crate) tasks: Tasks,
     pub(crate) close_timeout: Duration,
     pub(crate) world: Arc<Team>,
     pub(crate) groups: RwLock<Slab<Arc<Team>>>,

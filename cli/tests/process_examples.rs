@@ -143,3 +143,17 @@ fn a_main_that_returns_an_error_prints_its_sentence() {
         "Error: unknown setting 'TAGWIRE_TRANSPRT'; did you mean 'TAGWIRE_TRANSPORT'?\n"
     );
 }
+
+/// Futures of owned operations, under a runtime of others.
+#[test]
+fn the_tasks_get_all_answers() {
+    for ranks in [1, 2, 4] {
+        let outcome = run("tasks", ranks, "50");
+        let squares: u32 = (0..50).map(|round| round * round).sum();
+        let sum = squares * (1..ranks).sum::<u32>();
+        assert_eq!(
+            outcome.stdout,
+            [format!("{ranks} ranks, 50 rounds, sum {sum}")]
+        );
+    }
+}
