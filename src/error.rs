@@ -79,7 +79,7 @@ impl Error {
     #[must_use]
     pub const fn failure(&self) -> Option<Failure> {
         match self {
-            Self::Truncated { .. } => Some(Failure::Truncated),
+            Self::Truncated { status, .. } => status.0.failure,
             Self::Failed(failure) | Self::Pml(tagwire_pml::Error::Failed(failure)) => {
                 Some(*failure)
             }
@@ -108,7 +108,7 @@ impl Error {
         match self {
             Self::Pml(error) => error.code(),
             Self::Failed(failure) => failure.code(),
-            Self::Truncated { .. } => Failure::Truncated.code(),
+            Self::Truncated { .. } => Failure::Truncated { room: 0 }.code(),
             Self::Collective(error) => error.code(),
             Self::Base(error) => error.code(),
             Self::Launch(_) => 400,

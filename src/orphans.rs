@@ -1,9 +1,13 @@
 //! Buffers of operations that were dropped before their end.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{Messenger, RequestId};
+
+/// How many are looked at when one is dropped: more than one, so that those which are complete do not gather.
+const AT_ONCE: usize = 8;
 
 /// The buffer of a dropped operation, kept until the operation is complete.
 struct Orphan {
@@ -23,8 +27,8 @@ struct Part {
 /// Buffers of operations that were dropped before their end.
 #[derive(Default)]
 pub(crate) struct Orphans {
-    requests: Mutex<Vec<Orphan>>,
-    parts: Mutex<Vec<Part>>,
+    requests: Mutex<VecDeque<Orphan>>,
+    parts: Mutex<VecDeque<Part>>,
 }
 
 impl fmt::Debug for Orphans {
@@ -41,7 +45,7 @@ impl Orphans {
             persistent,
             buffer,
         };
-        lock(&self.requests).push(orphan);
+        lock(&self.requests).push_back(orphan);
     }
 
     /// Keeps `buffer` until `is_settled`.
@@ -50,13 +54,22 @@ impl Orphans {
         is_settled: Box<dyn Fn() -> bool + Send>,
         buffer: Box<dyn Send>,
     ) {
-        lock(&self.parts).push(Part { is_settled, buffer });
+        lock(&self.parts).push_back(Part { is_settled, buffer });
     }
 
-    /// Frees what is complete.
+    /// Frees what is complete among the next few in turn: many under way cost one that is dropped nothing.
     pub(crate) fn reap(&self, messenger: &Messenger) {
-        lock(&self.parts).retain(|part| !(part.is_settled)());
-        lock(&self.requests).retain(|orphan| match messenger.test(orphan.request) {
+        self.reap_some(messenger, AT_ONCE);
+    }
+
+    /// Frees all that is complete.
+    pub(crate) fn reap_all(&self, messenger: &Messenger) {
+        self.reap_some(messenger, usize::MAX);
+    }
+
+    fn reap_some(&self, messenger: &Messenger, count: usize) {
+        Taken::of(&self.parts, count).retain(|part| !(part.is_settled)());
+        Taken::of(&self.requests, count).retain(|orphan| match messenger.test(orphan.request) {
             Ok(Some(_)) => orphan.persistent && messenger.free(orphan.request).is_err(),
             Err(tagwire_pml::Error::StaleRequest) => false,
             _ => true,
@@ -76,6 +89,59 @@ impl Orphans {
     }
 }
 
-fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+/// The first of a list, taken out: what is called for them may make progress, and so run functions of the program that drop
+/// other operations. They come back when this is dropped, also by a panic.
+struct Taken<'l, T> {
+    list: &'l Mutex<VecDeque<T>>,
+    all: Vec<T>,
+}
+
+impl<'l, T> Taken<'l, T> {
+    fn of(list: &'l Mutex<VecDeque<T>>, count: usize) -> Self {
+        let mut held = lock(list);
+        let count = count.min(held.len());
+        let all = held.drain(..count).collect();
+        Self { list, all }
+    }
+
+    /// Drops those that are not to be kept, with nothing locked.
+    fn retain(mut self, keep: impl FnMut(&T) -> bool) {
+        self.all.retain(keep);
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        lock(self.list).extend(self.all.drain(..));
+    }
+}
+
+fn lock<T>(list: &Mutex<VecDeque<T>>) -> MutexGuard<'_, VecDeque<T>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What looks at one may drop another operation, which is adopted meanwhile.
+    #[test]
+    fn others_are_adopted_while_some_are_looked_at() {
+        let list = Mutex::new(VecDeque::from([1, 2, 3]));
+        Taken::of(&list, 2).retain(|number| {
+            lock(&list).push_back(number + 10);
+            *number == 2
+        });
+        assert_eq!(*lock(&list), [3, 11, 12, 2]);
+    }
+
+    #[test]
+    fn a_panic_keeps_what_was_taken() {
+        let list = Mutex::new(VecDeque::from([1, 2, 3]));
+        let looked = std::panic::catch_unwind(|| {
+            Taken::of(&list, 3).retain(|_| panic!("a function of the program"))
+        });
+        assert!(looked.is_err());
+        assert_eq!(*lock(&list), [1, 2, 3]);
+    }
 }

@@ -163,7 +163,7 @@ impl Status {
     pub(crate) const fn checked(status: PmlStatus, room: usize) -> Result<Self> {
         match status.failure {
             None => Ok(Self(status)),
-            Some(Failure::Truncated) => Err(Error::Truncated {
+            Some(Failure::Truncated { .. }) => Err(Error::Truncated {
                 status: Self(status),
                 room,
             }),

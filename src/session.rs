@@ -465,7 +465,7 @@ impl Session {
             .messenger
             .close(self.shared.close_timeout)
             .map_err(Error::from);
-        self.shared.orphans.reap(&self.shared.messenger);
+        self.shared.orphans.reap_all(&self.shared.messenger);
         closed
     }
 

@@ -284,7 +284,7 @@ fn a_truncated_receive_has_its_status_in_every_form() {
             let status = error.status().unwrap();
             assert_eq!((status.source(), status.tag()), (0, TAG), "{layer}");
             assert_eq!(status.count::<u64>().unwrap(), 3);
-            assert_eq!(error.failure(), Some(tagwire::Failure::Truncated));
+            assert_eq!(error.failure(), Some(tagwire::Failure::truncated(16)));
             let text = error.to_string();
             for part in ["rank 0", "tag 7", "24 bytes", "room for 16"] {
                 assert!(text.contains(part), "{layer}: {text}");

@@ -213,6 +213,19 @@ fn errors_are_as_the_standard_says() {
         assert_ne!(outcome.status, 0, "{what}: {outcome:#?}");
         assert!(outcome.errors().contains(says), "{what}: {outcome:#?}");
     }
+    // Whose message was cut off, and both lengths, once.
+    let says = "rank 0: MPI_Wait: the message from rank 0 with tag 9 has 40 bytes, and the receive had room for 16 bytes: the rest is lost (MPI_ERR_TRUNCATE): ending the job";
+    let outcome = run("truncated");
+    assert!(outcome.errors().contains(says), "{outcome:#?}");
+    let outcome = run_line(2, &[]).args([&program]).args(["counts"]).finish();
+    let errors = outcome.errors();
+    for part in [
+        "MPI_Allreduce: rank ",
+        "bytes to a collective",
+        "--coll-check on",
+    ] {
+        assert!(errors.contains(part), "{part}: {outcome:#?}");
+    }
     let mut refused = Command::new(&program);
     refused
         .arg("session")
@@ -243,6 +256,35 @@ fn the_output_of_a_rank_that_aborts_is_not_lost() {
         let line = launcher.line(2).args([&program]).args(["abort"]);
         line.finish().line("bad input: giving up");
     }
+}
+
+/// Exceptions leave error handlers and functions of attributes for the program; out of an operation they end it with a sentence.
+#[test]
+fn exceptions_reach_the_program_where_they_can() {
+    if Command::new("c++").arg("--version").output().is_err() {
+        return eprintln!(
+            "exceptions_reach_the_program_where_they_can: there is no compiler of C++"
+        );
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi/throwing.cpp");
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("throwing");
+    let files = [source.to_str().unwrap(), "-o", program.to_str().unwrap()];
+    said("mpicxx", &files);
+    let run = |what: &str| run_line(2, &[]).args([&program]).args([what]).finish();
+    for what in ["handler", "attribute"] {
+        let outcome = run(what);
+        assert_eq!(outcome.status, 0, "{what}: {outcome:#?}");
+        outcome.line(&format!("{what}: 2 ranks, good"));
+    }
+    let outcome = run("operation");
+    assert_ne!(outcome.status, 0, "{outcome:#?}");
+    let errors = outcome.errors();
+    assert!(
+        errors.contains("an exception left the function of a reduction"),
+        "{outcome:#?}"
+    );
+    assert!(!errors.contains("panic"), "{outcome:#?}");
 }
 
 /// A rank of MPI that hangs says what it waits for when it is asked: by the signal, by the launcher, and at the job's bound.

@@ -15,7 +15,7 @@ pub enum Error {
     Failed(#[from] Failure),
     /// Members called different operations, or with different counts.
     #[error(
-        "{source_rank} sent {sent} bytes to a collective where {expected} were expected: not all ranks called it alike"
+        "rank {source_rank} sent {sent} bytes to a collective where {expected} were expected: not all ranks called it alike (--coll-check on finds whose call differs)"
     )]
     Length {
         /// Whose message it was.

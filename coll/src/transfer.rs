@@ -173,7 +173,7 @@ impl<'a, P: AsMut<[Part]>> Transfer<'a, P> {
             (None, None) => Ok(()),
             // Taken back after a failure that is known.
             (None, Some(_)) if status.cancelled => Ok(()),
-            (None | Some(Failure::Truncated), Some((source_rank, expected)))
+            (None | Some(Failure::Truncated { .. }), Some((source_rank, expected)))
                 if status.length != expected =>
             {
                 Err(Error::Length {

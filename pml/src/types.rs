@@ -37,7 +37,10 @@ pub enum Failure {
     /// The message was longer than the receive had room for; what fitted was received. The [`Status`] that carries this
     /// has the message's source, tag and true length.
     #[error("the message was longer than the receive buffer")]
-    Truncated,
+    Truncated {
+        /// How many bytes the receive had room for; `u32::MAX` also for all that are more.
+        room: u32,
+    },
     /// The peer failed.
     #[error("rank {0} failed")]
     PeerFailed(Rank),
@@ -56,11 +59,20 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Returns that of a receive that had room for so many bytes.
+    #[cold]
+    #[must_use]
+    pub fn truncated(room: usize) -> Self {
+        Self::Truncated {
+            room: u32::try_from(room).unwrap_or(u32::MAX),
+        }
+    }
+
     /// A stable number for this kind of failure, for C callers.
     #[must_use]
     pub const fn code(self) -> u32 {
         match self {
-            Self::Truncated => 300,
+            Self::Truncated { .. } => 300,
             Self::PeerFailed(_) => 301,
             Self::PeerLeft(_) => 302,
             Self::Protocol(_) => 303,

@@ -318,6 +318,9 @@ pub fn testall(
         let settled = process.settle(given.request, &given.awaited)?;
         requests.set(given.place, settled.request);
         statuses.at(given.place).set(settled.end.status);
+        if given.awaited.shows_success() {
+            statuses.set_error(given.place, SUCCESS);
+        }
         errors.note(given.place, settled);
     }
     errors.report(all.len(), statuses)
@@ -407,10 +410,10 @@ fn one(
     settled.outcome()
 }
 
-/// Ends that were taken, with the places of their requests, and what then kept others from being taken.
+/// Ends that were taken, with their requests, and what then kept others from being taken.
 #[derive(Debug, Default)]
 struct Ends {
-    taken: Vec<(usize, Settled)>,
+    taken: Vec<(Given, Settled)>,
     error: Option<Error>,
 }
 
@@ -425,7 +428,7 @@ fn some_ends(process: &Process, all: &mut Vec<Given>) -> Ends {
     let mut ends = Ends::default();
     for given in std::mem::take(all) {
         match process.requests.take(given.request, &given.awaited) {
-            Ok(Some(settled)) => ends.taken.push((given.place, settled)),
+            Ok(Some(settled)) => ends.taken.push((given, settled)),
             Ok(None) => all.push(given),
             Err(error) => {
                 let on = || error.on(On::Comm(process.requests.comm(given.request)));
@@ -444,10 +447,13 @@ fn report_some(
     count.set(ends.taken.len() as i32);
     let mut errors = Errors::default();
     let number = ends.taken.len();
-    for (number, (place, settled)) in ends.taken.into_iter().enumerate() {
-        indices.set(number, place as i32);
-        requests.set(place, settled.request);
+    for (number, (given, settled)) in ends.taken.into_iter().enumerate() {
+        indices.set(number, given.place as i32);
+        requests.set(given.place, settled.request);
         statuses.at(number).set(settled.end.status);
+        if given.awaited.shows_success() {
+            statuses.set_error(number, SUCCESS);
+        }
         errors.note(number, settled);
     }
     let reported = errors.report(number, statuses);

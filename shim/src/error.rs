@@ -23,6 +23,13 @@ macro_rules! classes {
                 }
             }
 
+            /// Returns its name in the standard.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                let text = self.text();
+                text.split_once(':').map_or(text, |(name, _)| name)
+            }
+
             /// Returns what it says.
             #[must_use]
             pub const fn text(self) -> &'static str {
@@ -180,7 +187,7 @@ impl Error {
 pub fn class_of(failure: tagwire_pml::Failure) -> Class {
     use tagwire_pml::Failure;
     match failure {
-        Failure::Truncated => Class::Truncate,
+        Failure::Truncated { .. } => Class::Truncate,
         Failure::PeerFailed(_) => Class::ProcAborted,
         Failure::PeerLeft(_) | Failure::Unreachable(_) => Class::Other,
         _ => Class::Intern,

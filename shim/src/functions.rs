@@ -1,9 +1,11 @@
 //! Functions of the program that keep attributes, handle errors and are asked of its operations, and the calls of them.
 //!
-//! Whoever calls one holds no lock: it may call MPI again.
+//! Whoever calls one holds no lock: it may call MPI again. An exception of C++ leaves error handlers and functions of attributes
+//! for the program, through this library; one that leaves another function ends the process ([`Confined`]).
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::io::Write;
 use std::ptr;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -15,26 +17,60 @@ use crate::raw::Pointer;
 
 /// `MPI_Comm_copy_attr_function`.
 pub type CommCopy =
-    unsafe extern "C" fn(Comm, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+    unsafe extern "C-unwind" fn(Comm, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
 
 /// `MPI_Comm_delete_attr_function`.
-pub type CommDelete = unsafe extern "C" fn(Comm, i32, *mut c_void, *mut c_void) -> i32;
+pub type CommDelete = unsafe extern "C-unwind" fn(Comm, i32, *mut c_void, *mut c_void) -> i32;
 
 /// `MPI_Type_copy_attr_function`.
-pub type TypeCopy =
-    unsafe extern "C" fn(Datatype, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+pub type TypeCopy = unsafe extern "C-unwind" fn(
+    Datatype,
+    i32,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut i32,
+) -> i32;
 
 /// `MPI_Type_delete_attr_function`.
-pub type TypeDelete = unsafe extern "C" fn(Datatype, i32, *mut c_void, *mut c_void) -> i32;
+pub type TypeDelete = unsafe extern "C-unwind" fn(Datatype, i32, *mut c_void, *mut c_void) -> i32;
 
 /// `MPI_Comm_errhandler_function`.
-pub type CommErrorFunction = unsafe extern "C" fn(*mut Comm, *mut i32, ...);
+pub type CommErrorFunction = unsafe extern "C-unwind" fn(*mut Comm, *mut i32, ...);
 
 /// `MPI_Session_errhandler_function`.
-pub type SessionErrorFunction = unsafe extern "C" fn(*mut Session, *mut i32, ...);
+pub type SessionErrorFunction = unsafe extern "C-unwind" fn(*mut Session, *mut i32, ...);
+
+/// Ends the process where an exception leaves a function of the program that is called on behalf of several ranks, or in the
+/// midst of progress: what it had to do can be made good by nobody. To be [released](Self::release) after the call.
+#[must_use]
+pub(crate) struct Confined(&'static str);
+
+impl Confined {
+    pub(crate) const fn new(function: &'static str) -> Self {
+        Self(function)
+    }
+
+    pub(crate) const fn release(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        let line = format!(
+            "tagwire: an exception left the function of {}, through which it cannot reach the program: ending the process\n",
+            self.0
+        );
+        let _ = std::io::stderr().write_all(line.as_bytes());
+        std::process::abort();
+    }
+}
 
 /// `MPI_COMM_DUP_FN` and its like. The functions that do nothing are null.
 const DUPLICATE: usize = 1;
+
+const GENERALIZED: &str = "a generalized request";
 
 /// The functions of a key of attributes. What they are of tells which objects the key is for.
 #[derive(Debug, Clone, Copy)]
@@ -179,11 +215,13 @@ pub(crate) fn flush_streams(limit: Duration) {
 /// Asks the function of a generalized request how its operation ended. Returns the status, and its code.
 pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (Status, i32) {
     let mut status = Status::EMPTY;
+    let confined = Confined::new(GENERALIZED);
     let code = query.map_or(SUCCESS, |query| {
         // SAFETY: the program made the request with this function, and has promised that it is one that queries; the status
         // lives through the call.
         unsafe { query(extra.0, &raw mut status) }
     });
+    confined.release();
     (status, code)
 }
 
@@ -192,10 +230,12 @@ pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (
 /// # Errors
 /// The code that the function returns.
 pub(crate) fn free_operation(free: GrequestFreeFunction, extra: Pointer) -> Result {
+    let confined = Confined::new(GENERALIZED);
     let code = free.map_or(SUCCESS, |free| {
         // SAFETY: the program made the request with this function, and has promised that it is one that frees.
         unsafe { free(extra.0) }
     });
+    confined.release();
     returned(code, "frees a generalized request")
 }
 
@@ -208,10 +248,12 @@ pub(crate) fn cancel_operation(
     extra: Pointer,
     is_complete: bool,
 ) -> Result {
+    let confined = Confined::new(GENERALIZED);
     let code = cancel.map_or(SUCCESS, |cancel| {
         // SAFETY: the program made the request with this function, and has promised that it is one that cancels.
         unsafe { cancel(extra.0, i32::from(is_complete)) }
     });
+    confined.release();
     returned(code, "cancels a generalized request")
 }
 

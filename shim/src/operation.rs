@@ -9,11 +9,12 @@ use crate::error::{Class, Error, Result};
 use crate::table::{Kind, Table};
 
 /// A user's function, with its number of elements in an `int`: `MPI_User_function`.
-pub(crate) type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i32, *mut Datatype);
+pub(crate) type Function =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i32, *mut Datatype);
 
 /// The same with a wider number: `MPI_User_function_c`.
 pub(crate) type WideFunction =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Datatype);
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut Datatype);
 
 /// What a user's operation calls.
 #[derive(Debug, Clone, Copy)]

@@ -163,9 +163,10 @@ impl End {
     /// Returns how a receive ended from one of `members`, of the job's ranks where there are none.
     #[inline]
     pub(crate) fn of_recv(ended: &tagwire_pml::Status, members: Option<&Members>) -> Self {
+        let status = crate::comm::status(ended, members);
         Self {
-            status: crate::comm::status(ended, members),
-            error: ended.failure.map(failed),
+            error: ended.failure.map(|failure| failed_recv(failure, &status)),
+            status,
         }
     }
 }
@@ -173,4 +174,21 @@ impl End {
 #[cold]
 fn failed(failure: Failure) -> Error {
     Error::new(class_of(failure), failure.to_string())
+}
+
+/// Returns the error of a receive. One that was cut off says of what: by the ranks of its communicator, as its status.
+#[cold]
+fn failed_recv(failure: Failure, status: &Status) -> Error {
+    let Failure::Truncated { room } = failure else {
+        return failed(failure);
+    };
+    let (source, tag, sent) = (status.source, status.tag, status.bytes());
+    let room = match room {
+        u32::MAX => "less".to_owned(),
+        room => format!("{room} bytes"),
+    };
+    let text = format!(
+        "the message from rank {source} with tag {tag} has {sent} bytes, and the receive had room for {room}: the rest is lost"
+    );
+    Error::new(class_of(failure), text)
 }

@@ -241,7 +241,7 @@ impl Process {
 
     /// Leaves the job.
     pub(crate) fn leave(&self) -> Result {
-        self.requests.abandon();
+        self.requests.abandon(usize::MAX);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         *asked = Asked::none();
         drop(asked);
@@ -285,11 +285,17 @@ impl Process {
                 error.code()
             }
             Handler::Initial | Handler::Fatal | Handler::Abort => {
-                let class = self.early.codes.text(error.code());
-                let class = class
-                    .unwrap_or_else(|| Class::of(error.code()).map_or("", Class::text).to_owned());
+                let class = match Class::of(error.code()) {
+                    // It says nothing that the sentence does not.
+                    Some(Class::Other) => String::new(),
+                    Some(class) => format!(" ({})", class.name()),
+                    None => {
+                        let own = self.early.codes.text(error.code()).unwrap_or_default();
+                        format!(" ({own})")
+                    }
+                };
                 let rank = self.messenger.rank();
-                let line = format!("tagwire: rank {rank}: {text} ({class}): ending the job\n");
+                let line = format!("tagwire: rank {rank}: {text}{class}: ending the job\n");
                 let _ = std::io::stderr().write_all(line.as_bytes());
                 self.abort(error.code())
             }

@@ -10,6 +10,7 @@
 //!
 //! What is here is looked up, and left again, before anything is waited for or called: [`Awaited`] is what waits need.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::ops::Range;
@@ -27,6 +28,9 @@ const SLOT_BITS: u32 = 22;
 const SLOTS: usize = (1 << SLOT_BITS) - 1;
 const GENERATIONS: usize = 1 << 8;
 const REQUEST: usize = 1 << 30;
+/// How many operations without a request a call looks at that adds one: more than one, so that those which have ended do not
+/// gather, and so few that many under way cost it nothing.
+const ORPHANS_AT_ONCE: usize = 8;
 /// The name of a slot that is not used. As a handle it names a slot that there never is.
 const VACANT: usize = usize::MAX;
 
@@ -115,7 +119,7 @@ pub(crate) struct Requests {
     messenger: Arc<Messenger>,
     slots: Guarded<Slots>,
     /// Operations under way whose requests were freed.
-    orphans: Mutex<Vec<Awaited>>,
+    orphans: Mutex<VecDeque<Awaited>>,
     /// Held by who takes the end of an operation to look at it.
     peeking: Mutex<()>,
 }
@@ -383,7 +387,7 @@ impl Requests {
 
     fn orphan(&self, awaited: Awaited) {
         let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans.push(awaited);
+        orphans.push_back(awaited);
     }
 
     /// Takes a persistent request in, inactive.
@@ -663,21 +667,22 @@ impl Requests {
         if matches!(awaited, Awaited::Message(_) | Awaited::Operation(_)) {
             self.orphan(awaited);
         }
-        self.abandon();
+        self.abandon(ORPHANS_AT_ONCE);
         Ok(())
     }
 
-    /// Takes the ends of operations whose requests were freed, as far as they have ended.
-    pub(crate) fn abandon(&self) {
+    /// Takes the ends of operations whose requests were freed, as far as they have ended: of the next `count` in turn.
+    pub(crate) fn abandon(&self, count: usize) {
         let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = mem::take(&mut *orphans);
+        let count = count.min(orphans.len());
+        let next: Vec<_> = orphans.drain(..count).collect();
         drop(orphans);
         let is_under_way = |awaited: &Awaited| match awaited {
             Awaited::Inactive | Awaited::Ended => false,
             Awaited::Message(id) => matches!(self.messenger.take(*id), Ok(None)),
             Awaited::Operation(operation) => operation.take().is_none(),
         };
-        let rest: Vec<_> = all.into_iter().filter(is_under_way).collect();
+        let rest: Vec<_> = next.into_iter().filter(is_under_way).collect();
         let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
         orphans.extend(rest);
     }

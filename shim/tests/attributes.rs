@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-extern "C" fn copy_comm(
+extern "C-unwind" fn copy_comm(
     comm: Comm,
     key: i32,
     extra: *mut c_void,
@@ -57,7 +57,12 @@ extern "C" fn copy_comm(
     state.did("copy", comm.0, value)
 }
 
-extern "C" fn delete_comm(comm: Comm, key: i32, value: *mut c_void, extra: *mut c_void) -> i32 {
+extern "C-unwind" fn delete_comm(
+    comm: Comm,
+    key: i32,
+    value: *mut c_void,
+    extra: *mut c_void,
+) -> i32 {
     let state = given::<State>(extra);
     let mut size = 0;
     communicators::comm_size(&state.process, comm, result(&mut size)).unwrap();
@@ -65,7 +70,7 @@ extern "C" fn delete_comm(comm: Comm, key: i32, value: *mut c_void, extra: *mut 
     state.did("delete", comm.0, value)
 }
 
-extern "C" fn copy_type(
+extern "C-unwind" fn copy_type(
     datatype: Datatype,
     _: i32,
     extra: *mut c_void,
@@ -78,7 +83,7 @@ extern "C" fn copy_type(
     given::<State>(extra).did("copy", datatype.0, value)
 }
 
-extern "C" fn delete_type(
+extern "C-unwind" fn delete_type(
     datatype: Datatype,
     _: i32,
     value: *mut c_void,

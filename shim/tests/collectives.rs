@@ -274,7 +274,7 @@ struct Located {
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 /// x -> a x + b, composed: depends on the order.
-unsafe extern "C" fn compose(
+unsafe extern "C-unwind" fn compose(
     left: *mut c_void,
     into: *mut c_void,
     length: *mut i32,

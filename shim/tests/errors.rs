@@ -21,7 +21,7 @@ thread_local! {
     static CALLS: RefCell<Vec<(Comm, i32)>> = const { RefCell::new(Vec::new()) };
 }
 
-extern "C" fn note(comm: *mut Comm, code: *mut i32) {
+extern "C-unwind" fn note(comm: *mut Comm, code: *mut i32) {
     let (comm, code) = (out::<Comm>(comm.cast()), out::<i32>(code.cast()));
     let (comm, code) = (comm.get().unwrap(), code.get().unwrap());
     // It may call MPI: nothing is locked.
@@ -82,7 +82,7 @@ fn an_error_handler_is_called_and_the_call_returns_the_code() {
     });
 }
 
-extern "C" fn note_alone(comm: *mut Comm, code: *mut i32) {
+extern "C-unwind" fn note_alone(comm: *mut Comm, code: *mut i32) {
     let (comm, code) = (out::<Comm>(comm.cast()), out::<i32>(code.cast()));
     let call = (comm.get().unwrap(), code.get().unwrap());
     CALLS.with_borrow_mut(|calls| calls.push(call));

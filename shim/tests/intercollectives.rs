@@ -186,7 +186,7 @@ fn each_exchanges_with_all_of_the_other_group() {
 }
 
 /// `left` of lower ranks: pairs are compositions of `x -> a x + b`.
-extern "C" fn compose(
+extern "C-unwind" fn compose(
     left: *mut std::ffi::c_void,
     into: *mut std::ffi::c_void,
     count: *mut i32,

@@ -346,14 +346,34 @@ fn statuses_of_several_say_that_they_ended_well() {
         let [send, receive] = &mut both;
         part::psend_init(process, from, 1, 2, INT, 0, 0, WORLD, info, result(send)).unwrap();
         part::precv_init(process, into, 1, 2, INT, 0, 0, WORLD, info, result(receive)).unwrap();
-        complete::startall(process, 2, array(&mut both)).unwrap();
-        part::pready(process, 0, both[0]).unwrap();
-        let mut all = [Status::EMPTY; 2];
-        for one in &mut all {
-            one.error = 2112;
+        for how in ["waitall", "testall", "waitsome", "testsome"] {
+            complete::startall(process, 2, array(&mut both)).unwrap();
+            part::pready(process, 0, both[0]).unwrap();
+            let mut all = [Status::EMPTY; 2];
+            for one in &mut all {
+                one.error = 2112;
+            }
+            let mut ended = 0;
+            while ended < 2 {
+                let (mut flag, mut indices) = (0, [0; 2]);
+                let (given, set) = (array(&mut both), statuses(&mut all[ended as usize..]));
+                let (count, places) = (result(&mut flag), array(&mut indices));
+                match how {
+                    "waitall" => complete::waitall(process, 2, given, set).unwrap(),
+                    "testall" => complete::testall(process, 2, given, count, set).unwrap(),
+                    "waitsome" => {
+                        complete::waitsome(process, 2, given, count, places, set).unwrap();
+                    }
+                    _ => complete::testsome(process, 2, given, count, places, set).unwrap(),
+                }
+                ended += match how {
+                    "waitall" => 2,
+                    "testall" => 2 * flag,
+                    _ => flag,
+                };
+            }
+            assert_eq!(all.map(|one| one.error), [0, 0], "{how}");
         }
-        complete::waitall(process, 2, array(&mut both), statuses(&mut all)).unwrap();
-        assert_eq!(all.map(|one| one.error), [0, 0]);
         assert_eq!(got, values);
         for request in &mut both {
             complete::request_free(process, result(request)).unwrap();

@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// x -> a x + b, composed: depends on the order. Elements lie as the datatype says, which the function asks for.
-unsafe extern "C" fn compose(
+unsafe extern "C-unwind" fn compose(
     left: *mut c_void,
     into: *mut c_void,
     length: *mut i32,
@@ -55,7 +55,7 @@ unsafe extern "C" fn compose(
 }
 
 /// The same for more elements than an `int` counts.
-unsafe extern "C" fn compose_wide(
+unsafe extern "C-unwind" fn compose_wide(
     left: *mut c_void,
     into: *mut c_void,
     length: *mut i64,

@@ -218,7 +218,7 @@ struct Calls {
     process: Mutex<Option<Arc<Process>>>,
 }
 
-unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> i32 {
+unsafe extern "C-unwind" fn query(extra: *mut c_void, status: *mut Status) -> i32 {
     let calls: &Calls = given(extra);
     calls.queried.fetch_add(1, SeqCst);
     // SAFETY: the library gives one.
@@ -231,13 +231,13 @@ unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> i32 {
     calls.code.load(SeqCst)
 }
 
-unsafe extern "C" fn free(extra: *mut c_void) -> i32 {
+unsafe extern "C-unwind" fn free(extra: *mut c_void) -> i32 {
     let calls: &Calls = given(extra);
     calls.freed.fetch_add(1, SeqCst);
     0
 }
 
-unsafe extern "C" fn cancel(extra: *mut c_void, complete: i32) -> i32 {
+unsafe extern "C-unwind" fn cancel(extra: *mut c_void, complete: i32) -> i32 {
     let calls: &Calls = given(extra);
     calls.cancelled.fetch_add(1 + 10 * complete, SeqCst);
     calls.code.load(SeqCst)
@@ -344,7 +344,7 @@ fn a_wait_for_an_operation_of_the_program_is_woken() {
     });
 }
 
-unsafe extern "C" fn copy_next(
+unsafe extern "C-unwind" fn copy_next(
     _: Comm,
     _: i32,
     _: *mut c_void,

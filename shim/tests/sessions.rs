@@ -197,7 +197,7 @@ thread_local! {
     static CALLS: RefCell<Vec<(Session, i32)>> = const { RefCell::new(Vec::new()) };
 }
 
-extern "C" fn note(session: *mut Session, code: *mut i32) {
+extern "C-unwind" fn note(session: *mut Session, code: *mut i32) {
     let (session, code) = (out::<Session>(session.cast()), out::<i32>(code.cast()));
     let call = (session.get().unwrap(), code.get().unwrap());
     CALLS.with_borrow_mut(|calls| calls.push(call));
@@ -211,7 +211,9 @@ fn errors_of_sessions_have_their_handlers() {
         // SAFETY: in the calling conventions of the platforms that the tests run on, a variadic call with no further arguments is
         // one of a function without them.
         let function = unsafe {
-            std::mem::transmute::<extern "C" fn(*mut Session, *mut i32), SessionErrorFunction>(note)
+            std::mem::transmute::<extern "C-unwind" fn(*mut Session, *mut i32), SessionErrorFunction>(
+                note,
+            )
         };
         errhandlers::session_create_errhandler(some, Some(function), result(&mut handler)).unwrap();
         let mut session = sessions::open(process, Info::NULL, handler).unwrap();

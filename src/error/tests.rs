@@ -10,7 +10,7 @@ fn all() -> Vec<Error> {
         source: tagwire_base::Rank::new(3),
         tag: tagwire_base::Tag::user(7).unwrap(),
         length: 24,
-        failure: Some(Failure::Truncated),
+        failure: Some(Failure::truncated(16)),
         ..tagwire_pml::Status::EMPTY
     };
     vec![
@@ -70,6 +70,6 @@ fn a_truncated_receive_names_source_tag_and_both_lengths() {
     );
     let status = error.status().unwrap();
     assert_eq!((status.source(), status.tag(), status.bytes()), (3, 7, 24));
-    assert_eq!(error.failure(), Some(Failure::Truncated));
-    assert_eq!(error.code(), Failure::Truncated.code());
+    assert_eq!(error.failure(), Some(Failure::truncated(16)));
+    assert_eq!(error.code(), 300);
 }

@@ -166,7 +166,7 @@ fn pack_once(
         None => post(&mut world)?,
     };
     let status = world.finish(1, request)?;
-    let failure = (room < len).then_some(Failure::Truncated);
+    let failure = (room < len).then(|| Failure::truncated(room));
     same("the end", (status.length, status.failure), (len, failure))?;
     world.finish_well(0, sent)?;
     let store = store.lock().unwrap_or_else(PoisonError::into_inner);

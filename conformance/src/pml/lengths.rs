@@ -160,7 +160,7 @@ pub(super) fn truncation_concerns_one_receive(factory: &Factory) -> Checked {
                     tag: tag(1),
                     length: len,
                     cancelled: false,
-                    failure: Some(Failure::Truncated),
+                    failure: Some(Failure::truncated(room)),
                 };
                 same("the status", status, wanted)?;
                 ensure!(
@@ -315,7 +315,7 @@ pub(super) fn statuses_are_full(factory: &Factory) -> Checked {
             tag: tag(value),
             length: len,
             cancelled: false,
-            failure: (len > room).then_some(Failure::Truncated),
+            failure: (len > room).then(|| Failure::truncated(room)),
         };
         same("a receive's status", status, wanted)?;
         let status = world.finish(sender, sent)?;

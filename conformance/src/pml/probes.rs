@@ -87,7 +87,7 @@ pub(super) fn claimed_messages_are_out_of_matching(factory: &Factory) -> Checked
             if room < len {
                 let status = world.finish(1, request)?;
                 let wanted = Status {
-                    failure: Some(Failure::Truncated),
+                    failure: Some(Failure::truncated(room)),
                     ..seen
                 };
                 same("the status", status, wanted)?;

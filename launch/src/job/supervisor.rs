@@ -498,7 +498,7 @@ impl Supervisor {
             ranks => format!("rank {ranks}"),
         };
         self.notes.say(format_args!(
-            "timeout: the job has not ended within {:?}; still running: {running}",
+            "timeout: the job has not ended within {:?}; still running: {running} (--coll-check on finds collectives that the ranks call differently)",
             self.spec.timeout.unwrap_or_default()
         ));
         self.causes.timed_out = true;

@@ -150,7 +150,7 @@ impl Core {
         request.status = status;
         request.phase = Phase::Complete;
         if status.length > request.capacity {
-            request.status.failure = Some(Failure::Truncated);
+            request.status.failure = Some(Failure::truncated(request.capacity));
         }
         if let Some(room) = request.bounce.take() {
             request.unpack(status.length, &room);

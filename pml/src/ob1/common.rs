@@ -142,7 +142,7 @@ impl Common {
             length,
             cancelled: false,
             failure: if length > capacity {
-                Some(Failure::Truncated)
+                Some(Failure::truncated(capacity))
             } else {
                 None
             },

@@ -293,7 +293,7 @@ fn truncation_concerns_one_receive() {
                     world.recv(1, SourceSelector::ANY, TagSelector::ANY, len - 9)
                 });
                 let status = world.finish(1, received);
-                assert_eq!(status.failure, Some(Failure::Truncated));
+                assert_eq!(status.failure, Some(Failure::truncated(len - 9)));
                 assert_eq!(status.length, len);
                 assert_eq!(&world.lent[place][..], &data[..len - 9]);
                 assert_eq!(world.finish(0, sent).failure, None);

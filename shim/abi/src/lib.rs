@@ -48,13 +48,13 @@ macro_rules! export {
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($parameter: $of),*) -> $result {
+        pub unsafe extern "C-unwind" fn $name($($parameter: $of),*) -> $result {
             // SAFETY: as for this function.
             unsafe { self::$work($($parameter),*) }
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $tools($($parameter: $of),*) -> $result {
+        pub unsafe extern "C-unwind" fn $tools($($parameter: $of),*) -> $result {
             // SAFETY: as for this function.
             unsafe { self::$work($($parameter),*) }
         }

@@ -201,7 +201,7 @@ fn pointer(function: &Function) -> String {
         Some(kind) => format!(" -> {}", kind.rust(Twin::Int)),
         None => String::new(),
     };
-    format!("Option<unsafe extern \"C\" fn({words}){result}>")
+    format!("Option<unsafe extern \"C-unwind\" fn({words}){result}>")
 }
 
 /// The value of an integer constant.

@@ -195,11 +195,13 @@ pub fn out<T: Copy>(pointer: *mut c_void) -> Ref<T> {
 }
 
 /// A function of an error handler.
-pub fn error_function(function: extern "C" fn(*mut Comm, *mut i32)) -> CommErrorFunction {
+pub fn error_function(function: extern "C-unwind" fn(*mut Comm, *mut i32)) -> CommErrorFunction {
     // SAFETY: in the calling conventions of the platforms that the tests run on, a variadic call with no further arguments is one
     // of a function without them.
     unsafe {
-        std::mem::transmute::<extern "C" fn(*mut Comm, *mut i32), CommErrorFunction>(function)
+        std::mem::transmute::<extern "C-unwind" fn(*mut Comm, *mut i32), CommErrorFunction>(
+            function,
+        )
     }
 }
 

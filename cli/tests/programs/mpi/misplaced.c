@@ -32,6 +32,18 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "before")) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Init(NULL, NULL));
     if (!strcmp(what, "fatal")) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    if (!strcmp(what, "truncated")) {
+        int long_one[10] = {0}, short_one[4];
+        MPI_Request receive;
+        OK(MPI_Irecv(short_one, 4, MPI_INT, 0, 9, MPI_COMM_SELF, &receive));
+        OK(MPI_Send(long_one, 10, MPI_INT, 0, 9, MPI_COMM_SELF));
+        OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+    }
+    if (!strcmp(what, "counts")) {
+        int in[40] = {0}, out[40];
+        OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+        OK(MPI_Allreduce(in, out, rank ? 40 : 20, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    }
     if (!strcmp(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(what, "leave")) return 3;
     if (!strcmp(what, "unsupported")) {

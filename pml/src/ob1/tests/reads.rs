@@ -28,7 +28,7 @@ fn only_as_much_is_read_as_there_is_room_for() {
         let send = world.send(0, 1, tag(1), &data, SendMode::Synchronous);
         let (receive, place) = world.recv(1, SourceSelector::ANY, TagSelector::ANY, room);
         let status = world.finish(1, receive);
-        assert_eq!(status.failure, Some(Failure::Truncated));
+        assert_eq!(status.failure, Some(Failure::truncated(room)));
         assert_eq!(status.length, LONG);
         assert_eq!(world.finish(0, send).failure, None);
         assert!(*world.lent[place] == data[..room]);
