@@ -292,7 +292,7 @@ fn exceptions_reach_the_program_where_they_can() {
 #[test]
 fn ranks_that_hang_say_what_they_wait_for() {
     let program = program("hang");
-    let waits = |number: u32| format!("receive from rank {}, tag 7", 1 - number);
+    let waits = |number: u32| format!("receive from rank {}, tag 7, MPI_COMM_WORLD", 1 - number);
     let mut job = run_line(2, &[]).args([&program]).args(["hang"]).start();
     let begun = job.hear("rank 1 is process ");
     let process = begun.rsplit(' ').next().unwrap().parse().unwrap();
@@ -308,6 +308,16 @@ fn ranks_that_hang_say_what_they_wait_for() {
     let outcome = late.args(["hang"]).finish();
     for number in [0, 1] {
         assert!(outcome.errors().contains(&waits(number)), "{outcome:#?}");
+    }
+    let late = run_line(2, &["--timeout", "1s"]).args([&program]);
+    let outcome = late.args(["mixed"]).finish();
+    for part in [
+        "Synchronous send to rank 1, tag 9, ocean, 64 bytes",
+        "    Allreduce of ocean",
+        "waits for the others in a collective operation of MPI_COMM_WORLD: Allreduce",
+        "--coll-check on",
+    ] {
+        assert!(outcome.errors().contains(part), "{part}: {outcome:#?}");
     }
     let end = |how| {
         run_line(2, &[])

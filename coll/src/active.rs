@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_base::{ContextId, Tag};
-use tagwire_pml::{Demand, Driven, Driver, Messenger};
+use tagwire_pml::{ContextNames, Demand, Driven, Driver, Messenger};
 
 use crate::error::Result;
+
+/// How many operations a dump names.
+const SHOWN: usize = 16;
 
 /// An operation that has begun.
 pub(crate) trait Pending: fmt::Debug + Send + Sync {
@@ -33,6 +36,9 @@ pub(crate) trait Pending: fmt::Debug + Send + Sync {
 
     /// Returns how it stands to the others that take turns.
     fn order(&self) -> Order;
+
+    /// Returns what it is called in a dump.
+    fn name(&self) -> &'static str;
 
     /// Returns the port that its messages go through.
     fn messenger(&self) -> &Messenger;
@@ -235,6 +241,22 @@ impl Driver for List {
     fn drive(&self) -> usize {
         let queues = self.lock().queues.len();
         (0..queues).map(|queue| self.drive_queue(queue)).sum()
+    }
+
+    fn describe(&self, names: &ContextNames, out: &mut String) {
+        let list = self.lock();
+        let queues = list.queues.iter();
+        let all: Vec<_> = queues.flat_map(|queue| &queue.running).cloned().collect();
+        drop(list);
+        if !all.is_empty() {
+            *out += &format!(
+                "  nonblocking collective operations under way: {}\n",
+                all.len()
+            );
+        }
+        for one in all.iter().take(SHOWN) {
+            *out += &format!("    {} of {}\n", one.name(), names.own(one.place().0));
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, transmute};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use crate::board::NextLine;
 use crate::call::Call;
 use crate::error::Result;
 use crate::opening::Opening;
-use crate::operations::CollectiveOperation;
+use crate::operations::{CollectiveOperation, operation_name};
 use crate::team::Team;
 use crate::unwind::NoUnwind;
 
@@ -44,7 +45,7 @@ const COMPLETE: u8 = 3;
 const TAKEN: u8 = 4;
 
 /// An operation under way: a future that one thread at a time polls.
-struct Running<F> {
+struct Running<O, F> {
     /// Says who may touch `end` and `body`: the thread that made it `POLLING`, or the one that made it `TAKEN`.
     state: AtomicU8,
     tag: Tag,
@@ -55,14 +56,16 @@ struct Running<F> {
     end: UnsafeCell<Option<Result<()>>>,
     /// Dropped at its end, never before: what it borrows is lent to messages.
     body: UnsafeCell<ManuallyDrop<F>>,
+    /// The operation, for its name alone.
+    operation: PhantomData<fn() -> O>,
 }
 
 // SAFETY: `state` lets one thread at a time reach `end` and `body`, which may be sent.
-unsafe impl<F: Send> Send for Running<F> {}
+unsafe impl<O, F: Send> Send for Running<O, F> {}
 // SAFETY: as above.
-unsafe impl<F: Send> Sync for Running<F> {}
+unsafe impl<O, F: Send> Sync for Running<O, F> {}
 
-impl<F> fmt::Debug for Running<F> {
+impl<O, F> fmt::Debug for Running<O, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
             .field("tag", &self.tag)
@@ -76,17 +79,24 @@ impl<F> fmt::Debug for Running<F> {
 ///
 /// # Safety
 /// What the future borrows, but for the team, is borrowed until the operation is complete.
-unsafe fn launch<'a, F>(team: &Arc<Team>, tag: Tag, round: Option<u64>, body: F) -> Arc<dyn Pending>
+unsafe fn launch<'a, O, F>(
+    team: &Arc<Team>,
+    tag: Tag,
+    round: Option<u64>,
+    body: F,
+) -> Arc<dyn Pending>
 where
+    O: 'a,
     F: Future<Output = Result<()>> + Send + 'a,
 {
-    let running: Arc<dyn Pending + 'a> = Arc::new(Running {
+    let running: Arc<dyn Pending + 'a> = Arc::new(Running::<O, F> {
         state: AtomicU8::new(IDLE),
         tag,
         round,
         team: Arc::clone(team),
         end: UnsafeCell::new(None),
         body: UnsafeCell::new(ManuallyDrop::new(body)),
+        operation: PhantomData,
     });
     // SAFETY: the types differ in a lifetime alone. The future is used and dropped by `poll` alone, which does so until the
     // operation is complete; up to then the caller keeps what is borrowed.
@@ -101,7 +111,7 @@ where
     running
 }
 
-impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
+impl<O, F: Future<Output = Result<()>> + Send> Pending for Running<O, F> {
     fn poll(&self) -> bool {
         loop {
             match self.state.compare_exchange(IDLE, POLLING, Acquire, Relaxed) {
@@ -173,6 +183,10 @@ impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
     fn order(&self) -> Order {
         self.round
             .map_or(Order::Any, |round| self.team.board.order(round))
+    }
+
+    fn name(&self) -> &'static str {
+        operation_name::<O>()
     }
 
     fn messenger(&self) -> &Messenger {
@@ -289,12 +303,12 @@ pub(crate) fn start_owned(
 ///
 /// # Safety
 /// As [`Team::start`].
-pub(crate) unsafe fn begin<'a>(
+pub(crate) unsafe fn begin<'a, O: CollectiveOperation + 'a>(
     team: &Arc<Team>,
     tag: Tag,
     opening: Option<Opening>,
     fits_line: bool,
-    mut operation: impl CollectiveOperation + 'a,
+    mut operation: O,
 ) -> Request {
     // SAFETY: the team is behind an `Arc` that the operation keeps for longer than the future, which is dropped at its end
     // or never.
@@ -308,11 +322,11 @@ pub(crate) unsafe fn begin<'a>(
     Request(unsafe {
         match (opening, next) {
             (None, NextLine::None) => {
-                launch(team, tag, None, async move { operation.steps(call).await })
+                launch::<O, _>(team, tag, None, async move { operation.steps(call).await })
             }
             (None, NextLine::Ready(line)) => {
                 let round = Some(line.round());
-                launch(
+                launch::<O, _>(
                     team,
                     tag,
                     round,
@@ -320,7 +334,7 @@ pub(crate) unsafe fn begin<'a>(
                 )
             }
             // Its steps before its turn need progress of their own.
-            (opening, next) => launch(team, tag, None, async move {
+            (opening, next) => launch::<O, _>(team, tag, None, async move {
                 if let Some(opening) = opening {
                     opening.run(call).await?;
                 }

@@ -87,6 +87,16 @@ pub trait CollectiveOperation: Send {
     fn steps(&mut self, call: Call<'_>) -> impl Future<Output = Result<()>> + Send;
 }
 
+/// What members do to make a group, or to agree on it.
+pub(crate) struct Agreement;
+
+/// Returns what an operation is called in a dump: its type.
+pub(crate) fn operation_name<O>() -> &'static str {
+    let name = std::any::type_name::<O>();
+    let path = name.split_once('<').map_or(name, |(path, _)| path);
+    path.rsplit_once("::").map_or(path, |(_, last)| last)
+}
+
 impl Team {
     /// Numbers an operation, in the order of calls. Returns its tag, and what comes before its steps.
     ///
@@ -111,7 +121,7 @@ impl Team {
     /// # Errors
     /// What is wrong with the arguments; when a member fails, or members have called it with different lengths. Lengths for which
     /// the table has different algorithms may be waited for without an end: the setting `coll-check` finds them.
-    pub fn call(&self, mut operation: impl CollectiveOperation) -> Result<()> {
+    pub fn call<O: CollectiveOperation>(&self, mut operation: O) -> Result<()> {
         operation.check(self)?;
         if let Some(done) = operation.on_board(self) {
             return done;
@@ -121,7 +131,7 @@ impl Team {
         if let Some(opening) = opening {
             self.run(opening.run(call))?;
         }
-        self.run(operation.steps(call))
+        self.run_as::<O, ()>(operation.steps(call))
     }
 
     /// Returns once all members have called it (MPI-5.0, section 6.3).

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use tagwire_base::{ContextId, Rank};
-use tagwire_pml::Messenger;
+use tagwire_pml::{ContextNames, Messenger};
 
 use crate::active::Active;
 use crate::board::kept::Kept;
@@ -16,6 +16,7 @@ use crate::failures::Failures;
 use crate::levels::Levels;
 use crate::meetings::Meetings;
 use crate::members::Members;
+use crate::operations::{Agreement, operation_name};
 use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
@@ -169,6 +170,11 @@ impl Team {
 
     /// Runs an operation to its end.
     pub(crate) fn run<T>(&self, body: impl Future<Output = Result<T>>) -> Result<T> {
+        self.run_as::<Agreement, T>(body)
+    }
+
+    /// The same of an operation of type `O`, which dumps name.
+    pub(crate) fn run_as<O, T>(&self, body: impl Future<Output = Result<T>>) -> Result<T> {
         let inside = NoUnwind;
         let mut body = pin!(body);
         let mut context = Context::from_waker(Waker::noop());
@@ -176,7 +182,14 @@ impl Team {
             Poll::Ready(end) => Ok(Some(end)),
             Poll::Pending => Ok(None),
         };
-        let end = self.messenger.progress_until(None, &mut poll);
+        let what = |names: &ContextNames| {
+            let context = names.own(self.context());
+            format!(
+                "a collective operation of {context}: {}",
+                operation_name::<O>()
+            )
+        };
+        let end = self.messenger.progress_until_described(&what, &mut poll);
         std::mem::forget(inside);
         end?
     }

@@ -82,7 +82,7 @@ pub fn ob1_packets(data: &[u8]) {
     }
     rank.look_after_peers();
     let mut text = String::new();
-    let _ = rank.dump(&mut text);
+    let _ = rank.dump(&tagwire_pml::ContextNames::default(), &mut text);
     rank.begin_close();
     rank.progress();
     rank.leave();

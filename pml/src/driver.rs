@@ -4,11 +4,18 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::names::ContextNames;
+
 /// Something that has to be moved on.
 pub trait Driver: Send + Sync {
     /// Does what can be done now, without waiting. Returns how many operations ended. Called with nothing locked: it may
     /// call the port. Several threads may call at once.
     fn drive(&self) -> usize;
+
+    /// Describes what is under way, for a dump: a line for each.
+    fn describe(&self, names: &ContextNames, out: &mut String) {
+        let _ = (names, out);
+    }
 }
 
 /// The drivers of a rank. A load is all that a rank pays while none of them has anything under way.
@@ -56,10 +63,19 @@ impl Drivers {
     #[inline(never)]
     fn drive_all(&self) -> usize {
         // Not under the lock: a driver may start, or end, others.
+        self.all().iter().map(|driver| driver.drive()).sum()
+    }
+
+    pub(crate) fn describe(&self, names: &ContextNames, out: &mut String) {
+        for driver in &*self.all() {
+            driver.describe(names, out);
+        }
+    }
+
+    #[inline]
+    fn all(&self) -> Arc<[Arc<dyn Driver>]> {
         let list = self.0.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = Arc::clone(&list);
-        drop(list);
-        all.iter().map(|driver| driver.drive()).sum()
+        Arc::clone(&list)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<dyn Driver>>)) {

@@ -12,8 +12,8 @@ use rhythm::Rhythm;
 use std::fmt;
 use std::hint::spin_loop;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
@@ -23,6 +23,7 @@ use crate::driver::{Driven, Driver, Drivers};
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
+use crate::names::ContextNames;
 use crate::partitioned::Registry;
 use crate::sleepers::{Armed, Sleepers};
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -38,6 +39,12 @@ const BUSY_ROUNDS: u32 = 1024;
 const NUDGES: u32 = 16;
 
 /// The rounds of a wait.
+/// Returns what contexts are called now.
+type NamesNow = dyn Fn() -> ContextNames + Send + Sync;
+
+/// Describes what a wait is for.
+pub type WaitsFor<'w> = dyn Fn(&ContextNames) -> String + 'w;
+
 struct Rounds<'b> {
     backoff: Backoff<'b>,
     timeout: Option<Duration>,
@@ -125,6 +132,8 @@ pub struct Messenger {
     /// Messages of this rank wait for others to leave with.
     lingering: AtomicBool,
     dump_wanted: Arc<AtomicBool>,
+    /// Returns what contexts are called now, where somebody has names for them.
+    names: OnceLock<Box<NamesNow>>,
     /// Partitioned operations that are not matched yet.
     pub(crate) partitioned: Registry,
     drivers: Drivers,
@@ -162,6 +171,7 @@ impl Messenger {
             rhythm: Rhythm::default(),
             lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
+            names: OnceLock::new(),
             partitioned: Registry::default(),
             drivers: Drivers::default(),
             failures: AtomicUsize::new(0),
@@ -228,6 +238,11 @@ impl Messenger {
     #[must_use]
     pub fn dump_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.dump_wanted)
+    }
+
+    /// Has dumps call contexts by the names that `now` returns, which is called with nothing locked. The first call counts.
+    pub fn name_contexts(&self, now: impl Fn() -> ContextNames + Send + Sync + 'static) {
+        let _ = self.names.set(Box::new(now));
     }
 
     /// The short ways of the thread that opened the rank, for layers above that have long ones.
@@ -884,6 +899,29 @@ impl Messenger {
     pub fn progress_until<T>(
         &self,
         timeout: Option<Duration>,
+        done: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.progress_until_with(None, timeout, done)
+    }
+
+    /// The same without a bound, of a wait that dumps describe as `what` returns.
+    ///
+    /// # Errors
+    /// As [`progress_until`](Self::progress_until).
+    #[inline]
+    pub fn progress_until_described<T>(
+        &self,
+        what: &WaitsFor<'_>,
+        done: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.progress_until_with(Some(what), None, done)
+    }
+
+    #[inline]
+    fn progress_until_with<T>(
+        &self,
+        what: Option<&WaitsFor<'_>>,
+        timeout: Option<Duration>,
         mut done: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         self.flush()?;
@@ -901,7 +939,7 @@ impl Messenger {
                 continue;
             };
             let mut answer = None;
-            self.idle(step, &mut rounds, &mut || {
+            self.idle(step, &mut rounds, what, &mut || {
                 answer = done()?;
                 Ok(answer.is_some())
             })?;
@@ -982,6 +1020,25 @@ impl Messenger {
         matches!(self.level, ThreadLevel::Multiple)
     }
 
+    /// Writes to standard error what this rank waits for, and `what` the wait that is asked.
+    #[cold]
+    fn report(&self, what: Option<&WaitsFor<'_>>) -> Result<()> {
+        let names = self.names_now();
+        let mut text = self.dump_by(&names)?;
+        if let Some(what) = what {
+            text += &format!("  this call waits for the others in {}\n", what(&names));
+        }
+        // In one piece: other ranks write to the same place.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        Ok(())
+    }
+
+    fn names_now(&self) -> ContextNames {
+        self.names
+            .get()
+            .map_or_else(ContextNames::default, |now| now())
+    }
+
     /// Announces a sleep, and makes progress once: `None` where something has happened since a caller has `seen` how often
     /// something had. Looks after peers now and then.
     pub(crate) fn arm(&self, seen: usize) -> Result<Option<Armed>> {
@@ -1029,7 +1086,7 @@ impl Messenger {
                 continue;
             };
             let mut answer = None;
-            self.idle(step, &mut rounds, &mut || {
+            self.idle(step, &mut rounds, None, &mut || {
                 let mut layer = self.enter()?;
                 answer = done(&mut layer)?;
                 Ok(answer.is_some())
@@ -1046,6 +1103,7 @@ impl Messenger {
         &self,
         step: Step,
         rounds: &mut Rounds<'_>,
+        what: Option<&WaitsFor<'_>>,
         look: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
@@ -1070,8 +1128,7 @@ impl Messenger {
         }
         self.look_if_due(now)?;
         if self.dump_wanted.swap(false, Ordering::Relaxed) {
-            // In one piece: other ranks write to the same place.
-            let _ = std::io::stderr().write_all(self.dump()?.as_bytes());
+            self.report(what)?;
         }
         Ok(())
     }
@@ -1210,9 +1267,14 @@ impl Messenger {
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn dump(&self) -> Result<String> {
+        self.dump_by(&self.names_now())
+    }
+
+    fn dump_by(&self, names: &ContextNames) -> Result<String> {
         let mut text = String::new();
-        let dumped = self.enter()?.dump(&mut text);
+        let dumped = self.enter()?.dump(names, &mut text);
         debug_assert!(dumped.is_ok(), "a string takes everything");
+        self.drivers.describe(names, &mut text);
         Ok(text)
     }
 

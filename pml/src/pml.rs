@@ -11,6 +11,7 @@ use tagwire_transport::{
 };
 
 use crate::error::Result;
+use crate::names::ContextNames;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// The longest key of a partitioned channel, in bytes: what a handshake has room for.
@@ -279,9 +280,9 @@ pub trait Pml: Send {
     fn describe(&self, request: RequestId) -> Option<String>;
 
     /// Writes what this rank waits for: posted receives, unexpected messages, unfinished sends,
-    /// credits, peers.
+    /// credits, peers; contexts by their `names`.
     ///
     /// # Errors
     /// When `out` refuses.
-    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+    fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result;
 }

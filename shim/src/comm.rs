@@ -165,6 +165,23 @@ impl Communicator {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns what it is called where it is described: by its handle where it has no name.
+    pub(crate) fn called(&self) -> String {
+        match &**self.name() {
+            "" => format!("communicator {:#x}", self.handle.0),
+            name => name.to_owned(),
+        }
+    }
+
+    /// Returns whether this process has the id for its context, or `peer` has it, where one is given.
+    pub(crate) fn has_context(&self, peer: Option<Rank>, id: ContextId) -> bool {
+        let Some(peer) = peer else {
+            return self.team.context() == id;
+        };
+        let number = self.peers.member(peer);
+        number.and_then(|number| self.peers.context(number)) == Some(id)
+    }
+
     pub(crate) const fn attributes(&self) -> &Attributes {
         &self.attributes
     }

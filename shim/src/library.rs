@@ -141,7 +141,11 @@ impl Library {
         }
         let process = Process::join(Arc::clone(self.objects()));
         let process = process.map_err(|text| Error::new(Class::Other, text))?;
-        Ok(self.process.get_or_init(|| Arc::new(process)))
+        Ok(self.process.get_or_init(|| {
+            let process = Arc::new(process);
+            process.name_contexts();
+            process
+        }))
     }
 
     /// Initializes the world model.

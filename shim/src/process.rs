@@ -11,7 +11,7 @@ use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
 use tagwire_launch::asked::Asked;
-use tagwire_pml::{Guarded, Messenger, ThreadLevel};
+use tagwire_pml::{ContextNames, Guarded, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
 use crate::attributes::{Keys, key};
@@ -193,6 +193,22 @@ impl Process {
             models: Models::default(),
             last: Mutex::default(),
         })
+    }
+
+    /// Has the rank call contexts by the names of communicators where it says what it waits for.
+    pub(crate) fn name_contexts(self: &Arc<Self>) {
+        let process = Arc::downgrade(self);
+        self.messenger.name_contexts(move || {
+            let Some(process) = process.upgrade() else {
+                return ContextNames::default();
+            };
+            let mut all = vec![Arc::clone(&process.world), Arc::clone(&process.own)];
+            all.extend(process.comms.all());
+            ContextNames::new(move |peer, id| {
+                let found = all.iter().find(|comm| comm.has_context(peer, id))?;
+                Some(found.called())
+            })
+        });
     }
 
     /// Returns the value of a predefined attribute of `MPI_COMM_WORLD`: a pointer to an `int`.

@@ -54,6 +54,10 @@ impl Pending for Operation {
         self.has_ended.load(SeqCst)
     }
 
+    fn name(&self) -> &'static str {
+        "Operation"
+    }
+
     fn take(&self) -> Option<Result<()>> {
         self.is_complete().then_some(Ok(()))
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tagwire_pml::ContextNames;
 use tagwire_transport::Board;
 use tagwire_transport::board::{LINE, SLOT};
 
@@ -121,8 +122,12 @@ impl<'t> BoardCall<'t> {
                 false => None,
             }
         };
-        let Self { team, board, .. } = self;
-        team.messenger().progress_until(None, || {
+        let Self { team, board, head } = self;
+        let what = |names: &ContextNames| {
+            let context = names.own(team.context());
+            format!("a collective operation of {context}: {}", head.describe())
+        };
+        team.messenger().progress_until_described(&what, || {
             for _ in 0..LOOKS {
                 if ready(board) {
                     return Ok(Some(Ok(())));

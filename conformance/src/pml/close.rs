@@ -140,7 +140,7 @@ pub(super) fn a_dump_names_what_is_waited_for(factory: &Factory) -> Checked {
         let mut text = String::new();
         world
             .pml(rank)?
-            .dump(&mut text)
+            .dump(&tagwire_pml::ContextNames::default(), &mut text)
             .map_err(|_| "a string refused the dump")?;
         let name = world.pml(rank)?.name();
         for word in wanted.into_iter().chain([name]) {
@@ -158,7 +158,7 @@ pub(super) fn a_dump_names_what_is_waited_for(factory: &Factory) -> Checked {
     let mut text = String::new();
     world
         .pml(1)?
-        .dump(&mut text)
+        .dump(&tagwire_pml::ContextNames::default(), &mut text)
         .map_err(|_| "a string refused the dump")?;
     ensure!(
         !text.contains("47110") && !text.contains("8150"),

@@ -337,7 +337,7 @@ impl World {
     pub(super) fn dumps(&self) -> String {
         let mut text = String::new();
         for pml in self.ranks.iter().flatten() {
-            let _ = pml.dump(&mut text);
+            let _ = pml.dump(&tagwire_pml::ContextNames::default(), &mut text);
         }
         text
     }

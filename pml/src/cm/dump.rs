@@ -4,13 +4,14 @@ use std::fmt::{self, Write};
 
 use super::Cm;
 use super::request::{Phase, Request};
+use crate::names::ContextNames;
 use crate::types::Failure;
 
 /// How many lines of each list are written out.
 const SHOWN: usize = 16;
 
 impl Cm {
-    pub(super) fn write_dump(&self, out: &mut dyn Write) -> fmt::Result {
+    pub(super) fn write_dump(&self, names: &ContextNames, out: &mut dyn Write) -> fmt::Result {
         let core = &self.core;
         writeln!(
             out,
@@ -30,15 +31,15 @@ impl Cm {
         receives.sort_unstable_by_key(|request| request.order);
         writeln!(out, "  receives under way: {}", receives.len())?;
         for request in receives.iter().take(SHOWN) {
-            write_receive(out, request)?;
+            write_receive(out, names, request)?;
         }
         more(out, receives.len())?;
         writeln!(out, "  sends under way: {}", sends.len())?;
         for request in sends.iter().take(SHOWN) {
-            write_send(out, request)?;
+            write_send(out, names, request)?;
         }
         more(out, sends.len())?;
-        self.write_unexpected(out)?;
+        self.write_unexpected(names, out)?;
         writeln!(out, "  peers in contact: {}", core.peers.len())?;
         for (_, peer) in core.peers.iter().take(SHOWN) {
             let health = match peer.lost {
@@ -60,7 +61,7 @@ impl Cm {
         Ok(())
     }
 
-    fn write_unexpected(&self, out: &mut dyn Write) -> fmt::Result {
+    fn write_unexpected(&self, names: &ContextNames, out: &mut dyn Write) -> fmt::Result {
         let levels = self.rail.levels();
         writeln!(
             out,
@@ -80,7 +81,8 @@ impl Cm {
             result = match self.core.layout.read(envelope) {
                 Some((tag, context)) => writeln!(
                     out,
-                    "    from rank {source}, {tag:?}, {context:?}, {length} bytes"
+                    "    from rank {source}, {tag:?}, {}, {length} bytes",
+                    names.own(context)
                 ),
                 None => writeln!(out, "    from rank {source}, a reserved tag"),
             };
@@ -102,15 +104,15 @@ fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
 pub(super) fn describe(request: &Request) -> String {
     let mut line = String::new();
     let written = if request.is_send {
-        write_send(&mut line, request)
+        write_send(&mut line, &ContextNames::default(), request)
     } else {
-        write_receive(&mut line, request)
+        write_receive(&mut line, &ContextNames::default(), request)
     };
     debug_assert!(written.is_ok(), "a string takes everything");
     line.trim().to_owned()
 }
 
-fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
+fn write_receive(out: &mut dyn Write, names: &ContextNames, request: &Request) -> fmt::Result {
     let state = match (request.phase, request.claim) {
         (Phase::Queued, _) => "waits for room",
         (_, Some(_)) => "claimed, being copied",
@@ -118,23 +120,26 @@ fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
     };
     writeln!(
         out,
-        "    receive from {:?}, {:?}, {:?}, room for {} bytes: {state}",
-        request.from, request.tag, request.context, request.capacity
+        "    receive from {:?}, {:?}, {}, room for {} bytes: {state}",
+        request.from,
+        request.tag,
+        names.own(request.context),
+        request.capacity
     )
 }
 
-fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
+fn write_send(out: &mut dyn Write, names: &ContextNames, request: &Request) -> fmt::Result {
     let state = match request.phase {
         Phase::Queued => "waits for room",
         _ => "with the transport",
     };
     writeln!(
         out,
-        "    {:?} send to rank {}, {:?}, {:?}, {} bytes: {state}",
+        "    {:?} send to rank {}, {:?}, {}, {} bytes: {state}",
         request.mode,
         request.status.source,
         request.status.tag,
-        request.context,
+        names.of_peer(request.status.source, request.context),
         request.status.length
     )
 }

@@ -39,6 +39,7 @@ use crate::contact::Language;
 use crate::contacts;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
+use crate::names::ContextNames;
 use crate::pml::Pml;
 use crate::slab::Handle;
 use crate::types::{
@@ -633,7 +634,7 @@ impl Pml for Cm {
         Some(dump::describe(request))
     }
 
-    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.write_dump(out)
+    fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.write_dump(names, out)
     }
 }

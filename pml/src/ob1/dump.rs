@@ -9,6 +9,7 @@ use super::core::Core;
 use super::peer::{Health, Peer};
 use super::request::Request;
 use super::unexpected::Content;
+use crate::names::ContextNames;
 
 /// How many lines of each list are written out.
 const SHOWN: usize = 16;
@@ -18,7 +19,7 @@ pub(super) fn write(
     core: &Core,
     (rank, size): (Rank, u32),
     rail: &dyn ByteTransport,
-    out: &mut dyn Write,
+    (names, out): (&ContextNames, &mut dyn Write),
 ) -> fmt::Result {
     writeln!(
         out,
@@ -34,13 +35,13 @@ pub(super) fn write(
     receives.sort_unstable_by_key(|request| request.place().map_or(0, |place| place.order));
     writeln!(out, "  receives under way: {}", receives.len())?;
     for request in receives.iter().take(SHOWN) {
-        write_receive(out, request)?;
+        write_receive(out, names, request)?;
     }
     more(out, receives.len())?;
     let sends: Vec<_> = active().filter(|request| request.is_send()).collect();
     writeln!(out, "  sends under way: {}", sends.len())?;
     for request in sends.iter().take(SHOWN) {
-        write_send(out, request)?;
+        write_send(out, names, request)?;
     }
     more(out, sends.len())?;
     writeln!(out, "  unexpected messages: {}", core.matcher.len())?;
@@ -55,8 +56,10 @@ pub(super) fn write(
         };
         writeln!(
             out,
-            "    from rank {source}, {:?}, {:?}, {} bytes, {place}",
-            message.tag, message.context, message.length
+            "    from rank {source}, {:?}, {}, {} bytes, {place}",
+            message.tag,
+            names.own(message.context),
+            message.length
         )?;
     }
     more(out, core.matcher.len())?;
@@ -88,22 +91,22 @@ fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
 pub(super) fn describe(request: &Request) -> String {
     let mut line = String::new();
     let written = if request.is_send() {
-        write_send(&mut line, request)
+        write_send(&mut line, &ContextNames::default(), request)
     } else {
-        write_receive(&mut line, request)
+        write_receive(&mut line, &ContextNames::default(), request)
     };
     debug_assert!(written.is_ok(), "a string takes everything");
     line.trim().to_owned()
 }
 
-fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
+fn write_receive(out: &mut dyn Write, names: &ContextNames, request: &Request) -> fmt::Result {
     let (common, state) = (&request.common, request.state.describe());
     write!(
         out,
-        "    receive from {:?}, {:?}, {:?}, room for {} bytes: ",
+        "    receive from {:?}, {:?}, {}, room for {} bytes: ",
         common.from,
         common.tag,
-        common.context,
+        names.own(common.context),
         common.capacity()
     )?;
     match request.place() {
@@ -116,15 +119,15 @@ fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
     }
 }
 
-fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
+fn write_send(out: &mut dyn Write, names: &ContextNames, request: &Request) -> fmt::Result {
     let common = &request.common;
     writeln!(
         out,
-        "    {:?} send to rank {}, {:?}, {:?}, {} bytes: {}",
+        "    {:?} send to rank {}, {:?}, {}, {} bytes: {}",
         common.mode,
         common.status.source,
         common.status.tag,
-        common.context,
+        names.of_peer(common.status.source, common.context),
         common.send_buffer().len(),
         request.state.describe()
     )

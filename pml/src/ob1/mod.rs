@@ -72,6 +72,7 @@ use crate::contact::Language;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::lend::lend;
+use crate::names::ContextNames;
 use crate::pml::Pml;
 use crate::types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
@@ -646,8 +647,8 @@ impl Pml for Ob1 {
         Some(dump::describe(request))
     }
 
-    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+    fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {
         let rank = (self.rank(), self.size());
-        dump::write(&self.core, rank, &*self.driver.rail, out)
+        dump::write(&self.core, rank, &*self.driver.rail, (names, out))
     }
 }

@@ -135,9 +135,10 @@ impl World {
             Some(status) => status,
             None => {
                 let mut text = String::new();
-                self.ranks
-                    .iter()
-                    .for_each(|rank| rank.dump(&mut text).unwrap());
+                self.ranks.iter().for_each(|rank| {
+                    rank.dump(&crate::ContextNames::default(), &mut text)
+                        .unwrap()
+                });
                 panic!("not complete:\n{text}");
             }
         }
@@ -1009,7 +1010,7 @@ proptest! {
         world.ranks[0].run_pending();
         let _ = world.ranks[0].take(receive);
         let mut text = String::new();
-        world.ranks[0].dump(&mut text).unwrap();
+        world.ranks[0].dump(&crate::ContextNames::default(), &mut text).unwrap();
     }
 }
 

@@ -21,6 +21,16 @@ int main(int argc, char **argv) {
     printf("rank %d is process %ld\n", rank, (long)getpid());
     fflush(stdout);
     if (!strcmp(how, "hang")) OK(MPI_Recv(numbers, 16, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (!strcmp(how, "mixed")) {
+        /* One sends on a communicator with a name, the other is in a collective of all, and has a nonblocking one of the first. */
+        MPI_Comm ocean;
+        MPI_Request request;
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &ocean));
+        OK(MPI_Comm_set_name(ocean, "ocean"));
+        if (rank == 0) OK(MPI_Ssend(numbers, 16, MPI_INT, 1, 9, ocean));
+        OK(MPI_Iallreduce(MPI_IN_PLACE, numbers, 16, MPI_INT, MPI_SUM, ocean, &request));
+        OK(MPI_Allreduce(MPI_IN_PLACE, numbers, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    }
     OK(MPI_Finalize());
     /* Nobody is asked any more: the signal does what it does by default. */
     if (!strcmp(how, "after")) raise(SIGUSR1);

@@ -152,7 +152,9 @@ fn a_dump_says_how_far_a_message_is() {
     });
     let dump = |world: &World, rank: usize| {
         let mut text = String::new();
-        world.ranks[rank].dump(&mut text).unwrap();
+        world.ranks[rank]
+            .dump(&crate::ContextNames::default(), &mut text)
+            .unwrap();
         text
     };
     world.send(0, 1, tag(1), &pattern(9, LONG), SendMode::Standard);
