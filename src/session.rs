@@ -84,7 +84,7 @@ impl Builder {
         let bootstrap = SharedBootstrap::new(bootstrap);
         let world = Arc::new(tagwire_coll::open(&config, level, &bootstrap)?);
         let messenger = Arc::clone(world.messenger());
-        let asked = Asked::new(messenger.dump_flag());
+        let asked = Asked::new(messenger.dumps().flag());
         let named = Named::new(messenger.rank().as_u32(), messenger.size());
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
@@ -440,7 +440,7 @@ impl Session {
     /// Returns the flag that asks this rank what it waits for.
     #[cfg(feature = "testing")]
     pub(crate) fn dump_flag(&self) -> Arc<std::sync::atomic::AtomicBool> {
-        self.shared.messenger.dump_flag()
+        self.shared.messenger.dumps().flag()
     }
 
     /// Finishes what is under way and leaves the job.
@@ -498,7 +498,7 @@ mod tests {
     fn a_closed_session_leaves_no_signal_handler_behind() {
         for closes in [true, false] {
             let session = Session::open().unwrap();
-            let flag = session.shared.messenger.dump_flag();
+            let flag = session.shared.messenger.dumps().flag();
             let holders = Arc::strong_count(&flag);
             if closes {
                 session.close().unwrap();

@@ -49,6 +49,7 @@ mod levels;
 mod meeting;
 mod meetings;
 mod members;
+mod named;
 mod neighbours;
 mod news;
 mod nonblocking;

@@ -28,8 +28,9 @@ use crate::active::{Active, Order, Pending};
 use crate::board::NextLine;
 use crate::call::Call;
 use crate::error::Result;
+use crate::named::operation_name;
 use crate::opening::Opening;
-use crate::operations::{CollectiveOperation, operation_name};
+use crate::operations::CollectiveOperation;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
 

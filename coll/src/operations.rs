@@ -87,16 +87,6 @@ pub trait CollectiveOperation: Send {
     fn steps(&mut self, call: Call<'_>) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// What members do to make a group, or to agree on it.
-pub(crate) struct Agreement;
-
-/// Returns what an operation is called in a dump: its type.
-pub(crate) fn operation_name<O>() -> &'static str {
-    let name = std::any::type_name::<O>();
-    let path = name.split_once('<').map_or(name, |(path, _)| path);
-    path.rsplit_once("::").map_or(path, |(_, last)| last)
-}
-
 impl Team {
     /// Numbers an operation, in the order of calls. Returns its tag, and what comes before its steps.
     ///

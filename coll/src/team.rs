@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use tagwire_base::{ContextId, Rank};
-use tagwire_pml::{ContextNames, Messenger};
+use tagwire_pml::{ContextNames, Messenger, Until};
 
 use crate::active::Active;
 use crate::board::kept::Kept;
@@ -16,7 +16,7 @@ use crate::failures::Failures;
 use crate::levels::Levels;
 use crate::meetings::Meetings;
 use crate::members::Members;
-use crate::operations::{Agreement, operation_name};
+use crate::named::{Agreement, operation_name};
 use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
@@ -189,7 +189,9 @@ impl Team {
                 operation_name::<O>()
             )
         };
-        let end = self.messenger.progress_until_described(&what, &mut poll);
+        let end = self
+            .messenger
+            .progress_until(Until::done_with(&what), &mut poll);
         std::mem::forget(inside);
         end?
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::names::ContextNames;
+use crate::dumps::ContextNames;
 
 /// Something that has to be moved on.
 pub trait Driver: Send + Sync {

@@ -11,19 +11,18 @@ use rhythm::Rhythm;
 
 use std::fmt;
 use std::hint::spin_loop;
-use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
 use tagwire_transport::{Allocation, Boards, EndpointId, RecvBuffer, SendBuffer};
 
 use crate::driver::{Driven, Driver, Drivers};
+use crate::dumps::{Dumps, Until, WaitsFor};
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
-use crate::names::ContextNames;
 use crate::partitioned::Registry;
 use crate::sleepers::{Armed, Sleepers};
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -39,12 +38,6 @@ const BUSY_ROUNDS: u32 = 1024;
 const NUDGES: u32 = 16;
 
 /// The rounds of a wait.
-/// Returns what contexts are called now.
-type NamesNow = dyn Fn() -> ContextNames + Send + Sync;
-
-/// Describes what a wait is for.
-pub type WaitsFor<'w> = dyn Fn(&ContextNames) -> String + 'w;
-
 struct Rounds<'b> {
     backoff: Backoff<'b>,
     timeout: Option<Duration>,
@@ -91,7 +84,7 @@ impl Rounds<'_> {
 /// # The calls by group
 /// | group | calls | |
 /// |---|---|---|
-/// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dump_flag`](Self::dump_flag) | before the first message |
+/// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dumps`](Self::dumps) | before the first message |
 /// | memory | [`allocate`](Self::allocate), [`with_boards`](Self::with_boards) | buffers that peers map; ordinary memory serves too |
 /// | contexts | [`open_context`](Self::open_context), [`close_context`](Self::close_context) | matching spaces, whose ids each rank assigns; [`tag_limits`](Self::tag_limits) says how many |
 /// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
@@ -131,9 +124,7 @@ pub struct Messenger {
     rhythm: Rhythm,
     /// Messages of this rank wait for others to leave with.
     lingering: AtomicBool,
-    dump_wanted: Arc<AtomicBool>,
-    /// Returns what contexts are called now, where somebody has names for them.
-    names: OnceLock<Box<NamesNow>>,
+    dumps: Dumps,
     /// Partitioned operations that are not matched yet.
     pub(crate) partitioned: Registry,
     drivers: Drivers,
@@ -170,8 +161,7 @@ impl Messenger {
             clock: Clock::default(),
             rhythm: Rhythm::default(),
             lingering: AtomicBool::new(false),
-            dump_wanted: Arc::new(AtomicBool::new(false)),
-            names: OnceLock::new(),
+            dumps: Dumps::default(),
             partitioned: Registry::default(),
             drivers: Drivers::default(),
             failures: AtomicUsize::new(0),
@@ -233,16 +223,10 @@ impl Messenger {
         })
     }
 
-    /// The flag that asks for the hang dump: set it (from a signal handler, say), and a thread
-    /// that waits writes to standard error what it waits for.
+    /// What asks for the hang dump, and the names in it.
     #[must_use]
-    pub fn dump_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.dump_wanted)
-    }
-
-    /// Has dumps call contexts by the names that `now` returns, which is called with nothing locked. The first call counts.
-    pub fn name_contexts(&self, now: impl Fn() -> ContextNames + Send + Sync + 'static) {
-        let _ = self.names.set(Box::new(now));
+    pub const fn dumps(&self) -> &Dumps {
+        &self.dumps
     }
 
     /// The short ways of the thread that opened the rank, for layers above that have long ones.
@@ -896,34 +880,12 @@ impl Messenger {
     /// # Errors
     /// [`Error::WrongThread`], [`Error::TimedOut`], and those of `done`.
     #[inline]
-    pub fn progress_until<T>(
+    pub fn progress_until<'w, T>(
         &self,
-        timeout: Option<Duration>,
-        done: impl FnMut() -> Result<Option<T>>,
-    ) -> Result<T> {
-        self.progress_until_with(None, timeout, done)
-    }
-
-    /// The same without a bound, of a wait that dumps describe as `what` returns.
-    ///
-    /// # Errors
-    /// As [`progress_until`](Self::progress_until).
-    #[inline]
-    pub fn progress_until_described<T>(
-        &self,
-        what: &WaitsFor<'_>,
-        done: impl FnMut() -> Result<Option<T>>,
-    ) -> Result<T> {
-        self.progress_until_with(Some(what), None, done)
-    }
-
-    #[inline]
-    fn progress_until_with<T>(
-        &self,
-        what: Option<&WaitsFor<'_>>,
-        timeout: Option<Duration>,
+        until: impl Into<Until<'w>>,
         mut done: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
+        let Until { timeout, what } = until.into();
         self.flush()?;
         let mut rounds = self.rounds(timeout);
         loop {
@@ -939,7 +901,7 @@ impl Messenger {
                 continue;
             };
             let mut answer = None;
-            self.idle(step, &mut rounds, what, &mut || {
+            self.idle((step, what), &mut rounds, &mut || {
                 answer = done()?;
                 Ok(answer.is_some())
             })?;
@@ -1020,25 +982,6 @@ impl Messenger {
         matches!(self.level, ThreadLevel::Multiple)
     }
 
-    /// Writes to standard error what this rank waits for, and `what` the wait that is asked.
-    #[cold]
-    fn report(&self, what: Option<&WaitsFor<'_>>) -> Result<()> {
-        let names = self.names_now();
-        let mut text = self.dump_by(&names)?;
-        if let Some(what) = what {
-            text += &format!("  this call waits for the others in {}\n", what(&names));
-        }
-        // In one piece: other ranks write to the same place.
-        let _ = std::io::stderr().write_all(text.as_bytes());
-        Ok(())
-    }
-
-    fn names_now(&self) -> ContextNames {
-        self.names
-            .get()
-            .map_or_else(ContextNames::default, |now| now())
-    }
-
     /// Announces a sleep, and makes progress once: `None` where something has happened since a caller has `seen` how often
     /// something had. Looks after peers now and then.
     pub(crate) fn arm(&self, seen: usize) -> Result<Option<Armed>> {
@@ -1086,7 +1029,7 @@ impl Messenger {
                 continue;
             };
             let mut answer = None;
-            self.idle(step, &mut rounds, None, &mut || {
+            self.idle((step, None), &mut rounds, &mut || {
                 let mut layer = self.enter()?;
                 answer = done(&mut layer)?;
                 Ok(answer.is_some())
@@ -1101,9 +1044,8 @@ impl Messenger {
     #[cold]
     fn idle(
         &self,
-        step: Step,
+        (step, what): (Step, Option<&WaitsFor<'_>>),
         rounds: &mut Rounds<'_>,
-        what: Option<&WaitsFor<'_>>,
         look: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
@@ -1127,8 +1069,8 @@ impl Messenger {
             }
         }
         self.look_if_due(now)?;
-        if self.dump_wanted.swap(false, Ordering::Relaxed) {
-            self.report(what)?;
+        if self.dumps.are_wanted() {
+            self.dumps.write(self.dump()?, what);
         }
         Ok(())
     }
@@ -1267,14 +1209,10 @@ impl Messenger {
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn dump(&self) -> Result<String> {
-        self.dump_by(&self.names_now())
-    }
-
-    fn dump_by(&self, names: &ContextNames) -> Result<String> {
-        let mut text = String::new();
-        let dumped = self.enter()?.dump(names, &mut text);
+        let (names, mut text) = (self.dumps.names(), String::new());
+        let dumped = self.enter()?.dump(&names, &mut text);
         debug_assert!(dumped.is_ok(), "a string takes everything");
-        self.drivers.describe(names, &mut text);
+        self.drivers.describe(&names, &mut text);
         Ok(text)
     }
 

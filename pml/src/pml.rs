@@ -10,8 +10,8 @@ use tagwire_transport::{
     Waiter,
 };
 
+use crate::dumps::ContextNames;
 use crate::error::Result;
-use crate::names::ContextNames;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// The longest key of a partitioned channel, in bytes: what a handshake has room for.

@@ -158,7 +158,7 @@ impl Process {
         };
         let size = messenger.size().to_string();
         early.infos.describe("maxprocs", &size);
-        let asked = Asked::new(messenger.dump_flag());
+        let asked = Asked::new(messenger.dumps().flag());
         Ok(Self {
             asked: Mutex::new(asked),
             keys: Keys::new(),
@@ -198,7 +198,7 @@ impl Process {
     /// Has the rank call contexts by the names of communicators where it says what it waits for.
     pub(crate) fn name_contexts(self: &Arc<Self>) {
         let process = Arc::downgrade(self);
-        self.messenger.name_contexts(move || {
+        self.messenger.dumps().name_contexts(move || {
             let Some(process) = process.upgrade() else {
                 return ContextNames::default();
             };

@@ -803,3 +803,6 @@ fn invalid(request: Request) -> Error {
     };
     Error::new(Class::Request, text)
 }
+
+#[cfg(test)]
+mod tests;

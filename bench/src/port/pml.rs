@@ -48,7 +48,7 @@ impl PmlPort {
         let team = Arc::new(tagwire_coll::open(config, level, &bootstrap)?);
         let messenger = Arc::clone(team.messenger());
         // Without the handler, the signal ends the rank instead of making it tell.
-        let flag = messenger.dump_flag();
+        let flag = messenger.dumps().flag();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
             driver: ProgressThread::from_config(config, &messenger)?,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tagwire_pml::ContextNames;
+use tagwire_pml::{ContextNames, Until};
 use tagwire_transport::Board;
 use tagwire_transport::board::{LINE, SLOT};
 
@@ -127,26 +127,27 @@ impl<'t> BoardCall<'t> {
             let context = names.own(team.context());
             format!("a collective operation of {context}: {}", head.describe())
         };
-        team.messenger().progress_until_described(&what, || {
-            for _ in 0..LOOKS {
-                if ready(board) {
-                    return Ok(Some(Ok(())));
+        team.messenger()
+            .progress_until(Until::done_with(&what), || {
+                for _ in 0..LOOKS {
+                    if ready(board) {
+                        return Ok(Some(Ok(())));
+                    }
                 }
-            }
-            if let Err(error) = team.check_members() {
-                return Ok(Some(Err(error)));
-            }
-            // Who leaves says before why.
-            let left = || left(board).map(|member| board.broken().unwrap_or(member));
-            if let Some(member) = board.broken().or_else(left) {
-                // What it has shown before counts.
-                return Ok(Some(match ready(board) {
-                    true => Ok(()),
-                    false => Err(Error::Gone { member }),
-                }));
-            }
-            Ok(None)
-        })?
+                if let Err(error) = team.check_members() {
+                    return Ok(Some(Err(error)));
+                }
+                // Who leaves says before why.
+                let left = || left(board).map(|member| board.broken().unwrap_or(member));
+                if let Some(member) = board.broken().or_else(left) {
+                    // What it has shown before counts.
+                    return Ok(Some(match ready(board) {
+                        true => Ok(()),
+                        false => Err(Error::Gone { member }),
+                    }));
+                }
+                Ok(None)
+            })?
     }
 
     /// Shows `parts` in `round`, once there is room.

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::Cm;
 use super::request::{Phase, Request};
-use crate::names::ContextNames;
+use crate::dumps::ContextNames;
 use crate::types::Failure;
 
 /// How many lines of each list are written out.
@@ -49,12 +49,8 @@ impl Cm {
                 Some(Failure::Unreachable(_)) => "cannot be reached",
                 Some(_) => "failed",
             };
-            let waiting = peer.queue.len();
-            writeln!(
-                out,
-                "    rank {}: {health}; {waiting} sends wait",
-                peer.rank
-            )?;
+            let (rank, waiting) = (peer.rank, peer.queue.len());
+            writeln!(out, "    rank {rank}: {health}; {waiting} sends wait")?;
         }
         more(out, core.peers.len())?;
         self.rail.describe(out);

@@ -38,8 +38,8 @@ use self::request::{Buffer, Phase};
 use crate::contact::Language;
 use crate::contacts;
 use crate::contexts::Contexts;
+use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
-use crate::names::ContextNames;
 use crate::pml::Pml;
 use crate::slab::Handle;
 use crate::types::{

@@ -9,7 +9,7 @@ use super::core::Core;
 use super::peer::{Health, Peer};
 use super::request::Request;
 use super::unexpected::Content;
-use crate::names::ContextNames;
+use crate::dumps::ContextNames;
 
 /// How many lines of each list are written out.
 const SHOWN: usize = 16;

@@ -70,9 +70,9 @@ use self::protocols::State;
 use self::request::Request;
 use crate::contact::Language;
 use crate::contexts::Contexts;
+use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
 use crate::lend::lend;
-use crate::names::ContextNames;
 use crate::pml::Pml;
 use crate::types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
