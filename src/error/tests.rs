@@ -47,7 +47,7 @@ fn the_long_form_names_variants_and_fields() {
     assert_eq!(found[0], "Pml(StaleRequest,)");
     assert_eq!(
         found[2],
-        "Truncated{status:Status{source:3,tag:7,bytes:24,failure:Truncated,},room:16,}"
+        "Truncated{status:Status{source:3,tag:7,bytes:24,failure:Truncated{room:16,},},room:16,}"
     );
     assert_eq!(
         found[5..],
