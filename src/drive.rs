@@ -1,10 +1,8 @@
 //! Programs of tasks: futures of owned operations, under any runtime.
 
 use std::future::{Future, poll_fn};
-use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use tagwire_pml::Wakeup;
@@ -83,10 +81,9 @@ impl Driving {
     /// Makes progress once, and wakes the tasks whose operations are complete. Returns whether the caller may wait.
     fn turn(&self, session: &Session) -> Result<bool> {
         let messenger = &session.shared.messenger;
-        if messenger.dump_flag().swap(false, Relaxed) {
-            // In one piece, as a wait does it.
-            let _ = std::io::stderr().write_all(messenger.dump()?.as_bytes());
-        }
+        messenger
+            .dumps()
+            .write_if_wanted(|| messenger.dump(), None)?;
         session.shared.orphans.reap(messenger);
         let may_wait = self.wakeup.arm()?;
         session.shared.tasks.wake_complete(messenger);

@@ -257,7 +257,10 @@ fn futures_fail_as_waits_do() {
     let receive = world.irecv_owned(vec![0u8; 4], 0, 7).unwrap();
     world.send(b"longer", 0, 7).unwrap();
     let failed = run(&session, receive).unwrap_err();
-    assert_eq!(failed.error().failure(), Some(Failure::Truncated));
+    assert_eq!(
+        failed.error().failure(),
+        Some(Failure::Truncated { room: 4 })
+    );
     assert_eq!(failed.into_parts().1.as_deref(), Some(&b"long"[..]));
 
     // The session is that of the thread that opened it.

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank};
 
+use crate::error::Result;
+
 /// Returns the name of a context by its id: by that of a peer where one is given, else by this rank's own.
 type Lookup = dyn Fn(Option<Rank>, ContextId) -> Option<String>;
 
@@ -109,8 +111,20 @@ impl Dumps {
         let _ = self.names.set(Box::new(now));
     }
 
-    pub(crate) fn are_wanted(&self) -> bool {
-        self.wanted.swap(false, Relaxed)
+    /// Writes the dump that `make` makes to standard error where one is asked for, and `what` the caller waits for.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    #[inline]
+    pub fn write_if_wanted(
+        &self,
+        make: impl FnOnce() -> Result<String>,
+        what: Option<&WaitsFor<'_>>,
+    ) -> Result<()> {
+        if self.wanted.swap(false, Relaxed) {
+            self.write(make()?, what);
+        }
+        Ok(())
     }
 
     pub(crate) fn names(&self) -> ContextNames {
@@ -118,9 +132,8 @@ impl Dumps {
         now.map_or_else(ContextNames::default, |now| now())
     }
 
-    /// Writes a dump to standard error, and `what` the wait that was asked is for.
     #[cold]
-    pub(crate) fn write(&self, mut text: String, what: Option<&WaitsFor<'_>>) {
+    fn write(&self, mut text: String, what: Option<&WaitsFor<'_>>) {
         if let Some(what) = what {
             let what = what(&self.names());
             text += &format!("  this call waits for the others in {what}\n");

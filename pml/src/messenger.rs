@@ -1069,10 +1069,7 @@ impl Messenger {
             }
         }
         self.look_if_due(now)?;
-        if self.dumps.are_wanted() {
-            self.dumps.write(self.dump()?, what);
-        }
-        Ok(())
+        self.dumps.write_if_wanted(|| self.dump(), what)
     }
 
     /// Announces a sleep, and makes progress once, unless the wait is `over`.

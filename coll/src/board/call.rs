@@ -122,7 +122,9 @@ impl<'t> BoardCall<'t> {
                 false => None,
             }
         };
-        let Self { team, board, head } = self;
+        let Self {
+            team, board, head, ..
+        } = self;
         let what = |names: &ContextNames| {
             let context = names.own(team.context());
             format!("a collective operation of {context}: {}", head.describe())
