@@ -4,33 +4,16 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// Where the product's code lies, from the root of the workspace: a change there makes the build another
-/// one than its commit.
-const SOURCES: [&str; 11] = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "src",
-    "base",
-    "bench",
-    "cli",
-    "derive",
-    "launch",
-    "matching",
-    "pml",
-    "transport",
-];
-
 /// The root of the workspace, from this package.
 const ROOT: &str = "..";
 
 fn main() {
-    let root = Path::new(ROOT);
-    for path in SOURCES.map(|path| root.join(path)) {
-        if path.exists() {
-            println!("cargo:rerun-if-changed={}", path.display());
-        }
+    let sources = sources();
+    for source in &sources {
+        println!("cargo:rerun-if-changed={ROOT}/{source}");
     }
-    stamp("COMMIT", &commit().unwrap_or_else(|| "unknown".to_owned()));
+    let commit = commit(&sources);
+    stamp("COMMIT", &commit.unwrap_or_else(|| "unknown".to_owned()));
     stamp("TARGET", &variable("TARGET"));
     stamp("PROFILE", &profile());
     stamp("FEATURES", &features());
@@ -63,9 +46,25 @@ fn profile() -> String {
     )
 }
 
-/// The commit, with `-modified` behind it when the sources differ from it; `None` outside a
+/// Where the product's code lies, from the root of the workspace: a change there makes the build another one than its
+/// commit. Whatever holds a package counts.
+fn sources() -> Vec<String> {
+    let entries = Path::new(ROOT).read_dir().into_iter().flatten().flatten();
+    let is_package = |path: &Path| path.join("Cargo.toml").is_file();
+    let packages = entries.filter(|entry| is_package(&entry.path()));
+    let mut sources: Vec<String> = packages
+        .filter_map(|package| package.file_name().into_string().ok())
+        .collect();
+    let root = ["Cargo.toml", "Cargo.lock", "src"];
+    let there = |name: &&str| Path::new(ROOT).join(name).exists();
+    sources.extend(root.into_iter().filter(there).map(str::to_owned));
+    sources.sort_unstable();
+    sources
+}
+
+/// The commit, with `-modified` behind it when the `sources` differ from it; `None` outside a
 /// repository of our own, such as in a package from a registry.
-fn commit() -> Option<String> {
+fn commit(sources: &[String]) -> Option<String> {
     let package = env::var("CARGO_MANIFEST_DIR").ok()?;
     let top = git(&["rev-parse", "--show-toplevel"])?;
     // A package that was unpacked inside someone else's repository is not at that commit.
@@ -92,7 +91,7 @@ fn commit() -> Option<String> {
         "--untracked-files=no",
         "--",
     ];
-    status.extend(SOURCES);
+    status.extend(sources.iter().map(String::as_str));
     let modified = git(&status).is_none_or(|changes| !changes.is_empty());
     Some(if modified {
         format!("{commit}-modified")

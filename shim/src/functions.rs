@@ -1,7 +1,7 @@
 //! Functions of the program that keep attributes, handle errors and are asked of its operations, and the calls of them.
 //!
 //! Whoever calls one holds no lock: it may call MPI again. An exception of C++ leaves error handlers and functions of attributes
-//! for the program, through this library; one that leaves another function ends the process ([`Confined`]).
+//! for the program, through this library; one that leaves another function ends the process (`Confined`).
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
