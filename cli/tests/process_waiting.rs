@@ -42,6 +42,21 @@ fn a_rank_that_is_asked_tells_what_it_waits_for_and_goes_on() {
     assert!(receive.contains('5'), "the tag is not told: {receive}");
 }
 
+/// One that tests in a loop has the core for milliseconds where it does not yield: many thousand tests, each time that another
+/// one's turn comes.
+#[test]
+fn ranks_that_test_take_turns() {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let ranks = cores as u32 + 1;
+    let outcome = Job::of_ranks(ranks, &[], &["turns"]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    for number in 0..ranks {
+        let line = outcome.line(&format!("{number} tested in vain "));
+        let tests: u64 = line.split(' ').nth(4).unwrap().parse().unwrap();
+        assert!(tests < 50 * 1_000, "{line}");
+    }
+}
+
 #[test]
 fn the_launcher_asks_all_ranks() {
     let mut job = Job::of_ranks(3, &[], &["hang"]);

@@ -785,7 +785,10 @@ impl Messenger {
         drop(layer);
         self.after_progress(events);
         self.drive();
-        self.count_call()?;
+        if self.rhythm.count() {
+            self.look_if_due(self.clock.now())?;
+            self.policy.after_test(events);
+        }
         Ok(events)
     }
 
@@ -816,7 +819,7 @@ impl Messenger {
         self.after_progress(events);
         self.drive();
         if self.rhythm.count() {
-            self.look_at_times();
+            self.look_at_times(events);
         }
         Some(found)
     }
@@ -964,9 +967,10 @@ impl Messenger {
     }
 
     #[inline(never)]
-    fn look_at_times(&self) {
+    fn look_at_times(&self, events: usize) {
         // What is refused to this thread is refused to its next call.
         let _ = self.look_if_due(self.clock.now());
+        self.policy.after_test(events);
     }
 
     #[cold]

@@ -60,6 +60,24 @@ impl WaitPolicy {
             ..self
         }
     }
+
+    /// Whether a rank takes turns with others on its core, and yields where it waits.
+    const fn takes_turns(self) -> bool {
+        let yields = match self.mode {
+            WaitMode::Adaptive => self.yields > 0,
+            WaitMode::Yield => true,
+            WaitMode::Spin | WaitMode::Sleep => false,
+        };
+        self.spins == 0 && yields
+    }
+
+    /// Yields the core after a test that brought no `events`, where ranks take turns: a program that tests in a loop waits,
+    /// and keeps the one it waits for from the core.
+    pub(crate) fn after_test(self, events: usize) {
+        if events == 0 && self.takes_turns() {
+            rustix::thread::sched_yield();
+        }
+    }
 }
 
 /// A yield that took longer gave the core to somebody who computes: a rank that waits, as this
@@ -431,6 +449,21 @@ mod tests {
                 step,
                 "as it was asked for"
             );
+        }
+    }
+
+    #[test]
+    fn ranks_that_share_cores_take_turns_in_tests_too() {
+        let shared = WaitPolicy::adaptive(true);
+        assert!(shared.takes_turns());
+        assert!(!WaitPolicy::adaptive(false).takes_turns());
+        assert!(!shared.over(Capabilities::THREADS).takes_turns());
+        for (mode, takes_turns) in [
+            (WaitMode::Spin, false),
+            (WaitMode::Yield, true),
+            (WaitMode::Sleep, false),
+        ] {
+            assert_eq!(WaitPolicy { mode, ..shared }.takes_turns(), takes_turns);
         }
     }
 

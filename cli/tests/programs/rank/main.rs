@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         "hang" => waiting::hang(),
         "abort" => death::abort(),
         "exit" => death::exit(),
+        "turns" => waiting::turns(),
         "wait-for-file" => waiting::for_file(arguments),
         "shortage" => shortage::descriptors(),
         "late" => shortage::late(arguments),

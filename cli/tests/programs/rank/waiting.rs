@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tagwire::{ANY_SOURCE, Session};
 
 use crate::{Outcome, say};
@@ -47,5 +48,36 @@ pub fn for_file(arguments: &[String]) -> Outcome {
         world.recv(&mut [0u16; 9], 0, NEVER)?;
         late.wait()?;
     }
+    Ok(session.close()?)
+}
+
+/// Passes a token round, all ranks on one core: who has not got it tests in a loop. Says how often.
+pub fn turns() -> Outcome {
+    const ROUNDS: u32 = 50;
+    let (own, mut one) = (sched_getaffinity(None)?, CpuSet::new());
+    let first = (0..CpuSet::MAX_CPU).find(|cpu| own.is_set(*cpu));
+    one.set(first.ok_or("no core")?);
+    sched_setaffinity(None, &one)?;
+    let session = Session::open()?;
+    let (world, rank, size) = (session.world(), session.rank(), session.size());
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    let mut tests = 0u64;
+    for round in 0..ROUNDS {
+        let mut token = world.irecv_owned(vec![0u32], previous, TAG)?;
+        if rank == 0 {
+            world.send(&[round], next, TAG)?;
+        }
+        loop {
+            match token.test() {
+                Ok(ended) => break drop(ended?),
+                Err(early) => token = early,
+            }
+            tests += 1;
+        }
+        if rank != 0 {
+            world.send(&[round], next, TAG)?;
+        }
+    }
+    say(rank, format!("tested in vain {tests} times"));
     Ok(session.close()?)
 }
