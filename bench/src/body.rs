@@ -34,6 +34,7 @@ pub(crate) use unexpected::Unexpected;
 /// One test. All ranks call the same methods in the same order.
 pub(crate) trait Body<P: Port> {
     /// Sets up for messages of `size` bytes.
+    #[inline]
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
         let _ = (port, size);
         Ok(())
@@ -49,6 +50,7 @@ pub(crate) trait Body<P: Port> {
     ) -> Result<Measured>;
 
     /// Takes back what `begin` set up.
+    #[inline]
     fn end(&mut self, port: &P, size: usize) -> Result<()> {
         let _ = (port, size);
         Ok(())
@@ -73,6 +75,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    #[inline]
     pub(crate) fn new() -> Self {
         // From 1 ns to 1,000 s with three digits: the bounds and the digits are valid.
         let histogram =
@@ -104,10 +107,12 @@ impl Times {
     }
 
     /// The time of one unit, in nanoseconds, below which `percentile` percent of all lie.
+    #[inline]
     pub(crate) fn percentile_ns(&self, percentile: f64) -> f64 {
         self.histogram.value_at_percentile(percentile) as f64 / self.units as f64
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.histogram.reset();
     }
@@ -131,6 +136,7 @@ impl Traffic {
     /// For messages of at most `largest` bytes, `window` of them under way at once. With a `seed`
     /// for validation each has memory of its own; without, all share one piece, as OSU has it. Memory is what
     /// `memory` makes of a length.
+    #[inline]
     pub(crate) fn new(
         rank: Rank,
         thread: u32,
@@ -153,6 +159,7 @@ impl Traffic {
         })
     }
 
+    #[inline]
     const fn place(&self, slot: usize, size: usize) -> std::ops::Range<usize> {
         let start = if self.seed.is_some() {
             slot * self.largest
@@ -175,6 +182,7 @@ impl Traffic {
     }
 
     /// A message of no bytes, outside the validation's count.
+    #[inline]
     pub(crate) fn empty(&self) -> Outgoing {
         self.out.outgoing(0..0)
     }
@@ -194,6 +202,7 @@ impl Traffic {
         }
     }
 
+    #[inline]
     fn check_one(&mut self, seed: u64, slot: usize, size: usize, from: Rank) -> Result<()> {
         let iteration = self.received;
         self.received += 1;
@@ -241,6 +250,7 @@ impl Traffic {
 }
 
 /// The other rank of a pair.
+#[inline]
 pub(crate) const fn other(rank: Rank) -> Rank {
     Rank::new(1 - rank.as_u32())
 }

@@ -27,12 +27,14 @@ pub(crate) struct Pattern(u64);
 
 impl Pattern {
     /// The pattern of message number `message` that `rank`'s thread `thread` sends.
+    #[inline]
     pub(crate) const fn of(seed: u64, rank: u32, thread: u32, message: u64) -> Self {
         let sender = (rank as u64) << 32 | thread as u64;
         Self(mix(mix(seed ^ mix(sender)).wrapping_add(message)))
     }
 
     /// The pattern that follows from a number.
+    #[inline]
     pub(crate) const fn of_number(number: u64) -> Self {
         Self(mix(number))
     }
@@ -43,6 +45,7 @@ impl Pattern {
     }
 
     /// Fills `bytes` with it.
+    #[inline]
     pub(crate) fn fill(self, bytes: &mut [u8]) {
         for (index, chunk) in bytes.chunks_mut(8).enumerate() {
             chunk.copy_from_slice(&self.word(index)[..chunk.len()]);
@@ -50,6 +53,7 @@ impl Pattern {
     }
 
     /// Compares `bytes` with it.
+    #[inline]
     pub(crate) fn check(self, bytes: &[u8]) -> Result<(), Difference> {
         for (index, chunk) in bytes.chunks(8).enumerate() {
             let expected = self.word(index);
@@ -109,6 +113,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::Memory`] when the machine has not that much left.
+    #[inline]
     pub(crate) fn new(len: usize) -> Result<Self> {
         let available = available_memory();
         let too_much = || Error::Memory {
@@ -127,6 +132,7 @@ impl Memory {
     }
 
     /// Memory of a transport, every page of which is made to be there.
+    #[inline]
     pub(crate) fn of(memory: Allocation) -> Self {
         let (start, len) = (memory.as_ptr(), memory.len());
         std::mem::forget(memory);
@@ -136,10 +142,12 @@ impl Memory {
     }
 
     /// Length in bytes.
+    #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     fn piece(&self, range: Range<usize>) -> (NonNull<u8>, usize) {
         assert!(
             range.start <= range.end && range.end <= self.len,
@@ -164,11 +172,13 @@ impl Memory {
     }
 
     /// Writes `bytes` at the start.
+    #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.write_at(0, bytes);
     }
 
     /// Writes `bytes` from `place` on.
+    #[inline]
     pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
         let (start, len) = self.piece(place..place + bytes.len());
         // SAFETY: `start` has `len` bytes of our own; `bytes` is borrowed from elsewhere.
@@ -183,6 +193,7 @@ impl Memory {
     }
 
     /// The first `count` words.
+    #[inline]
     pub(crate) fn words(&self, count: usize) -> Vec<u64> {
         let (start, _) = self.piece(0..8 * count);
         let word = |place| {
@@ -194,6 +205,7 @@ impl Memory {
     }
 
     /// The bytes of `range`.
+    #[inline]
     pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
         let (start, len) = self.piece(range);
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them is under way.
@@ -201,12 +213,14 @@ impl Memory {
     }
 
     /// Writes words at the start.
+    #[inline]
     pub(crate) fn write_words(&mut self, words: &[u64]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         self.write(&bytes);
     }
 
     /// Fills `range` with `pattern`.
+    #[inline]
     pub(crate) fn fill(&mut self, range: Range<usize>, pattern: Pattern) {
         let (start, len) = self.piece(range);
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
@@ -216,6 +230,7 @@ impl Memory {
     }
 
     /// Compares `range` with `pattern`.
+    #[inline]
     pub(crate) fn check(&self, range: Range<usize>, pattern: Pattern) -> Result<(), Difference> {
         let (start, len) = self.piece(range);
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
@@ -243,6 +258,7 @@ impl Outgoing {
 
     /// The same bytes, as room for a receive within this process.
     #[cfg(test)]
+    #[inline]
     pub(crate) const fn incoming(self) -> Incoming {
         Incoming {
             start: self.start,
@@ -251,11 +267,13 @@ impl Outgoing {
     }
 
     /// The first byte, for a foreign library.
+    #[inline]
     pub(crate) const fn as_ptr(self) -> *const u8 {
         self.start.as_ptr()
     }
 
     /// Length in bytes.
+    #[inline]
     pub(crate) const fn len(self) -> usize {
         self.len
     }
@@ -263,6 +281,7 @@ impl Outgoing {
 
 impl Incoming {
     /// A part of it.
+    #[inline]
     pub(crate) fn part(self, range: Range<usize>) -> Self {
         assert!(
             range.start <= range.end && range.end <= self.len,
@@ -275,6 +294,7 @@ impl Incoming {
     }
 
     /// The same bytes, to be sent.
+    #[inline]
     pub(crate) const fn outgoing(self) -> Outgoing {
         Outgoing {
             start: self.start,
@@ -291,15 +311,18 @@ impl Incoming {
     }
 
     /// The word at `place`, which others may be writing.
+    #[inline]
     pub(crate) fn shared_word(self, place: usize) -> u64 {
         self.shared(place).load(Ordering::Acquire)
     }
 
     /// Writes a word that others may be reading.
+    #[inline]
     pub(crate) fn set_shared_word(self, place: usize, value: u64) {
         self.shared(place).store(value, Ordering::Release);
     }
 
+    #[inline]
     fn shared(&self, place: usize) -> &AtomicU64 {
         let word = self.part(place..place + 8).start.cast::<u64>();
         assert!(word.is_aligned(), "a word between two");
@@ -317,11 +340,13 @@ impl Incoming {
     }
 
     /// The first byte, for a foreign library.
+    #[inline]
     pub(crate) const fn as_ptr(self) -> *mut u8 {
         self.start.as_ptr()
     }
 
     /// Length in bytes.
+    #[inline]
     pub(crate) const fn len(self) -> usize {
         self.len
     }
@@ -335,6 +360,7 @@ unsafe impl Send for Incoming {}
 unsafe impl Sync for Incoming {}
 
 /// How much memory a process can still take without harm, in bytes.
+#[inline]
 pub(crate) fn available_memory() -> u64 {
     let parse = |text: String| {
         let line = text

@@ -23,6 +23,7 @@ pub enum Kernel {
 }
 
 impl fmt::Display for Kernel {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SparseProduct => "spmv",
@@ -35,6 +36,7 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = String;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [Self::SparseProduct, Self::Particles, Self::MonteCarlo];
         let found = all.into_iter().find(|kernel| kernel.to_string() == text);
@@ -71,6 +73,7 @@ pub(crate) struct Matrix {
 }
 
 impl Part {
+    #[inline]
     pub(crate) fn new(kernel: Kernel, seed: u64) -> Self {
         let mut random = Seeded::new(mix(seed));
         match kernel {
@@ -92,6 +95,7 @@ impl Part {
     }
 
     /// Does a step, and returns a number that depends on all of it.
+    #[inline]
     pub(crate) fn step(&mut self) -> f64 {
         black_box(match self {
             Self::SparseProduct(matrix) => matrix.product(),
@@ -103,6 +107,7 @@ impl Part {
 
 impl Matrix {
     /// Replaces the vector by its product.
+    #[inline]
     fn product(&mut self) -> f64 {
         let rows = self
             .columns
@@ -123,6 +128,7 @@ impl Matrix {
 }
 
 /// Moves particles a little by the forces of Lennard-Jones between those that are near, and returns the potential.
+#[inline]
 fn forces(places: &mut [[f64; 3]]) -> f64 {
     let mut moves = vec![[0.0; 3]; places.len()];
     let mut potential = 0.0;
@@ -152,6 +158,7 @@ fn forces(places: &mut [[f64; 3]]) -> f64 {
 }
 
 /// Walks at random, each until it leaves an interval or its steps are up.
+#[inline]
 fn walks(random: &mut Seeded) -> f64 {
     let count = WALKS / 2 + random.next() % (WALKS / 2);
     let mut sum = 0.0;

@@ -53,6 +53,7 @@ pub use judgement::{
 pub use load::RankLoad;
 pub use mpi::MpiLibrary;
 pub use profile::{Call, Messages, Profile};
+pub use rank::Loops;
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::file::ResultsFile;
 pub use report::{Report, main_quantity, quantity_of_row};
@@ -77,4 +78,6 @@ pub struct Host {
     pub profile: String,
     /// The configuration: flags over environment over defaults.
     pub config: Config,
+    /// What ranks do, as a crate compiles it that is optimised.
+    pub loops: Loops,
 }

@@ -40,15 +40,18 @@ pub(crate) mod tags {
     pub(crate) const AHEAD: Tag = tag(6);
 
     /// The tag of a thread's messages, and of their acknowledgements.
+    #[inline]
     pub(crate) const fn thread(number: u32) -> (Tag, Tag) {
         (tag(16 + 2 * number as i32), tag(17 + 2 * number as i32))
     }
 
     /// The tag of the receive number `number` that nothing matches.
+    #[inline]
     pub(crate) const fn never(number: u32) -> Tag {
         tag(32_768 + number as i32)
     }
 
+    #[inline]
     const fn tag(value: i32) -> Tag {
         match Tag::user(value) {
             Some(tag) => tag,

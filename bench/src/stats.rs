@@ -54,6 +54,7 @@ impl Seeded {
         Self(seed)
     }
 
+    #[inline]
     pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Returns the time as nanoseconds, at most those that 64 bits hold.
+#[inline]
 pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Output};
 use clap::Parser;
 use serde_json::Value;
 use tagwire_base::{Config, Registry};
-use tagwire_bench::{BenchArgs, CompareArgs, Host};
+use tagwire_bench::{BenchArgs, CompareArgs, Host, Loops};
 
 #[derive(Debug, Parser)]
 enum Cli {
@@ -75,6 +75,7 @@ fn command() -> ExitCode {
                 commit: "test".to_owned(),
                 profile: "test".to_owned(),
                 config,
+                loops: Loops::of_crate::<Cli>(),
             };
             tagwire_bench::run(&args, &host).into()
         }
@@ -366,6 +367,8 @@ fn a_peer_runs_the_same_bodies() {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(mpich.join("bin")).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders).unwrap());
+        // Cargo's has our own library.
+        command.env_remove("LD_LIBRARY_PATH");
     }
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -43,5 +43,6 @@ fn host(settings: &[(String, String)], name: &str) -> Result<Host, Failure> {
         commit: build.commit.to_owned(),
         profile: build.profile.to_owned(),
         config,
+        loops: tagwire_bench_loops::loops(),
     })
 }

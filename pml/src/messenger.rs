@@ -786,8 +786,7 @@ impl Messenger {
         self.after_progress(events);
         self.drive();
         if self.rhythm.count() {
-            self.look_if_due(self.clock.now())?;
-            self.policy.after_test(events);
+            self.look_at_times(events)?;
         }
         Ok(events)
     }
@@ -819,7 +818,8 @@ impl Messenger {
         self.after_progress(events);
         self.drive();
         if self.rhythm.count() {
-            self.look_at_times(events);
+            // What is refused to this thread is refused to its next call.
+            let _ = self.look_at_times(events);
         }
         Some(found)
     }
@@ -967,10 +967,9 @@ impl Messenger {
     }
 
     #[inline(never)]
-    fn look_at_times(&self, events: usize) {
-        // What is refused to this thread is refused to its next call.
-        let _ = self.look_if_due(self.clock.now());
-        self.policy.after_test(events);
+    fn look_at_times(&self, events: usize) -> Result<()> {
+        let looked = self.look_if_due(self.clock.now());
+        looked.map(|()| self.policy.after_test(events))
     }
 
     #[cold]

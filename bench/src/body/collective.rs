@@ -74,12 +74,14 @@ impl<'p> Collective<'p> {
     }
 
     /// What a rank adds to the number at `place`: small, so that sums are exact in every summand.
+    #[inline]
     const fn number(&self, rank: usize, place: usize) -> u8 {
         ((rank + place + self.done as usize) % 3) as u8
     }
 
     /// The bytes of `len` bytes of summands, each of which is `number` of its place. What they are follows from the `size` of
     /// the test.
+    #[inline]
     fn numbers(size: usize, len: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
         match Summand::of(size) {
             Summand::Double => (0..len / 8)
@@ -147,6 +149,7 @@ impl<'p> Collective<'p> {
     }
 
     /// Checks the part that came from `from`, which gave it as number `number`.
+    #[inline]
     fn check_part(&self, rank: u32, from: u32, seed: u64, size: usize, number: u32) -> Result<()> {
         let place = match self.operation {
             Operation::Bcast | Operation::Scatter => 0,
@@ -166,6 +169,7 @@ impl<'p> Collective<'p> {
         })
     }
 
+    #[inline]
     fn check_numbers(&self, rank: u32, expected: &[u8]) -> Result<()> {
         let start = self.into_at.start();
         let found = self.into.bytes(start..start + expected.len());
@@ -178,6 +182,7 @@ impl<'p> Collective<'p> {
         }
     }
 
+    #[inline]
     const fn mismatch(
         &self,
         rank: u32,
@@ -199,6 +204,7 @@ impl<'p> Collective<'p> {
 }
 
 impl<P: Port> Body<P> for Collective<'_> {
+    #[inline]
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
         let (out, into) = self.operation.lengths(size, port.size() as usize);
         self.out_at.cut(out);
@@ -206,6 +212,7 @@ impl<P: Port> Body<P> for Collective<'_> {
         barrier(port)
     }
 
+    #[inline]
     fn block(
         &mut self,
         port: &P,

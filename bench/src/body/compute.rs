@@ -20,6 +20,7 @@ pub(crate) fn compute(units: u64) {
 }
 
 /// How long a unit takes on this core, in nanoseconds: the least of several looks.
+#[inline]
 pub(crate) fn unit_ns() -> f64 {
     const UNITS: u64 = 1 << 17;
     let look = || {
@@ -41,6 +42,7 @@ pub(crate) struct Computation {
 }
 
 impl Computation {
+    #[inline]
     pub(crate) fn new(mode: ComputeMode) -> Self {
         Self {
             mode,
@@ -49,6 +51,7 @@ impl Computation {
     }
 
     /// Computes for `time`.
+    #[inline]
     pub(crate) fn run(self, time: Duration) {
         if time.is_zero() {
             return;
@@ -61,6 +64,7 @@ impl Computation {
 }
 
 /// What a look at the clock costs, in nanoseconds.
+#[inline]
 pub(crate) fn look_ns() -> f64 {
     clock_cost_ns(|| Clock::default().now())
 }

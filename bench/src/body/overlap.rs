@@ -36,6 +36,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    #[inline]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -88,6 +89,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// As a control message.
+    #[inline]
     pub(crate) const fn to_words(self) -> [u64; 5] {
         match self {
             Self::Finish => [0; 5],
@@ -98,6 +100,7 @@ impl Step {
     }
 
     /// The step of a control message.
+    #[inline]
     pub(crate) fn from_words(words: [u64; 5]) -> Result<Self> {
         match words[0] {
             0 => Ok(Self::Finish),
@@ -110,6 +113,7 @@ impl Step {
 
 impl Block {
     /// As a control message, which begins with a word of at least 256.
+    #[inline]
     const fn to_words(self) -> [u64; 5] {
         let kind = match self.kind {
             Kind::Work => 0,
@@ -124,6 +128,7 @@ impl Block {
     }
 
     /// The block of a control message.
+    #[inline]
     fn from_words(words: [u64; 5]) -> Result<Self> {
         let nonsense = || Error::Peer("rank 0 announced a step that does not exist".to_owned());
         let [what, size, count, units, _] = words;
@@ -165,6 +170,7 @@ pub(crate) struct Overlap<P: Port> {
 }
 
 impl<P: Port> Overlap<P> {
+    #[inline]
     pub(crate) const fn new(traffic: Traffic) -> Self {
         Self {
             traffic,
@@ -177,6 +183,7 @@ impl<P: Port> Overlap<P> {
     /// Runs a block and returns the time of one of its iterations on this rank, in nanoseconds:
     /// the mean of the middle half, so that neither an interrupt counts nor is it hidden when a
     /// good part of the iterations take longer than the others.
+    #[inline]
     pub(crate) fn block(&mut self, port: &P, block: Block) -> Result<f64> {
         self.times.clear();
         self.times
@@ -196,6 +203,7 @@ impl<P: Port> Overlap<P> {
     }
 
     /// Returns when the message began to move, where that is what is timed.
+    #[inline]
     fn iteration(&mut self, port: &P, block: Block) -> Result<Option<Instant>> {
         let Block { case, kind, .. } = block;
         let here = port.rank().as_u32() == 0;
@@ -252,6 +260,7 @@ impl<P: Port> Overlap<P> {
 }
 
 /// The mean of the middle half.
+#[inline]
 fn middle_mean(times: &mut [u64]) -> f64 {
     times.sort_unstable();
     let quarter = times.len() / 4;

@@ -18,6 +18,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
+    #[inline]
     pub(crate) const fn new(traffic: Traffic, window: usize) -> Self {
         Self { traffic, window }
     }
@@ -32,6 +33,7 @@ pub(crate) struct ThreadedRate {
 }
 
 impl ThreadedRate {
+    #[inline]
     pub(crate) const fn new(threads: Vec<Traffic>, window: usize) -> Self {
         Self { threads, window }
     }
@@ -49,6 +51,7 @@ struct Share<'a, P> {
 }
 
 impl<P: Port> Share<'_, P> {
+    #[inline]
     fn run(&self, traffic: &mut Traffic, mut times: Option<&mut Times>) -> Result<Duration> {
         let mut requests = Vec::with_capacity(self.window);
         let start = Instant::now();
@@ -62,6 +65,7 @@ impl<P: Port> Share<'_, P> {
         Ok(start.elapsed())
     }
 
+    #[inline]
     fn iteration(&self, traffic: &mut Traffic, requests: &mut Vec<P::Request>) -> Result<()> {
         let (data, ack) = tags::thread(self.thread);
         let (port, peer, size) = (self.port, self.peer, self.size);
@@ -83,6 +87,7 @@ impl<P: Port> Share<'_, P> {
 
 impl<'a, P: Port> Share<'a, P> {
     /// The part of this rank's thread number `thread`.
+    #[inline]
     fn of(port: &'a P, thread: u32, window: usize, size: usize, count: u64) -> Self {
         let half = port.size() / 2;
         let rank = port.rank().as_u32();
@@ -101,6 +106,7 @@ impl<'a, P: Port> Share<'a, P> {
 
     /// What `elapsed` and the messages of `threads` threads in all ranks come to. A receiver's
     /// clock runs on until its last acknowledgement is on its way: only the senders' counts.
+    #[inline]
     fn measured(&self, elapsed: Duration, threads: usize) -> Measured {
         let pairs = u64::from(self.port.size() / 2);
         let messages = self.count * self.window as u64 * threads as u64 * pairs;
@@ -113,6 +119,7 @@ impl<'a, P: Port> Share<'a, P> {
 }
 
 impl<P: Port> Body<P> for Rate {
+    #[inline]
     fn block(
         &mut self,
         port: &P,
@@ -128,6 +135,7 @@ impl<P: Port> Body<P> for Rate {
 }
 
 impl<P: Port + Sync> Body<P> for ThreadedRate {
+    #[inline]
     fn block(
         &mut self,
         port: &P,

@@ -17,6 +17,7 @@ pub(super) struct Rotation {
 
 impl Rotation {
     /// Over memory of `len` bytes.
+    #[inline]
     pub(super) const fn new(len: usize) -> Self {
         Self {
             len,
@@ -28,6 +29,7 @@ impl Rotation {
     }
 
     /// Cuts the memory into pieces of `size` bytes: one, where it is no longer than that.
+    #[inline]
     pub(super) fn cut(&mut self, size: usize) {
         self.stride = size.next_multiple_of(LINE);
         let pieces = match self.stride {
@@ -41,17 +43,20 @@ impl Rotation {
     }
 
     /// Returns where this turn's piece begins.
+    #[inline]
     pub(super) const fn start(&self) -> usize {
         self.at * self.stride
     }
 
     /// Goes on to the next piece.
+    #[inline]
     pub(super) const fn turn(&mut self) {
         self.at = (self.at + self.step) % self.count;
     }
 }
 
 /// The greatest common divisor.
+#[inline]
 const fn divisor(a: usize, b: usize) -> usize {
     match b {
         0 => a,

@@ -14,6 +14,7 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
+    #[inline]
     pub(super) fn new() -> Self {
         let numbers = |factor: i32| {
             (0..LENGTH as i32)

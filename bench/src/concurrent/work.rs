@@ -28,6 +28,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    #[inline]
     fn add_time(&mut self, time: Option<Duration>) {
         let Some(time) = time else { return };
         let time = nanoseconds(time).max(1);
@@ -39,6 +40,7 @@ impl Tally {
         });
     }
 
+    #[inline]
     fn add(&mut self, other: &Self) {
         self.callers += other.callers;
         self.longest = self.longest.max(other.longest);
@@ -46,11 +48,13 @@ impl Tally {
         self.rate += other.rate;
     }
 
+    #[inline]
     pub(super) const fn to_words(self) -> [u64; 5] {
         [self.callers, self.longest, self.sum, self.rate.to_bits(), 0]
     }
 
     /// What all ranks told.
+    #[inline]
     pub(super) fn of_words(all: &[[u64; 5]]) -> Self {
         let mut sum = Self::default();
         for &[callers, longest, time, rate, _] in all {
@@ -79,6 +83,7 @@ pub(super) struct Alone<'a, P, C> {
 }
 
 impl<P: Port, C: Caller<P>> Team for Alone<'_, P, C> {
+    #[inline]
     fn block(&mut self, size: usize, count: u64) -> Result<Tally> {
         let mut tally = Tally::default();
         tally.add_time(self.caller.block(self.port, size, count)?);
@@ -129,6 +134,7 @@ impl Workers {
 }
 
 impl Team for Workers {
+    #[inline]
     fn block(&mut self, size: usize, count: u64) -> Result<Tally> {
         let gone = || Error::Peer("a thread panicked".to_owned());
         for worker in &self.orders {

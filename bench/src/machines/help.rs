@@ -187,6 +187,7 @@ mod tests {
             version: String::new(),
             commit: String::new(),
             profile: String::new(),
+            loops: crate::Loops::of_crate::<()>(),
         };
         for (named, taken) in [
             ("ofi@/tmp/evil.so:tcp", "ofi:tcp"),

@@ -34,6 +34,7 @@ macro_rules! functions {
         }
 
         impl Functions {
+            #[inline]
             fn load(library: &Library, file: &Path) -> Result<Self> {
                 Ok(Self {
                     $($field: {
@@ -83,6 +84,7 @@ impl Mpi {
     ///
     /// # Errors
     /// [`Error::Library`] and [`Error::Symbol`].
+    #[inline]
     pub(crate) fn load(file: &Path) -> Result<Self> {
         // SAFETY: loading runs the library's initialisers. The user asked for this file as an MPI
         // library; those of MPI libraries do nothing that could break this process.
@@ -112,15 +114,18 @@ impl Mpi {
     }
 
     /// The first line of the library's description of itself.
+    #[inline]
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
     /// Where it lies.
+    #[inline]
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
+    #[inline]
     fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == SUCCESS {
             Ok(())
@@ -144,6 +149,7 @@ impl Mpi {
 }
 
 /// The first line of a text that ends in a zero, its blanks made single.
+#[inline]
 fn first_line(text: &[c_char; TEXT]) -> String {
     let mut text = *text;
     text[TEXT - 1] = 0;
@@ -178,6 +184,7 @@ impl MpiPort {
     ///
     /// # Errors
     /// [`Error::Mpi`], also when the library does not allow several threads at once, where `any_thread` asks for them.
+    #[inline]
     pub(crate) fn open(mpi: Mpi, any_thread: bool) -> Result<Self> {
         let level = if any_thread {
             mpi.handles.thread_multiple
@@ -226,6 +233,7 @@ impl MpiPort {
     }
 
     /// The first line of the library's description of itself.
+    #[inline]
     pub(crate) fn version(&self) -> &str {
         self.mpi.version()
     }
@@ -256,6 +264,7 @@ impl MpiPort {
     }
 
     /// Leaves the job in good order.
+    #[inline]
     pub(crate) fn close(self) -> Result<()> {
         // SAFETY: the library is initialised, and no operation is under way.
         let code = unsafe { (self.mpi.functions.finalize)() };
@@ -263,6 +272,7 @@ impl MpiPort {
     }
 
     /// Ends the job, with this exit status.
+    #[inline]
     pub(crate) fn abort(&self, status: i32) {
         // SAFETY: the library is initialised. The call does not return where it works.
         let _ = unsafe { (self.mpi.functions.abort)(self.mpi.handles.world, status) };
@@ -288,6 +298,7 @@ pub(super) fn number(rank: Rank) -> c_int {
 impl Port for MpiPort {
     type Request = MpiRequest;
 
+    #[inline]
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         Ok(match form {
             Form::Blocking => Box::new(MpiCollectives::of(self)?),
@@ -295,14 +306,17 @@ impl Port for MpiPort {
         })
     }
 
+    #[inline]
     fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
         Ok(Box::new(MpiGroup::of(self, divide)?))
     }
 
+    #[inline]
     fn rank(&self) -> Rank {
         self.rank
     }
 
+    #[inline]
     fn size(&self) -> u32 {
         self.size
     }

@@ -56,6 +56,7 @@ pub(crate) struct MpiCollectives<'a> {
 }
 
 impl<'a> MpiCollectives<'a> {
+    #[inline]
     pub(crate) fn of(port: &'a MpiPort) -> Result<Self> {
         // SAFETY: the standard gives the functions of these names these types.
         let functions = unsafe {
@@ -76,6 +77,7 @@ impl<'a> MpiCollectives<'a> {
 }
 
 impl Collectives for MpiCollectives<'_> {
+    #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (handles, functions) = (self.port.handles(), &self.functions);
         let (world, byte) = (handles.world, handles.byte);
@@ -193,6 +195,7 @@ pub(crate) struct MpiNonblocking<'a> {
 }
 
 impl<'a> MpiNonblocking<'a> {
+    #[inline]
     pub(crate) fn of(port: &'a MpiPort) -> Result<Self> {
         // SAFETY: the standard gives the functions of these names these types.
         let functions = unsafe {
@@ -214,6 +217,7 @@ impl<'a> MpiNonblocking<'a> {
 }
 
 impl Collectives for MpiNonblocking<'_> {
+    #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (handles, functions) = (self.port.handles(), &self.functions);
         let (world, byte) = (handles.world, handles.byte);

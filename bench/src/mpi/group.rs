@@ -80,6 +80,7 @@ unsafe impl Send for MpiGroup<'_> {}
 unsafe impl Sync for MpiGroup<'_> {}
 
 impl<'a> MpiGroup<'a> {
+    #[inline]
     pub(super) fn of(port: &'a MpiPort, divide: Divide) -> Result<Self> {
         let world = port.handles().world;
         let mut communicator = ptr::null_mut();
@@ -123,6 +124,7 @@ impl<'a> MpiGroup<'a> {
         })
     }
 
+    #[inline]
     fn started(&self, request: Handle) -> Box<dyn Started + '_> {
         Box::new(MpiStarted {
             port: self.port,
@@ -133,11 +135,13 @@ impl<'a> MpiGroup<'a> {
 }
 
 /// The counts of so many bytes each, in units of so many.
+#[inline]
 fn counts(lengths: &[usize], unit: usize) -> Result<Vec<c_int>> {
     lengths.iter().map(|length| count(length / unit)).collect()
 }
 
 impl Group for MpiGroup<'_> {
+    #[inline]
     fn maximum(&self, out: Outgoing, into: Incoming) -> Result<()> {
         let handles = self.port.handles();
         let numbers = count(out.len() / 4)?;
@@ -150,6 +154,7 @@ impl Group for MpiGroup<'_> {
         self.port.check("MPI_Allreduce", code)
     }
 
+    #[inline]
     fn allreduce(&self, out: Outgoing, into: Incoming) -> Result<()> {
         let (numbers, handles) = (count(out.len() / DOUBLE)?, self.port.handles());
         let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
@@ -160,6 +165,7 @@ impl Group for MpiGroup<'_> {
         self.port.check("MPI_Allreduce", code)
     }
 
+    #[inline]
     fn reduce_scatter(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
         let handles = self.port.handles();
         let counts = counts(lengths, DOUBLE)?;
@@ -172,6 +178,7 @@ impl Group for MpiGroup<'_> {
         self.port.check("MPI_Reduce_scatter", code)
     }
 
+    #[inline]
     fn allgather(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
         let (own, double) = (count(out.len() / DOUBLE)?, self.port.handles().double);
         let counts = counts(lengths, DOUBLE)?;
@@ -191,6 +198,7 @@ impl Group for MpiGroup<'_> {
         self.port.check("MPI_Allgatherv", code)
     }
 
+    #[inline]
     fn start_reduce(
         &self,
         out: Outgoing,
@@ -210,6 +218,7 @@ impl Group for MpiGroup<'_> {
         Ok(self.started(started))
     }
 
+    #[inline]
     fn start_allreduce(&self, out: Outgoing, into: Incoming) -> Result<Box<dyn Started + '_>> {
         let (numbers, handles) = (count(out.len() / DOUBLE)?, self.port.handles());
         let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
@@ -236,6 +245,7 @@ struct MpiStarted<'a> {
 unsafe impl Send for MpiStarted<'_> {}
 
 impl Started for MpiStarted<'_> {
+    #[inline]
     fn test(&mut self) -> Result<bool> {
         let mut has_ended = 0;
         // SAFETY: the request is one of this library that was started, or the null one that the library has left of it; the
@@ -247,6 +257,7 @@ impl Started for MpiStarted<'_> {
         Ok(has_ended != 0)
     }
 
+    #[inline]
     fn wait(&mut self) -> Result<()> {
         // SAFETY: as above.
         let code = unsafe { (self.tests.wait)(&raw mut self.request, ptr::null_mut()) };

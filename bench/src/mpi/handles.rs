@@ -42,6 +42,7 @@ impl Handles {
     ///
     /// # Errors
     /// [`Error::Library`] when it has an interface that is not known here, as those of other libraries of before the standard.
+    #[inline]
     pub(super) fn of(library: &Library, file: &Path) -> Result<Self> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         // A library of the standard's interface may stand on one of Open MPI's, whose symbols it then has too.
@@ -56,7 +57,9 @@ impl Handles {
     }
 
     /// Small numbers, which the standard fixes (MPI-5.0, appendix A).
+    #[inline]
     const fn standard() -> Self {
+        #[inline]
         const fn handle(number: usize) -> Handle {
             ptr::without_provenance_mut(number)
         }
@@ -76,6 +79,7 @@ impl Handles {
     }
 
     /// Addresses of objects that the library exports.
+    #[inline]
     fn of_open_mpi(library: &Library) -> Option<Self> {
         Some(Self {
             world: address(library, b"ompi_mpi_comm_world")?,
@@ -93,10 +97,12 @@ impl Handles {
     }
 }
 
+#[inline]
 fn has(library: &Library, name: &[u8]) -> bool {
     address(library, name).is_some()
 }
 
+#[inline]
 fn address(library: &Library, name: &[u8]) -> Option<Handle> {
     // SAFETY: only the address is taken, whatever is there.
     let found = unsafe { library.get::<Handle>(name) };

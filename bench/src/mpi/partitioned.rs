@@ -33,6 +33,7 @@ struct Functions {
 }
 
 impl Functions {
+    #[inline]
     fn load(port: &MpiPort) -> Result<Self> {
         // SAFETY: the standard gives the functions of these names these types.
         unsafe {
@@ -60,6 +61,7 @@ pub(crate) struct MpiPartitioned<'a> {
 }
 
 impl<'a> MpiPartitioned<'a> {
+    #[inline]
     fn checked(
         port: &'a MpiPort,
         functions: Functions,
@@ -75,6 +77,7 @@ impl<'a> MpiPartitioned<'a> {
         })
     }
 
+    #[inline]
     fn start_round(&self) -> Result<()> {
         let mut request = self.request.load(Relaxed);
         // SAFETY: the request is a persistent one of this library, and inactive.
@@ -83,6 +86,7 @@ impl<'a> MpiPartitioned<'a> {
         self.port.check("MPI_Start", code)
     }
 
+    #[inline]
     fn wait_round(&self) -> Result<()> {
         let mut request = self.request.load(Relaxed);
         // SAFETY: as above; a null pointer asks for no status.
@@ -93,6 +97,7 @@ impl<'a> MpiPartitioned<'a> {
 }
 
 impl Drop for MpiPartitioned<'_> {
+    #[inline]
     fn drop(&mut self) {
         let mut request = self.request.load(Relaxed);
         // SAFETY: the request is this end's own; the library frees it at once, or when its round ends. What
@@ -102,11 +107,13 @@ impl Drop for MpiPartitioned<'_> {
 }
 
 /// A number of partitions, or of one, as the library counts them.
+#[inline]
 fn int(value: u32) -> Result<c_int> {
     c_int::try_from(value).map_err(|_| Error::Usage(format!("{value} partitions are too many")))
 }
 
 /// Bytes of each partition.
+#[inline]
 fn each(len: usize, partitions: u32) -> i64 {
     (len / partitions.max(1) as usize) as i64
 }
@@ -115,6 +122,7 @@ impl PartitionedPort for MpiPort {
     type Send<'p> = MpiPartitioned<'p>;
     type Recv<'p> = MpiPartitioned<'p>;
 
+    #[inline]
     fn operations(&self, _: &PartitionedPlan) -> Vec<Operation> {
         vec![Operation {
             policy: "library".to_owned(),
@@ -122,6 +130,7 @@ impl PartitionedPort for MpiPort {
         }]
     }
 
+    #[inline]
     fn psend(
         &self,
         data: Outgoing,
@@ -154,6 +163,7 @@ impl PartitionedPort for MpiPort {
         MpiPartitioned::checked(self, functions, "MPI_Psend_init", code, request)
     }
 
+    #[inline]
     fn precv(
         &self,
         data: Incoming,
@@ -186,6 +196,7 @@ impl PartitionedPort for MpiPort {
         MpiPartitioned::checked(self, functions, "MPI_Precv_init", code, request)
     }
 
+    #[inline]
     fn wait_ends<'p>(
         &'p self,
         sends: &[&MpiPartitioned<'p>],
@@ -208,6 +219,7 @@ impl PartitionedPort for MpiPort {
 }
 
 impl SendEnd for MpiPartitioned<'_> {
+    #[inline]
     fn start(&self) -> Result<()> {
         self.start_round()
     }
@@ -219,12 +231,14 @@ impl SendEnd for MpiPartitioned<'_> {
         self.port.check("MPI_Pready", code)
     }
 
+    #[inline]
     fn wait(&self) -> Result<()> {
         self.wait_round()
     }
 }
 
 impl RecvEnd for MpiPartitioned<'_> {
+    #[inline]
     fn start(&self) -> Result<()> {
         self.start_round()
     }
@@ -238,6 +252,7 @@ impl RecvEnd for MpiPartitioned<'_> {
         Ok(flag != 0)
     }
 
+    #[inline]
     fn wait(&self) -> Result<()> {
         self.wait_round()
     }

@@ -40,6 +40,7 @@ pub(crate) struct Region<'p> {
 unsafe impl Sync for Region<'_> {}
 
 impl Drop for Region<'_> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the window is this one's own, and all ranks free theirs at the same place. What the calls return changes
         // nothing any more.
@@ -52,6 +53,7 @@ impl Drop for Region<'_> {
 
 impl<'p> Region<'p> {
     /// Opens a window over `room` on each rank. All ranks call it, in the same order.
+    #[inline]
     pub(super) fn open(port: &'p MpiPort, room: Incoming) -> Result<Self> {
         let handles = port.handles();
         let len = room.len();
@@ -106,6 +108,7 @@ impl<'p> Region<'p> {
     }
 
     /// The window, for calls of other files.
+    #[inline]
     pub(super) const fn window(&self) -> Handle {
         self.window
     }
@@ -114,6 +117,7 @@ impl<'p> Region<'p> {
 impl RemotePort for MpiPort {
     type Region<'p> = Region<'p>;
 
+    #[inline]
     fn share(&self, room: Incoming, _: Access) -> Result<Region<'_>> {
         Region::open(self, room)
     }

@@ -27,6 +27,7 @@ struct MpiWindow<'p> {
 }
 
 impl Windows for MpiPort {
+    #[inline]
     fn open(&self, room: Incoming, _: Exchange<'_>) -> Result<Box<dyn Window + '_>> {
         let region = Region::open(self, room)?;
         // SAFETY: the standard gives the functions of these names these types.
@@ -42,15 +43,18 @@ impl Windows for MpiPort {
 }
 
 impl Window for MpiWindow<'_> {
+    #[inline]
     fn put(&self, data: Outgoing, to: Rank, offset: usize) -> Result<()> {
         self.region.put(self.port, data, number(to), offset)
     }
 
+    #[inline]
     fn flush(&self, to: &[Rank]) -> Result<()> {
         to.iter()
             .try_for_each(|rank| self.region.flush(self.port, number(*rank)))
     }
 
+    #[inline]
     fn has_reached(&self, offset: usize, value: u64) -> Result<bool> {
         if self.room.shared_word(offset) >= value {
             return Ok(true);

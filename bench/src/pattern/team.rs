@@ -16,11 +16,13 @@ pub(super) trait Program: Sync {
     fn after(&self, region: u64) -> Result<()>;
 
     /// Takes the arrivals of the threads of this rank since the last call: iteration, thread, nanoseconds.
+    #[inline]
     fn arrivals(&self) -> Vec<[u64; 3]> {
         Vec::new()
     }
 
     /// Takes the times of the iterations since the last call, in nanoseconds; none where only blocks are timed.
+    #[inline]
     fn times(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -30,6 +32,7 @@ pub(super) trait Program: Sync {
 ///
 /// # Errors
 /// The first error of any thread. A thread that fails skips what is left, so that the others are not kept waiting for it.
+#[inline]
 pub(super) fn run(program: &dyn Program, threads: u32, first: u64, count: u64) -> Result<()> {
     let regions = first..first + count;
     if threads <= 1 {
@@ -65,6 +68,7 @@ pub(super) fn run(program: &dyn Program, threads: u32, first: u64, count: u64) -
 }
 
 /// Does something unless a thread has failed, and keeps the first error.
+#[inline]
 fn note(failure: &Mutex<Option<Error>>, work: impl FnOnce() -> Result<()>) {
     let has_failed = || failure.lock().unwrap_or_else(PoisonError::into_inner);
     if has_failed().is_some() {

@@ -19,6 +19,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// Returns how many bytes a rank of `ranks` gives and gets, where the size of the test is `size`.
+    #[inline]
     pub(crate) const fn lengths(self, size: usize, ranks: usize) -> (usize, usize) {
         match self {
             Self::Barrier => (0, 0),
@@ -31,6 +32,7 @@ impl Operation {
     }
 
     /// Whether numbers are summed.
+    #[inline]
     pub(crate) const fn reduces(self) -> bool {
         matches!(self, Self::Reduce | Self::Allreduce | Self::ReduceScatter)
     }
@@ -52,6 +54,7 @@ pub(crate) enum Summand {
 }
 
 impl Summand {
+    #[inline]
     pub(crate) const fn of(size: usize) -> Self {
         match size.is_multiple_of(8) {
             true => Self::Double,

@@ -63,6 +63,7 @@ pub(crate) trait SendEnd: Sync {
     fn ready(&self, partition: u32) -> Result<()>;
     fn wait(&self) -> Result<()>;
     /// Which way partitions take, in words, once that is known.
+    #[inline]
     fn describe(&self) -> Option<String> {
         None
     }
@@ -73,6 +74,7 @@ pub(crate) trait RecvEnd: Sync {
     fn start(&self) -> Result<()>;
     fn arrived(&self, partition: u32) -> Result<bool>;
     /// Returns once a partition has arrived. Threads that find nothing let others run.
+    #[inline]
     fn arrive(&self, partition: u32) -> Result<()> {
         let mut looks = 0_u32;
         while !self.arrived(partition)? {
@@ -86,6 +88,7 @@ pub(crate) trait RecvEnd: Sync {
     }
     fn wait(&self) -> Result<()>;
     /// Which of its rooms the round uses.
+    #[inline]
     fn room(&self) -> usize {
         0
     }
@@ -95,6 +98,7 @@ impl PartitionedPort for PmlPort {
     type Send<'p> = PartitionedSend;
     type Recv<'p> = PartitionedRecv;
 
+    #[inline]
     fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation> {
         let with = |policy: &String| {
             let policy = policy.clone();
@@ -106,6 +110,7 @@ impl PartitionedPort for PmlPort {
         plan.policies.iter().flat_map(with).collect()
     }
 
+    #[inline]
     fn psend(
         &self,
         data: Outgoing,
@@ -122,6 +127,7 @@ impl PartitionedPort for PmlPort {
         )?)
     }
 
+    #[inline]
     fn precv(
         &self,
         data: Incoming,
@@ -139,6 +145,7 @@ impl PartitionedPort for PmlPort {
         Ok(init(messenger, &data, partitions, from, tag, world)?)
     }
 
+    #[inline]
     fn wait_ends(&self, sends: &[&PartitionedSend], receives: &[&PartitionedRecv]) -> Result<()> {
         let sends = sends.iter().map(|end| End::Send(end));
         let receives = receives.iter().map(|end| End::Recv(end));
@@ -163,6 +170,7 @@ impl SendEnd for PartitionedSend {
         Ok(Self::wait(self, None)?)
     }
 
+    #[inline]
     fn describe(&self) -> Option<String> {
         Self::describe(self)
     }
@@ -184,6 +192,7 @@ impl RecvEnd for PartitionedRecv {
         Ok(Self::wait(self, None)?)
     }
 
+    #[inline]
     fn room(&self) -> usize {
         Self::room(self)
     }

@@ -35,6 +35,7 @@ const WORLD: ContextId = ContextId::WORLD;
 
 impl PmlPort {
     /// Opens the rank, for any threads at once or as the configuration says.
+    #[inline]
     pub(crate) fn open(
         config: &Config,
         any_thread: bool,
@@ -59,11 +60,13 @@ impl PmlPort {
     }
 
     /// The rank, for operations beyond those of a port.
+    #[inline]
     pub(crate) const fn messenger(&self) -> &Arc<Messenger> {
         &self.messenger
     }
 
     /// Leaves the job in good order.
+    #[inline]
     pub(crate) fn close(mut self) -> Result<()> {
         self.driver = None;
         Ok(self.messenger.close(self.deadline)?)
@@ -73,10 +76,12 @@ impl PmlPort {
 impl Port for PmlPort {
     type Request = RequestId;
 
+    #[inline]
     fn rank(&self) -> Rank {
         self.messenger.rank()
     }
 
+    #[inline]
     fn size(&self) -> u32 {
         self.messenger.size()
     }
@@ -125,6 +130,7 @@ impl Port for PmlPort {
         Ok(())
     }
 
+    #[inline]
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         let team = &self.team;
         Ok(match form {
@@ -133,6 +139,7 @@ impl Port for PmlPort {
         })
     }
 
+    #[inline]
     fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
         let team = match divide {
             Divide::All => self.team.duplicate()?,
@@ -144,10 +151,12 @@ impl Port for PmlPort {
         Ok(Box::new(PmlGroup(Arc::new(team))))
     }
 
+    #[inline]
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         Ok(self.messenger.allocate(len)?)
     }
 
+    #[inline]
     fn counters(&self) -> Option<Counters> {
         self.messenger.counters().ok()
     }
@@ -157,6 +166,7 @@ impl Port for PmlPort {
 struct PmlGroup(Arc<Team>);
 
 impl Group for PmlGroup {
+    #[inline]
     fn maximum(&self, out: Outgoing, into: Incoming) -> Result<()> {
         let operator = Reduction {
             operation: &tagwire_layout::Operation::Max,
@@ -173,6 +183,7 @@ impl Group for PmlGroup {
         Ok(done?)
     }
 
+    #[inline]
     fn allreduce(&self, out: Outgoing, into: Incoming) -> Result<()> {
         let (operator, from) = (DOUBLES.into(), out.bytes());
         let done = into.with_bytes(|data| {
@@ -185,12 +196,14 @@ impl Group for PmlGroup {
         Ok(done?)
     }
 
+    #[inline]
     fn reduce_scatter(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
         let from = out.bytes();
         let done = into.with_bytes(|into| self.0.reduce_scatter(DOUBLES, from, lengths, into));
         Ok(done?)
     }
 
+    #[inline]
     fn allgather(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
         let from = out.bytes();
         let is_even = lengths.iter().all(|length| *length == lengths[0]);
@@ -201,6 +214,7 @@ impl Group for PmlGroup {
         Ok(done?)
     }
 
+    #[inline]
     fn start_reduce(
         &self,
         out: Outgoing,
@@ -221,6 +235,7 @@ impl Group for PmlGroup {
         Ok(Box::new(PmlStarted(request?)))
     }
 
+    #[inline]
     fn start_allreduce(&self, out: Outgoing, into: Incoming) -> Result<Box<dyn Started + '_>> {
         let request = into.with_bytes(|data| {
             let operation = Allreduce {
@@ -239,10 +254,12 @@ impl Group for PmlGroup {
 struct PmlStarted(tagwire_coll::Request);
 
 impl Started for PmlStarted {
+    #[inline]
     fn test(&mut self) -> Result<bool> {
         Ok(self.0.test()?)
     }
 
+    #[inline]
     fn wait(&mut self) -> Result<()> {
         Ok(self.0.wait(None)?)
     }
@@ -255,6 +272,7 @@ const DOUBLES: Reduction<'static> = sum(size_of::<f64>());
 struct PmlCollectives<'a>(&'a Team);
 
 /// Returns the sum of messages of `size` bytes.
+#[inline]
 const fn sum(size: usize) -> Reduction<'static> {
     Reduction {
         operation: &tagwire_layout::Operation::Sum,
@@ -266,6 +284,7 @@ const fn sum(size: usize) -> Reduction<'static> {
 }
 
 impl Collectives for PmlCollectives<'_> {
+    #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (team, from) = (self.0, out.bytes());
         let (leads, sum) = (team.me() == 0, sum(into.len()));
@@ -295,6 +314,7 @@ impl Collectives for PmlCollectives<'_> {
 struct Nonblocking<'a>(&'a Arc<Team>);
 
 impl Nonblocking<'_> {
+    #[inline]
     fn run(&self, operation: impl CollectiveOperation) -> tagwire_coll::Result<()> {
         // SAFETY: it is waited for before the buffers are touched; memory of a bench is never freed.
         unsafe { self.0.start(operation) }?.wait(None)
@@ -302,6 +322,7 @@ impl Nonblocking<'_> {
 }
 
 impl Collectives for Nonblocking<'_> {
+    #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (from, root) = (out.bytes(), 0);
         let leads = self.0.me() == root;

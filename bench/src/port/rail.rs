@@ -19,6 +19,7 @@ pub(super) struct Connected {
 }
 
 /// Opens the transport that `config` names, refuses it where `check` does, and connects it to every other rank.
+#[inline]
 pub(super) fn connect(
     config: &Config,
     bootstrap: &mut SharedBootstrap,

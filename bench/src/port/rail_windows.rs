@@ -55,10 +55,12 @@ struct Core {
 }
 
 impl Upcalls for Core {
+    #[inline]
     fn deliver(&mut self, _: Arrival<'_>) {
         self.fail("a message came where there are writes only");
     }
 
+    #[inline]
     fn complete(&mut self, token: Token, outcome: Outcome) {
         if !matches!(outcome, Outcome::Done(_)) {
             self.fail(&format!("remote access failed: {outcome:?}"));
@@ -66,6 +68,7 @@ impl Upcalls for Core {
         self.flushes.remove(&token.0);
     }
 
+    #[inline]
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Left(_) | PeerEvent::Failed(_) => {
@@ -78,23 +81,27 @@ impl Upcalls for Core {
 }
 
 impl Core {
+    #[inline]
     fn fail(&mut self, reason: &str) {
         self.failure.get_or_insert_with(|| reason.to_owned());
     }
 }
 
 impl Driver {
+    #[inline]
     fn progress(&mut self) -> usize {
         self.rail.progress(LANE, &mut self.core)
     }
 
     /// # Errors
     /// What went wrong so far.
+    #[inline]
     fn check(&self) -> Result<()> {
         let failure = self.core.failure.as_ref();
         failure.map_or(Ok(()), |reason| Err(Error::Peer(reason.clone())))
     }
 
+    #[inline]
     fn endpoint(&self, rank: Rank) -> Result<EndpointId> {
         let found = self.endpoints.get(rank.index()).copied().flatten();
         found.ok_or_else(|| Error::Peer(format!("no endpoint for rank {rank}")))
@@ -103,6 +110,7 @@ impl Driver {
 
 impl Shared {
     /// A thread that panicked has ended the test.
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, Driver> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +136,7 @@ impl Shared {
     }
 
     /// Repeats `post` until the transport takes it.
+    #[inline]
     fn insist(&self, mut post: impl FnMut(&mut Driver) -> Result<Post>) -> Result<()> {
         self.until(|driver| match post(driver)? {
             Post::Posted => Ok(Some(())),
@@ -140,6 +149,7 @@ impl Shared {
     }
 
     /// Makes progress until told to stop.
+    #[inline]
     fn drive(&self, stop: &AtomicBool) {
         let mut idle = 0_u32;
         while !stop.load(Ordering::Acquire) {
@@ -168,6 +178,7 @@ impl Shared {
     }
 }
 
+#[inline]
 fn lacks(name: &str) -> Error {
     Error::Usage(format!(
         "transport {name} has no remote writes, which rma takes: 'tagwire info' says which transports have put, such as shm, ofi:tcp and ucx:tcp"
@@ -179,6 +190,7 @@ impl RailWindows {
     ///
     /// # Errors
     /// Where it has none.
+    #[inline]
     pub(crate) fn open(config: &Config, mut bootstrap: SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
         let check = |rail: &dyn ByteTransport| match rail.capabilities() {
@@ -213,6 +225,7 @@ impl RailWindows {
 }
 
 impl Drop for RailWindows {
+    #[inline]
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.shared.waiter.wake();
@@ -228,6 +241,7 @@ impl Drop for RailWindows {
 }
 
 impl Windows for RailWindows {
+    #[inline]
     fn open(&self, room: Incoming, exchange: Exchange<'_>) -> Result<Box<dyn Window + '_>> {
         let buffer = room.buffer();
         let address = buffer.region().map_or(0, |region| region.address());
@@ -273,6 +287,7 @@ struct RailWindow<'p> {
 }
 
 impl RailWindow<'_> {
+    #[inline]
     fn target(&self, rank: Rank) -> Result<&Target> {
         let found = self.targets.get(rank.index()).and_then(Option::as_ref);
         found.ok_or_else(|| Error::Peer(format!("rank {rank} has no window for this one")))
@@ -280,6 +295,7 @@ impl RailWindow<'_> {
 }
 
 impl Window for RailWindow<'_> {
+    #[inline]
     fn put(&self, data: Outgoing, to: Rank, offset: usize) -> Result<()> {
         let target = self.target(to)?;
         let memory = RemoteMemory {
@@ -293,6 +309,7 @@ impl Window for RailWindow<'_> {
         })
     }
 
+    #[inline]
     fn flush(&self, to: &[Rank]) -> Result<()> {
         // All are under way before the first is waited for.
         let mut tokens = Vec::with_capacity(to.len());
@@ -315,6 +332,7 @@ impl Window for RailWindow<'_> {
         })
     }
 
+    #[inline]
     fn has_reached(&self, offset: usize, value: u64) -> Result<bool> {
         if self.room.shared_word(offset) >= value {
             return Ok(true);
@@ -327,6 +345,7 @@ impl Window for RailWindow<'_> {
 }
 
 impl Drop for RailWindow<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
             self.shared.lock().rail.deregister(handle);

@@ -165,10 +165,12 @@ enum Kind {
 }
 
 impl Kind {
+    #[inline]
     const fn header(self, number: u64, length: usize) -> AmHeader {
         AmHeader([self as u64 | number << 8, length as u64])
     }
 
+    #[inline]
     fn parse(header: AmHeader) -> Option<(Self, u64, usize)> {
         let kind = match header.0[0] & 0xff {
             0 => Self::Whole,
@@ -184,6 +186,7 @@ impl Kind {
 }
 
 impl Drop for RawPort {
+    #[inline]
     fn drop(&mut self) {
         // A rank that unwinds has failed.
         if !std::thread::panicking() {
@@ -194,6 +197,7 @@ impl Drop for RawPort {
 
 impl RawPort {
     /// Opens the transport that `config` names and connects it to every other rank.
+    #[inline]
     pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
         let check = |rail: &dyn ByteTransport| {
@@ -302,6 +306,7 @@ impl RawPort {
         }
     }
 
+    #[inline]
     fn endpoint(&self, rank: Rank) -> Result<EndpointId> {
         let endpoints = &self.driver.borrow().endpoints;
         let found = endpoints.get(rank.index()).copied().flatten();
@@ -320,6 +325,7 @@ impl Driver {
         Ok(events)
     }
 
+    #[inline]
     fn look_after_peers(&mut self) {
         self.rail.look_after_peers(&mut self.core);
     }
@@ -342,6 +348,7 @@ impl Driver {
     }
 
     /// Tries a pending operation; returns what is left of it.
+    #[inline]
     fn attempt(&mut self, operation: Pending) -> Option<Pending> {
         match operation {
             Pending::Fetch {
@@ -374,6 +381,7 @@ impl Driver {
         }
     }
 
+    #[inline]
     fn send_part(&mut self, to: EndpointId, number: u64, data: Outgoing, done: usize) -> Post {
         let end = (done + self.longest).min(data.len());
         let header = Kind::Part.header(number, data.len());
@@ -383,11 +391,13 @@ impl Driver {
 }
 
 /// Names a claim: odd, where offers are even.
+#[inline]
 const fn claim_token(from: EndpointId, number: u64) -> Token {
     Token(((from.0 as u64) << 40 | number) << 1 | 1)
 }
 
 impl Core {
+    #[inline]
     fn peer(&mut self, endpoint: EndpointId) -> &mut Peer {
         let index = endpoint.index();
         if index >= self.peers.len() {
@@ -396,17 +406,20 @@ impl Core {
         &mut self.peers[index]
     }
 
+    #[inline]
     fn number_sent(&mut self, to: EndpointId) -> u64 {
         let next = &mut self.peer(to).next_sent;
         *next += 1;
         *next - 1
     }
 
+    #[inline]
     fn offer(&mut self, number: u64) -> Option<&mut OpenOffer> {
         let index = usize::try_from(number.checked_sub(self.first_offer)?).ok()?;
         self.offers.get_mut(index)
     }
 
+    #[inline]
     fn finish_offer(&mut self, number: u64) {
         if let Some(offer) = self.offer(number) {
             offer.is_done = true;
@@ -441,6 +454,7 @@ impl Core {
 }
 
 impl Peer {
+    #[inline]
     fn receive(&mut self, number: u64) -> Option<&mut Receive> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.receives.get_mut(index)
@@ -463,6 +477,7 @@ impl Peer {
     }
 
     /// The message `number`, for which no receive is posted yet.
+    #[inline]
     fn early(&mut self, number: u64) -> Option<&mut Early> {
         let next = self.first + self.receives.len() as u64;
         let index = usize::try_from(number.checked_sub(next)?).ok()?;
@@ -535,6 +550,7 @@ impl Upcalls for Core {
         }
     }
 
+    #[inline]
     fn complete(&mut self, token: Token, outcome: Outcome) {
         if self.end_remote(token, &outcome) {
             return;
@@ -565,6 +581,7 @@ impl Upcalls for Core {
         }
     }
 
+    #[inline]
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
@@ -584,14 +601,17 @@ impl Upcalls for Core {
 impl Port for RawPort {
     type Request = Request;
 
+    #[inline]
     fn rank(&self) -> Rank {
         self.rank
     }
 
+    #[inline]
     fn size(&self) -> u32 {
         self.size
     }
 
+    #[inline]
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         let driver = &mut *self.driver.borrow_mut();
         let memory = driver.rail.allocate(len);

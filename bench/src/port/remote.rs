@@ -45,6 +45,7 @@ pub(crate) trait RemotePort: Port {
 impl RemotePort for NullPort {
     type Region<'p> = ();
 
+    #[inline]
     fn share(&self, _: Incoming, _: Access) -> Result<()> {
         Ok(())
     }

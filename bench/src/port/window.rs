@@ -33,6 +33,7 @@ pub(crate) trait Window: Sync {
 }
 
 impl Windows for NullPort {
+    #[inline]
     fn open(&self, _: Incoming, _: Exchange<'_>) -> Result<Box<dyn Window + '_>> {
         Ok(Box::new(NullWindow))
     }

@@ -22,6 +22,7 @@ pub(super) struct Exposed {
 
 impl Source {
     /// What an `Offer` or a `Read` says.
+    #[inline]
     pub(super) fn parse(kind: Kind, payload: Payload<'_>) -> Option<Self> {
         let word = |at: usize| {
             let mut bytes = [0; 8];
@@ -44,6 +45,7 @@ impl Source {
 
 impl RawPort {
     /// Sends a message in one piece, from where it lies.
+    #[inline]
     pub(super) fn send_lent(
         &self,
         to: Rank,
@@ -73,6 +75,7 @@ impl RawPort {
         Ok(lent)
     }
 
+    #[inline]
     pub(super) fn send_long(
         &self,
         to: Rank,
@@ -117,6 +120,7 @@ impl RawPort {
         Ok(Request::Offer(offer))
     }
 
+    #[inline]
     fn send_parts(
         &self,
         to: Rank,
@@ -136,6 +140,7 @@ impl RawPort {
 
 impl Driver {
     /// Address and key of memory that peers may read from now on; `None` where they may not.
+    #[inline]
     fn readable(&mut self, data: Outgoing) -> Option<Vec<u8>> {
         if data.len() < self.read_from {
             return None;
@@ -161,6 +166,7 @@ impl Driver {
     }
 
     /// Fetches the bytes of a long message whose receive is posted; returns what is left to do.
+    #[inline]
     pub(super) fn fetch(
         &mut self,
         from: EndpointId,
@@ -207,11 +213,13 @@ impl Driver {
 
 impl Core {
     /// The number and the token of the next send that stays open.
+    #[inline]
     fn next_offer(&self) -> (u64, Token) {
         let number = self.first_offer + self.offers.len() as u64;
         (number, Token(number << 1))
     }
 
+    #[inline]
     fn open(&mut self, to: EndpointId, ticket: Option<Ticket>, number: u64, data: Outgoing) {
         self.offers.push_back(OpenOffer {
             to,
@@ -223,6 +231,7 @@ impl Core {
     }
 
     /// The receiver of a long message has read it, or cannot fetch it.
+    #[inline]
     pub(super) fn answered(&mut self, from: EndpointId, kind: Kind, number: u64) {
         let is_meant = |offer: &OpenOffer| offer.to == from && offer.number == number;
         let Some(at) = self.offers.iter().position(is_meant) else {
@@ -241,6 +250,7 @@ impl Core {
     }
 
     /// The bytes of a long message cannot be had. Of an offer its sender sees the same and sends parts.
+    #[inline]
     pub(super) fn not_fetched(&mut self, from: EndpointId, number: u64) {
         let receive = self.peer(from).receive(number);
         if receive.is_some_and(|receive| receive.is_read) {
@@ -253,6 +263,7 @@ impl Core {
     }
 
     /// The bytes of a long message are here.
+    #[inline]
     pub(super) fn fetched(&mut self, from: EndpointId, number: u64) {
         let peer = self.peer(from);
         let mut is_read = false;

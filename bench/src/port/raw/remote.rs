@@ -35,6 +35,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    #[inline]
     fn from(&self, offset: usize) -> RemoteMemory<'_> {
         RemoteMemory {
             address: self.address + offset as u64,
@@ -92,6 +93,7 @@ impl RawPort {
     }
 
     /// Exchanges what is needed to reach memory.
+    #[inline]
     fn exchange(&self, address: u64, key: &[u8], peer: Rank) -> Result<(u64, Vec<u8>)> {
         let (mut out, into) = (Memory::new(ROOM)?, Memory::new(ROOM)?);
         if 16 + key.len() > ROOM {
@@ -114,6 +116,7 @@ impl RawPort {
 impl RemotePort for RawPort {
     type Region<'p> = Region;
 
+    #[inline]
     fn share(&self, room: Incoming, access: Access) -> Result<Region> {
         let capabilities = self.driver.borrow().rail.capabilities();
         let has = |one| capabilities.contains(one);
