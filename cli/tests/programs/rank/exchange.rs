@@ -45,7 +45,14 @@ fn exchange(session: &Session, other: u32, tag: i32, len: usize, round: u64) -> 
 /// Bytes that differ by sender, round and place.
 pub fn pattern(rank: u32, round: u64, len: usize) -> Vec<u8> {
     let seed = u64::from(rank) * 31 + round * 17 + 1;
-    (0..len as u64)
-        .map(|place| (place.wrapping_mul(0x9e37_79b9).wrapping_add(seed) >> 5) as u8)
-        .collect()
+    let (mut word, mut bytes) = (seed, Vec::with_capacity(len + size_of::<u64>()));
+    // By words: these programs are built unoptimised.
+    while bytes.len() < len {
+        word = word
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(2 * seed + 1);
+        bytes.extend_from_slice(&word.to_be_bytes());
+    }
+    bytes.truncate(len);
+    bytes
 }
