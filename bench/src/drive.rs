@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
@@ -138,7 +138,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     output.restore(with_cases(kept.rows.clone(), &cases));
     let jobs = starts.len() * cases.len() * args.launches as usize;
     let total = jobs * sizes.as_slice().len();
-    let progress = progress_bar(per_size * total);
+    let progress = progress_bar(per_size * total, terminal());
     progress.inc(kept.rows.len() as u64);
     let mut run = Run {
         args,
@@ -433,9 +433,9 @@ impl<W: Write + Send> Run<'_, W> {
 
     /// One launch of a job, for these sizes.
     fn measure(&mut self, job: usize, case: usize, launch: u32, sizes: Vec<u64>) -> Result<()> {
-        let (name, launches) = (&self.starts[job].name, self.args.launches);
+        let name = &self.starts[job].name;
         self.progress
-            .set_message(format!("{name}, launch {} of {launches}", launch + 1));
+            .set_message(under_way(name, launch, self.args.launches));
         let mut plan = self.plan(job, case, launch);
         plan.sizes = sizes;
         self.one(job, case, plan)
@@ -523,17 +523,29 @@ pub(crate) fn seed_of_clock() -> u64 {
     u64::from(now.subsec_nanos())
 }
 
-fn progress_bar(total: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// Where the line of progress is drawn: standard error, where that is a terminal.
+fn terminal() -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
     }
-    let bar = ProgressBar::new(total as u64);
+}
+
+/// Returns the line of progress of a run of `total` rows.
+fn progress_bar(total: usize, target: ProgressDrawTarget) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total as u64), target);
     if let Ok(style) = ProgressStyle::with_template(
         "{bar:30} {pos}/{len} rows, {msg}, {elapsed}, about {eta} left",
     ) {
         bar.set_style(style);
     }
     bar
+}
+
+/// Returns what the line of progress says of the launch under way.
+fn under_way(name: &str, launch: u32, launches: u32) -> String {
+    format!("{name}, launch {} of {launches}", launch + 1)
 }
 
 /// The command as it was typed, quoted for a shell where needed. One that goes on with a run is the same command.

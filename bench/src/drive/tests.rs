@@ -1,6 +1,9 @@
 use super::start::is_alias;
 use super::*;
 use crate::environment::Used;
+use indicatif::TermLike;
+use std::io::Result as Written;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn commands_can_be_typed_again() {
@@ -52,4 +55,63 @@ fn what_ended_the_ranks_is_the_status() {
             .to_string()
             .ends_with("--keep-going measures the others: ofi:verbs: no device")
     );
+}
+
+/// A terminal that keeps what is written on it.
+#[derive(Debug, Clone, Default)]
+struct Paper(Arc<Mutex<String>>);
+
+impl TermLike for Paper {
+    fn width(&self) -> u16 {
+        120
+    }
+
+    fn move_cursor_up(&self, _: usize) -> Written<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> Written<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> Written<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> Written<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> Written<()> {
+        self.write_str(text)
+    }
+
+    fn write_str(&self, text: &str) -> Written<()> {
+        self.0.lock().unwrap().push_str(text);
+        Ok(())
+    }
+
+    fn clear_line(&self) -> Written<()> {
+        self.0.lock().unwrap().clear();
+        Ok(())
+    }
+
+    fn flush(&self) -> Written<()> {
+        Ok(())
+    }
+}
+
+/// A run of hours has to say how far it is, what it measures, and what is left.
+#[test]
+fn the_line_of_progress_says_what_is_measured_and_how_long_it_takes() {
+    let paper = Paper::default();
+    let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+    let bar = progress_bar(16, target);
+    bar.set_message(under_way("ofi:tcp", 1, 4));
+    bar.inc(8);
+    bar.tick();
+    let text = paper.0.lock().unwrap().clone();
+    for part in ["8/16 rows, ofi:tcp, launch 2 of 4, ", ", about ", " left"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }

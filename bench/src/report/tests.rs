@@ -235,6 +235,24 @@ fn csv_has_the_keys_of_all_rows() {
     }
 }
 
+/// Readers of tables take neither lists nor objects; what the loads of the ranks come to is in columns of its own.
+#[test]
+fn csv_has_no_column_of_json() {
+    let mut report = report(1);
+    report.add(disturbed(8));
+    assert!(report.to_json().unwrap().contains("\"load\""));
+    let text = csv::to_text(&report).unwrap();
+    let (heads, row) = text.split_once('\n').unwrap();
+    let heads: Vec<&str> = heads.split(',').collect();
+    assert!(heads.contains(&"run_queue_wait_pct") && !heads.contains(&"load"));
+    let own = heads
+        .iter()
+        .position(|head| head.starts_with("environment"));
+    for field in row.split(',').take(own.unwrap()) {
+        assert!(!field.contains(['[', '{']), "{field}");
+    }
+}
+
 /// Text that looks like a number, lists and what is not known come back as they were.
 #[test]
 fn csv_has_the_environment_and_reads_back_like_json() {
