@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::process::launchers::{Slurm, of_mpich, of_open_mpi};
-use crate::process::{Line, Outcome, has, run_line, tagwire, wheels};
+use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
+use crate::process::{Job, Line, Outcome, has, run_line, tagwire, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -181,17 +181,18 @@ fn programs_run_under_other_launchers() {
     }
 }
 
-/// `srun`, by its plugins for both interfaces and without any.
+/// `srun`, by its plugins for both interfaces and without any. Ranks that hang say there too what they wait for.
 #[test]
 fn programs_run_under_slurm() {
     let Some(slurm) = Slurm::start("MPI programs under Slurm") else {
         return;
     };
-    let program = program("messages");
+    let (messages, hang) = (program("messages"), program("hang"));
     for launcher in slurm.launchers() {
-        let outcome = launcher.line(2).args([&program]).finish();
+        let outcome = launcher.line(2).args([&messages]).finish();
         assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
         good("messages", 2, &outcome);
+        ranks_answer_under(&launcher, &hang);
     }
 }
 
@@ -292,13 +293,8 @@ fn exceptions_reach_the_program_where_they_can() {
 #[test]
 fn ranks_that_hang_say_what_they_wait_for() {
     let program = program("hang");
-    let waits = |number: u32| format!("receive from rank {}, tag 7, MPI_COMM_WORLD", 1 - number);
     let mut job = run_line(2, &[]).args([&program]).args(["hang"]).start();
-    let begun = job.hear("rank 1 is process ");
-    let process = begun.rsplit(' ').next().unwrap().parse().unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), Signal::USR1).unwrap();
-    job.hear("tagwire: rank 1 of 2");
-    job.hear(&waits(1));
+    answers(&mut job, 1);
     kill_process(job.launcher(), Signal::USR1).unwrap();
     job.hear(&waits(0));
     kill_process(job.launcher(), Signal::TERM).unwrap();
@@ -327,6 +323,44 @@ fn ranks_that_hang_say_what_they_wait_for() {
             .status
     };
     assert_eq!((end("own"), end("after")), (0, 128 + 10));
+}
+
+/// What rank `number` of two that hang waits for.
+fn waits(number: u32) -> String {
+    format!("receive from rank {}, tag 7, MPI_COMM_WORLD", 1 - number)
+}
+
+/// Asks a rank that hangs by the signal, hears what it waits for, and returns its process.
+fn answers(job: &mut Job, number: u32) -> Pid {
+    let begun = job.hear(&format!("rank {number} is process "));
+    let process = begun.rsplit(' ').next().unwrap().parse().unwrap();
+    let process = Pid::from_raw(process).unwrap();
+    kill_process(process, Signal::USR1).unwrap();
+    job.hear(&format!("tagwire: rank {number} of 2"));
+    job.hear(&waits(number));
+    process
+}
+
+/// The ranks' processes answer the signal, whoever has started them.
+fn ranks_answer_under(launcher: &Launcher, program: &Path) {
+    let mut job = launcher.line(2).args([program]).args(["hang"]).start();
+    let processes = [0, 1].map(|number| answers(&mut job, number));
+    kill_process(processes[0], Signal::KILL).unwrap();
+    // With which status is the launcher's affair.
+    job.finish();
+}
+
+/// Hydra of MPICH and of Intel MPI, gforker and PRRTE, as far as they are here.
+#[test]
+fn ranks_that_hang_answer_under_other_launchers() {
+    let test = "what MPI programs wait for under other launchers";
+    let program = program("hang");
+    let mut all = of_mpich(test);
+    all.extend(of_intel_mpi(test));
+    all.extend(of_open_mpi(test));
+    for launcher in all {
+        ranks_answer_under(&launcher, &program);
+    }
 }
 
 /// Compiles with the system's compiler.
