@@ -29,12 +29,21 @@ pub const WORLD: Comm = Comm::WORLD;
 
 /// Runs `body` on each of `size` ranks over shared memory. Errors are returned.
 pub fn ranks<T: Send>(size: u32, body: impl Fn(&Arc<Process>, i32) -> T + Sync) -> Vec<T> {
+    ranks_with(size, &[("wait", "yield")], body)
+}
+
+/// The same with settings.
+pub fn ranks_with<T: Send>(
+    size: u32,
+    settings: &[(&str, &str)],
+    body: impl Fn(&Arc<Process>, i32) -> T + Sync,
+) -> Vec<T> {
     let job = LocalJob::new(size).unwrap();
     std::thread::scope(|scope| {
         let start = |number: u32| {
             let (member, body) = (job.member(Rank::new(number)), &body);
             scope.spawn(move || {
-                let process = Process::open(Box::new(member), &[("wait", "yield")]).unwrap();
+                let process = Process::open(Box::new(member), settings).unwrap();
                 let process = Arc::new(process);
                 comm_set_errhandler(&process, WORLD, Errhandler::RETURN).unwrap();
                 comm_set_errhandler(&process, Comm::SELF, Errhandler::RETURN).unwrap();
