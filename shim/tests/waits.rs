@@ -5,12 +5,13 @@
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use common::{
     INT, WORLD, array, code, data, ignore, ignore_all, ranks, ranks_with, result, room, status,
     statuses,
 };
-use tagwire_shim::abi::{Request, Status};
+use tagwire_shim::abi::{PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Statuses;
 use tagwire_shim::{Process, collectives, complete, p2p};
@@ -99,6 +100,27 @@ fn another_thread_waits_for_an_operation_before_messages() {
     });
 }
 
+/// A wait for several waits for the operation among them too.
+#[test]
+fn another_thread_waits_for_an_operation_under_way() {
+    let entered = AtomicUsize::new(0);
+    ranks(2, |process, me| {
+        if me == 1 {
+            // Long enough for the other to wait, most of the time.
+            std::thread::sleep(Duration::from_millis(20));
+            entered.store(1, SeqCst);
+            return collectives::barrier(process, WORLD).unwrap();
+        }
+        let mut all = [Request::NULL; 2];
+        let mut got = [0];
+        collectives::ibarrier(process, WORLD, result(&mut all[0])).unwrap();
+        let (nobody, request) = (room(&mut got), result(&mut all[1]));
+        p2p::irecv(process, nobody, 1, INT, PROC_NULL, 0, WORLD, request).unwrap();
+        waitall_beside(process, &mut all, None).unwrap();
+        assert_eq!((all, entered.load(SeqCst)), ([Request::NULL; 2], 1));
+    });
+}
+
 /// A request that is given twice is a mistake. Those before it have ended, and are no more.
 #[test]
 fn another_thread_waits_for_a_message_twice() {
@@ -180,6 +202,51 @@ fn statuses_of_collectives_keep_their_error() {
             }
             assert_eq!(ends[0].error, LEFT, "{how}");
         }
+    });
+}
+
+#[test]
+fn a_test_of_several_waits_for_none() {
+    ranks(1, |process, _| {
+        let (mut first, mut second, mut flag) = ([0; 2], [0; 2], 7);
+        let mut all = [receive(process, &mut first, 1), Request::NULL];
+        let (into, request) = (room(&mut second), result(&mut all[1]));
+        p2p::irecv(process, into, 2, INT, 0, 2, WORLD, request).unwrap();
+        let given = all;
+        let (requests, ended) = (array(&mut all), result(&mut flag));
+        complete::testall(process, 2, requests, ended, ignore_all()).unwrap();
+        assert_eq!((flag, all), (0, given));
+        p2p::send(process, data(&[2, 2]), 2, INT, 0, 2, WORLD).unwrap();
+        while flag == 0 {
+            let (requests, ended) = (array(&mut all), result(&mut flag));
+            complete::testall(process, 2, requests, ended, ignore_all()).unwrap();
+        }
+        assert_eq!((all, second), ([Request::NULL; 2], [2, 2]));
+    });
+}
+
+#[test]
+fn a_receive_from_nobody_says_so() {
+    ranks(1, |process, _| {
+        let (mut request, mut into) = (Request::NULL, [5]);
+        let requested = result(&mut request);
+        p2p::irecv(
+            process,
+            room(&mut into),
+            1,
+            INT,
+            PROC_NULL,
+            0,
+            WORLD,
+            requested,
+        )
+        .unwrap();
+        let (mut flag, mut seen, mut end) = (0, Status::EMPTY, Status::EMPTY);
+        let (ended, looked) = (result(&mut flag), status(&mut seen));
+        complete::request_get_status(process, request, ended, looked).unwrap();
+        complete::wait(process, result(&mut request), status(&mut end)).unwrap();
+        assert_eq!((flag, seen.source, end.source), (1, PROC_NULL, PROC_NULL));
+        assert_eq!(into, [5]);
     });
 }
 
