@@ -12,9 +12,9 @@ use common::{
     statuses,
 };
 use tagwire_shim::abi::{PROC_NULL, Request, Status};
-use tagwire_shim::error::Class;
+use tagwire_shim::error::{Class, On};
 use tagwire_shim::raw::Statuses;
-use tagwire_shim::{Process, collectives, complete, p2p};
+use tagwire_shim::{Process, collectives, complete, generalized, p2p};
 
 /// No code of an error: what a program has left in a status.
 const LEFT: i32 = 2112;
@@ -247,6 +247,36 @@ fn a_receive_from_nobody_says_so() {
         complete::wait(process, result(&mut request), status(&mut end)).unwrap();
         assert_eq!((flag, seen.source, end.source), (1, PROC_NULL, PROC_NULL));
         assert_eq!(into, [5]);
+    });
+}
+
+/// A send that was complete when its call returned is a request as any other.
+#[test]
+fn requests_that_had_ended_are_looked_at_cancelled_and_freed() {
+    ranks(1, |process, _| {
+        let (mut request, mut flag) = (Request::NULL, 0);
+        let requested = result(&mut request);
+        p2p::isend(process, data(&[7]), 1, INT, 0, 1, WORLD, requested).unwrap();
+        let (ended, mut end) = (result(&mut flag), Status::EMPTY.with_tag(3));
+        complete::request_get_status(process, request, ended, status(&mut end)).unwrap();
+        assert_eq!((flag, end.tag), (1, Status::EMPTY.tag));
+        complete::cancel(process, requested).unwrap();
+        complete::request_free(process, requested).unwrap();
+        assert_eq!(request, Request::NULL);
+        let mut got = [0];
+        p2p::recv(process, room(&mut got), 1, INT, 0, 1, WORLD, ignore()).unwrap();
+        assert_eq!(got, [7]);
+    });
+}
+
+#[test]
+fn errors_are_raised_on_the_communicator_of_the_request() {
+    ranks(1, |process, _| {
+        let mut into = [0; 2];
+        let mut request = receive(process, &mut into, 1);
+        let wrong = generalized::grequest_complete(process, request).unwrap_err();
+        assert_eq!(wrong.raised_on(), On::Comm(WORLD));
+        complete::wait(process, result(&mut request), ignore()).unwrap();
     });
 }
 

@@ -1,9 +1,11 @@
-//! Requests that are freed while their operations are under way.
+//! Requests that are freed while their operations are under way, and those that there is no room for.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_pml::SendMode;
+use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use super::*;
 use crate::process::Process;
@@ -57,5 +59,52 @@ fn a_request_that_is_freed_looks_at_a_few_others() {
     }
     requests.abandon(usize::MAX);
     assert_eq!(kept(), 0);
+    process.finalize().unwrap();
+}
+
+/// Nothing stays of what was started where the table is full: a receive would take a message that another one waits for.
+#[test]
+fn what_there_is_no_room_for_is_ended() {
+    let job = LocalJob::new(1).unwrap();
+    let process = Process::open(Box::new(job.member(Rank::new(0))), &[]).unwrap();
+    let (requests, messenger) = (&process.requests, &process.messenger);
+    let (me, tag, context) = (Rank::new(0), Tag::user(1).unwrap(), ContextId::WORLD);
+    let receive = || {
+        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(tag));
+        let posted = messenger.irecv(RecvBuffer::EMPTY, from, tag, context);
+        posted.unwrap()
+    };
+    let first = receive();
+    requests.revoke(Pending::Recv(first, None)).unwrap();
+    assert!(messenger.take(first).is_err(), "it is no more");
+
+    let second = receive();
+    let mode = SendMode::Synchronous;
+    let sent = messenger.isend(SendBuffer::EMPTY, me, tag, context, mode);
+    let sent = sent.unwrap();
+    requests.revoke(Pending::Send(sent)).unwrap();
+    assert!(messenger.take(sent).is_err(), "it is no more");
+    messenger.wait(second, None).unwrap();
+
+    let told = Arc::<Told>::default();
+    requests.revoke(Pending::Operation(told.clone())).unwrap();
+    assert_eq!(requests.orphans.lock().unwrap().len(), 1);
+    told.has_ended.store(true, SeqCst);
+    requests.abandon(1);
+    assert_eq!(requests.orphans.lock().unwrap().len(), 0);
+    process.finalize().unwrap();
+}
+
+#[test]
+fn a_communicator_has_requests_until_they_are_freed() {
+    let job = LocalJob::new(1).unwrap();
+    let process = Process::open(Box::new(job.member(Rank::new(0))), &[]).unwrap();
+    let requests = &process.requests;
+    let are_of = || [Comm::WORLD, Comm::SELF].map(|comm| requests.are_of(comm));
+    assert_eq!(are_of(), [false, false]);
+    let request = requests.enter(Pending::Sent, Comm::WORLD).unwrap();
+    assert_eq!(are_of(), [true, false]);
+    requests.free(request).unwrap();
+    assert_eq!(are_of(), [false, false]);
     process.finalize().unwrap();
 }
