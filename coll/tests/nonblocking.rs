@@ -272,6 +272,30 @@ fn a_wait_gives_up_and_the_operation_goes_on() {
     });
 }
 
+#[test]
+fn what_is_under_way_is_named() {
+    let is_named = AtomicUsize::new(0);
+    ranks(2, "", |team| {
+        if team.me() == 0 {
+            // SAFETY: it borrows nothing.
+            let request = unsafe { team.start(Barrier) }.unwrap();
+            let during = team.messenger().dump().unwrap();
+            is_named.store(1, SeqCst);
+            request.wait(None).unwrap();
+            let after = team.messenger().dump().unwrap();
+            assert!(during.contains("    Barrier of "), "{during}");
+            assert!(!after.contains("    Barrier of "), "{after}");
+        } else {
+            while is_named.load(SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            // SAFETY: as above.
+            let request = unsafe { team.start(Barrier) }.unwrap();
+            request.wait(None).unwrap();
+        }
+    });
+}
+
 /// More operations begin while one is under way than there are tags: the one that has its tag waits for it.
 #[test]
 fn an_operation_outlives_all_tags() {
