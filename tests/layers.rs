@@ -89,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-launch",
         ],
     ),
+    ("tagwire-bench-loops", &["tagwire-bench"]),
     ("tagwire-report", &["tagwire-bench"]),
     (
         "tagwire",
@@ -117,6 +118,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
+            "tagwire-bench-loops",
             "tagwire-papers",
             "tagwire-report",
         ],

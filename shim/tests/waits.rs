@@ -1,6 +1,5 @@
 //! Waits for several requests: their statuses and errors, from any thread, and what leaves with a wait.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-#![allow(unsafe_code)]
 
 mod common;
 
