@@ -1,5 +1,6 @@
 //! A group of ranks that call collectives together.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -168,6 +169,12 @@ impl Team {
         self.selection.checks()
     }
 
+    /// Returns what a wait for the others in `operation` is for, as a dump says it.
+    pub(crate) fn waits_for(&self, names: &ContextNames, operation: impl Display) -> String {
+        let context = names.own(self.context());
+        format!("a collective operation of {context}: {operation}")
+    }
+
     /// Runs an operation to its end.
     pub(crate) fn run<T>(&self, body: impl Future<Output = Result<T>>) -> Result<T> {
         self.run_as::<Agreement, T>(body)
@@ -182,13 +189,7 @@ impl Team {
             Poll::Ready(end) => Ok(Some(end)),
             Poll::Pending => Ok(None),
         };
-        let what = |names: &ContextNames| {
-            let context = names.own(self.context());
-            format!(
-                "a collective operation of {context}: {}",
-                operation_name::<O>()
-            )
-        };
+        let what = |names: &ContextNames| self.waits_for(names, operation_name::<O>());
         let end = self
             .messenger
             .progress_until(Until::done_with(&what), &mut poll);

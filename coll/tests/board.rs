@@ -345,6 +345,21 @@ fn short_nonblocking_operations_take_a_board() {
     }
 }
 
+/// Combines each with the other members' in an operation of its own, all of them under way at once.
+fn combine_at_once<const N: usize>(team: &Arc<Team>, by: Reduction<'_>, all: &mut [[u8; N]]) {
+    let start = |data: &mut [u8; N]| {
+        let one = Allreduce {
+            operator: by.into(),
+            input: None,
+            data,
+        };
+        // SAFETY: the data are there until all have ended, below.
+        unsafe { team.start(one) }.unwrap()
+    };
+    let open: Vec<_> = all.iter_mut().map(start).collect();
+    open.iter().for_each(|one| one.wait(None).unwrap());
+}
+
 /// So many at once that they come round to the first line again, while a member is late.
 #[test]
 fn lines_are_used_again() {
@@ -364,17 +379,7 @@ fn lines_are_used_again() {
             let mut sums: Vec<_> = (0..COUNT)
                 .map(|n| (n + team.me() as u64).to_ne_bytes())
                 .collect();
-            let start = |data| {
-                let one = Allreduce {
-                    operator: by.into(),
-                    input: None,
-                    data,
-                };
-                // SAFETY: the data are there until all have ended, below.
-                unsafe { team.start(one) }.unwrap()
-            };
-            let open: Vec<_> = sums.iter_mut().map(|sum| start(sum)).collect();
-            open.iter().for_each(|one| one.wait(None).unwrap());
+            combine_at_once(team, by, &mut sums);
             let ranks = size as u64;
             for (n, sum) in (0..COUNT).zip(&sums) {
                 let expected = n * ranks + ranks * (ranks - 1) / 2;
@@ -567,17 +572,7 @@ fn a_programs_operation_may_make_progress() {
             layout: &Layout::of(Basic::U8),
         };
         let mut sums = [[team.me() as u8 + 1; 5]; 9];
-        let start = |data| {
-            let one = Allreduce {
-                operator: by.into(),
-                input: None,
-                data,
-            };
-            // SAFETY: the data are there until all have ended, below.
-            unsafe { team.start(one) }.unwrap()
-        };
-        let open: Vec<_> = sums.iter_mut().map(|sum| start(sum)).collect();
-        open.iter().for_each(|one| one.wait(None).unwrap());
+        combine_at_once(&team, by, &mut sums);
         assert_eq!(sums, [[6; 5]; 9]);
     });
 }

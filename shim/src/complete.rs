@@ -256,11 +256,16 @@ fn wait_for_one(
     let awaited = process.requests.awaited(given)?;
     let settled = process.settle(given, &awaited)?;
     requests.set(place, settled.request);
-    statuses.at(place).set(settled.end.status);
-    if awaited.shows_success() {
-        statuses.set_error(place, SUCCESS);
-    }
+    show(statuses, place, &settled, &awaited);
     Ok(settled)
+}
+
+/// Writes status `number`.
+fn show(statuses: Statuses, number: usize, settled: &Settled, awaited: &Awaited) {
+    statuses.at(number).set(settled.end.status);
+    if awaited.shows_success() {
+        statuses.set_error(number, SUCCESS);
+    }
 }
 
 /// Waits for requests that have messages under way, or nothing.
@@ -317,10 +322,7 @@ pub fn testall(
     for given in &all {
         let settled = process.settle(given.request, &given.awaited)?;
         requests.set(given.place, settled.request);
-        statuses.at(given.place).set(settled.end.status);
-        if given.awaited.shows_success() {
-            statuses.set_error(given.place, SUCCESS);
-        }
+        show(statuses, given.place, &settled, &given.awaited);
         errors.note(given.place, settled);
     }
     errors.report(all.len(), statuses)
@@ -450,10 +452,7 @@ fn report_some(
     for (number, (given, settled)) in ends.taken.into_iter().enumerate() {
         indices.set(number, given.place as i32);
         requests.set(given.place, settled.request);
-        statuses.at(number).set(settled.end.status);
-        if given.awaited.shows_success() {
-            statuses.set_error(number, SUCCESS);
-        }
+        show(statuses, number, &settled, &given.awaited);
         errors.note(number, settled);
     }
     let reported = errors.report(number, statuses);

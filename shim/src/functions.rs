@@ -1,7 +1,7 @@
 //! Functions of the program that keep attributes, handle errors and are asked of its operations, and the calls of them.
 //!
 //! Whoever calls one holds no lock: it may call MPI again. An exception of C++ leaves error handlers and functions of attributes
-//! for the program, through this library; one that leaves another function ends the process (`Confined`).
+//! for the program, through this library; one that leaves another function ends the process (`confined`).
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -41,20 +41,18 @@ pub type CommErrorFunction = unsafe extern "C-unwind" fn(*mut Comm, *mut i32, ..
 /// `MPI_Session_errhandler_function`.
 pub type SessionErrorFunction = unsafe extern "C-unwind" fn(*mut Session, *mut i32, ...);
 
-/// Ends the process where an exception leaves a function of the program that is called on behalf of several ranks, or in the
-/// midst of progress: what it had to do can be made good by nobody. To be [released](Self::release) after the call.
-#[must_use]
-pub(crate) struct Confined(&'static str);
-
-impl Confined {
-    pub(crate) const fn new(function: &'static str) -> Self {
-        Self(function)
-    }
-
-    pub(crate) const fn release(self) {
-        std::mem::forget(self);
-    }
+/// Returns what `call` returns, which calls a function of the program on behalf of several ranks, or in the midst of progress.
+/// Where an exception leaves it the process ends: what it had to do can be made good by nobody.
+#[inline]
+pub(crate) fn confined<R>(function: &'static str, call: impl FnOnce() -> R) -> R {
+    let confined = Confined(function);
+    let returned = call();
+    std::mem::forget(confined);
+    returned
 }
+
+/// Ends the process when an exception drops it.
+struct Confined(&'static str);
 
 impl Drop for Confined {
     fn drop(&mut self) {
@@ -215,13 +213,11 @@ pub(crate) fn flush_streams(limit: Duration) {
 /// Asks the function of a generalized request how its operation ended. Returns the status, and its code.
 pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (Status, i32) {
     let mut status = Status::EMPTY;
-    let confined = Confined::new(GENERALIZED);
     let code = query.map_or(SUCCESS, |query| {
         // SAFETY: the program made the request with this function, and has promised that it is one that queries; the status
         // lives through the call.
-        unsafe { query(extra.0, &raw mut status) }
+        confined(GENERALIZED, || unsafe { query(extra.0, &raw mut status) })
     });
-    confined.release();
     (status, code)
 }
 
@@ -230,12 +226,10 @@ pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (
 /// # Errors
 /// The code that the function returns.
 pub(crate) fn free_operation(free: GrequestFreeFunction, extra: Pointer) -> Result {
-    let confined = Confined::new(GENERALIZED);
     let code = free.map_or(SUCCESS, |free| {
         // SAFETY: the program made the request with this function, and has promised that it is one that frees.
-        unsafe { free(extra.0) }
+        confined(GENERALIZED, || unsafe { free(extra.0) })
     });
-    confined.release();
     returned(code, "frees a generalized request")
 }
 
@@ -248,12 +242,12 @@ pub(crate) fn cancel_operation(
     extra: Pointer,
     is_complete: bool,
 ) -> Result {
-    let confined = Confined::new(GENERALIZED);
     let code = cancel.map_or(SUCCESS, |cancel| {
         // SAFETY: the program made the request with this function, and has promised that it is one that cancels.
-        unsafe { cancel(extra.0, i32::from(is_complete)) }
+        confined(GENERALIZED, || unsafe {
+            cancel(extra.0, i32::from(is_complete))
+        })
     });
-    confined.release();
     returned(code, "cancels a generalized request")
 }
 

@@ -15,7 +15,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::abi::{Datatype, Status, UNDEFINED};
 use crate::error::{Class, Error, Result};
-use crate::functions::Confined;
+use crate::functions::confined;
 use crate::operation::Callback;
 
 /// `MPI_IN_PLACE`.
@@ -719,10 +719,9 @@ pub(crate) fn call_operation(
             Callback::Wide(_) => rest,
         };
         let mut datatype = datatype;
-        let confined = Confined::new("a reduction");
         // SAFETY: the program has promised that the function is one of an operation; the callers have as many elements at both
         // addresses, to themselves.
-        unsafe {
+        confined("a reduction", || unsafe {
             match callback {
                 Callback::Int(function) => {
                     let mut length = now as i32;
@@ -733,8 +732,7 @@ pub(crate) fn call_operation(
                     function(left, into, &raw mut length, &raw mut datatype);
                 }
             }
-        }
-        confined.release();
+        });
         rest -= now;
         let bytes = (now as isize).wrapping_mul(extent as isize);
         left = left.wrapping_byte_offset(bytes);

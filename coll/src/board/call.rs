@@ -125,10 +125,7 @@ impl<'t> BoardCall<'t> {
         let Self {
             team, board, head, ..
         } = self;
-        let what = |names: &ContextNames| {
-            let context = names.own(team.context());
-            format!("a collective operation of {context}: {}", head.describe())
-        };
+        let what = |names: &ContextNames| team.waits_for(names, head.describe());
         team.messenger()
             .progress_until(Until::done_with(&what), || {
                 for _ in 0..LOOKS {
@@ -193,11 +190,7 @@ impl<'t> BoardCall<'t> {
     #[inline]
     fn check(&self, member: usize, round: u64) -> Result<()> {
         match self.board.head(member, round) {
-            Some(head) if head == self.head.to_bits() => Ok(()),
-            Some(theirs) => {
-                let source = self.team.members().rank(member);
-                Err(self.head.differs(theirs, member, source))
-            }
+            Some(theirs) => self.head.check(theirs, self.team.members(), member),
             None => Err(Error::Gone { member }),
         }
     }

@@ -12,7 +12,8 @@ use tagwire_base::Rank;
 use tagwire_layout::{Basic, Operation};
 
 use crate::algorithms::Collective;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::members::Members;
 use crate::reduction::Reduction;
 
 /// What a member says of its call.
@@ -65,9 +66,18 @@ impl Head {
         (self.0 & Self::LENGTH) as usize
     }
 
+    /// Checks that one of `members` says the same of its call.
+    #[inline]
+    pub(super) fn check(self, theirs: u64, members: &Members, member: usize) -> Result<()> {
+        match theirs == self.to_bits() {
+            true => Ok(()),
+            false => Err(self.differs(theirs, member, members.rank(member))),
+        }
+    }
+
     /// Returns the error of a call of which a member says something else.
     #[cold]
-    pub(super) fn differs(self, theirs: u64, member: usize, source: Option<Rank>) -> Error {
+    fn differs(self, theirs: u64, member: usize, source: Option<Rank>) -> Error {
         let theirs = Self::from_bits(theirs);
         let Some(source_rank) = source.filter(|_| self.is_like(theirs)) else {
             return Error::Different {

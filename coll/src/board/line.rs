@@ -299,11 +299,7 @@ impl<'t> LineCall<'t> {
     /// Checks that a member has shown its line for the same call.
     fn check(&self, lines: &Lines, head: Head, member: usize) -> Result<()> {
         match lines.board.head(member, self.round) {
-            Some(theirs) if theirs == head.to_bits() => Ok(()),
-            Some(theirs) => {
-                let source = self.team.members().rank(member);
-                Err(head.differs(theirs, member, source))
-            }
+            Some(theirs) => head.check(theirs, self.team.members(), member),
             // An earlier operation has failed, since when this member reads nothing.
             None => {
                 let member = lines.board.broken().unwrap_or(member);
