@@ -132,13 +132,15 @@ impl Failures {
     fn lost_by(&self, error: &Error) -> Option<Lost> {
         let (rank, lost): (_, fn(usize) -> Lost) = match error {
             Error::Gone { member } => return Some(Lost::Gone(*member)),
-            Error::Failed(Failure::PeerFailed(rank)) => (rank, Lost::Dead),
-            Error::Failed(Failure::PeerLeft(rank) | Failure::Unreachable(rank)) => {
-                (rank, Lost::Gone)
-            }
+            Error::Failed(Failure::PeerFailed(rank)) => (*rank, Lost::Dead),
+            Error::Failed(
+                Failure::PeerLeft(rank) | Failure::Protocol(rank) | Failure::Unreachable(rank),
+            ) => (*rank, Lost::Gone),
+            // The first contact with it failed, before anybody has said that it did.
+            Error::Pml(tagwire_pml::Error::Transport(error)) => (error.peer()?, Lost::Gone),
             _ => return None,
         };
-        self.members.member(*rank).map(lost)
+        self.members.member(rank).map(lost)
     }
 
     fn error(&self, lost: Lost) -> Error {

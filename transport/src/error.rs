@@ -77,6 +77,19 @@ impl Error {
         matches!(self, Self::Base(error) if error.is_shortage())
     }
 
+    /// Returns the peer that it is about, if it is about one.
+    #[must_use]
+    pub const fn peer(&self) -> Option<Rank> {
+        match self {
+            Self::BadAddress { peer, .. }
+            | Self::Unreachable { peer, .. }
+            | Self::Gone { peer, .. }
+            | Self::Refused { peer, .. }
+            | Self::Protocol { peer, .. } => Some(*peer),
+            Self::Base(_) | Self::Unsupported { .. } => None,
+        }
+    }
+
     /// A stable number for this kind of error, for C callers and exit reports.
     #[must_use]
     pub const fn code(&self) -> u32 {

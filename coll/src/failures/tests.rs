@@ -62,6 +62,17 @@ fn dead(member: u32) -> Error {
     Error::Failed(Failure::PeerFailed(Rank::new(member)))
 }
 
+/// A first contact that failed.
+fn no_way_to(member: u32) -> Error {
+    Error::Pml(tagwire_pml::Error::Transport(
+        tagwire_transport::Error::Unreachable {
+            transport: "memory",
+            peer: Rank::new(member),
+            reason: "it is not there".to_owned(),
+        },
+    ))
+}
+
 /// Returns whom an end names.
 fn said(end: Result<()>) -> Option<Lost> {
     match end {
@@ -89,9 +100,10 @@ fn the_culprit_is_a_member_by_its_number_in_the_group() {
     assert_eq!(group.culprit(&dead(3)), 0);
     assert_eq!(group.culprit(&dead(2)), 2);
     assert_eq!(group.culprit(&Error::Gone { member: 2 }), 2);
-    for failure in [Failure::PeerLeft, Failure::Unreachable] {
+    for failure in [Failure::PeerLeft, Failure::Protocol, Failure::Unreachable] {
         assert_eq!(group.culprit(&Error::Failed(failure(Rank::new(3)))), 0);
     }
+    assert_eq!(group.culprit(&no_way_to(3)), 0);
     // None of the group.
     assert_eq!(group.culprit(&dead(1)), 1);
     assert_eq!(group.culprit(&Error::Broken), 1);
@@ -107,6 +119,7 @@ fn what_is_under_way_ends_with_the_first_that_was_lost() {
             Error::Failed(Failure::Unreachable(Rank::new(2))),
             Some(Lost::Gone(2)),
         ),
+        (no_way_to(2), Some(Lost::Gone(2))),
         (Error::Failed(Failure::Closed), None),
         (differs(), None),
     ] {
