@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_pml::{MessageId, Policy, SendMode};
 
 use crate::error::{Error, Result};
@@ -14,7 +15,6 @@ use crate::scope::{Request, Scope};
 use crate::selector::{Source, TagChoice, tag_of};
 use crate::session::Session;
 use crate::shared::{Group, Numbers, Shared};
-use crate::unwind::NoUnwind;
 
 /// A group of ranks with a matching space of its own: messages sent in one context are received in the same, and ranks are
 /// numbered in the group (a communicator in MPI). Failures name ranks of the job.

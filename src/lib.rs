@@ -141,7 +141,6 @@ mod shared;
 mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod unwind;
 
 pub use blocks::Blocks;
 pub use buffer::Buffer;

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Duration;
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 
@@ -13,7 +14,6 @@ use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::shared::{Numbers, Shared};
 use crate::tasks::{Awaited, Place};
-use crate::unwind::NoUnwind;
 
 /// How an operation ended that owned its buffer.
 type Ended<T> = Result<(Status, Vec<T>), OwnedError<T>>;

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::time::{Duration, Instant};
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{Rank, Tag};
 use tagwire_pml::partitioned as pml;
 use tagwire_pml::{ContextPair, Error as PmlError, Policy};
@@ -17,7 +18,6 @@ use crate::partitioned_rounds::Round;
 use crate::persistent::Memory;
 use crate::plain::Plain;
 use crate::shared::Shared;
-use crate::unwind::NoUnwind;
 
 /// The elements of an operation, and whether they may be looked at between rounds.
 struct Buffer<T> {

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::task::Context as Task;
 use std::time::Duration;
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
@@ -13,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::shared::{Numbers, Shared};
 use crate::tasks::{Awaited, Place};
-use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
 /// looking at them between two rounds leaves the request's pointer valid.

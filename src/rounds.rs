@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::task::Context as Task;
 use std::time::Duration;
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_coll::Persistent;
 use tagwire_coll::operations::CollectiveOperation;
 
@@ -15,7 +16,6 @@ use crate::persistent::Memory;
 use crate::plain::Plain;
 use crate::shared::Shared;
 use crate::tasks::{Awaited, Place};
-use crate::unwind::NoUnwind;
 
 /// A persistent operation with the memory that its rounds are lent.
 pub(crate) struct Rounds<'s, M: Send + 'static> {

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tagwire_base::unwind::{NoUnwind, end_process};
 use tagwire_coll::Team;
 use tagwire_coll::operations::CollectiveOperation;
 use tagwire_pml::{CancelOutcome, RequestId};
@@ -20,7 +21,6 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::shared::{Numbers, Shared};
-use crate::unwind::{NoUnwind, end_process};
 
 /// Where buffers are lent to sends and receives. Made by
 /// [`Session::scope`](crate::Session::scope) and [`Session::try_scope`](crate::Session::try_scope).

@@ -156,7 +156,7 @@ fn a_panic_ends_the_process_before_a_lent_buffer_is_freed() {
         let ended = child.unwrap().wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.signal(), Some(SIGABRT), "{case}: {told}");
-        let told_as = format!("a panic in {named} whose buffer is lent");
+        let told_as = format!("a panic in {named}, while buffers are lent");
         assert!(told.contains("the bootstrap panics"), "{case}: {told}");
         assert!(told.contains(&told_as), "{case}: {told}");
     }

@@ -17,6 +17,7 @@ pub mod owner;
 pub mod sync;
 pub mod thread;
 pub mod topology;
+pub mod unwind;
 
 pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
 pub use clock::{Clock, ManualClock, Time};

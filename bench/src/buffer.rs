@@ -40,36 +40,49 @@ impl Pattern {
     }
 
     #[inline]
+    const fn number(self, index: usize) -> u64 {
+        mix(self.0.wrapping_add(index as u64))
+    }
+
+    #[inline]
     pub(crate) const fn word(self, index: usize) -> [u8; 8] {
-        mix(self.0.wrapping_add(index as u64)).to_le_bytes()
+        self.number(index).to_le_bytes()
     }
 
     /// Fills `bytes` with it.
     #[inline]
     pub(crate) fn fill(self, bytes: &mut [u8]) {
-        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-            chunk.copy_from_slice(&self.word(index)[..chunk.len()]);
+        let (words, rest) = bytes.as_chunks_mut();
+        for (index, word) in words.iter_mut().enumerate() {
+            *word = self.word(index);
         }
+        let last = self.word(words.len());
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 
     /// Compares `bytes` with it.
     #[inline]
     pub(crate) fn check(self, bytes: &[u8]) -> Result<(), Difference> {
-        for (index, chunk) in bytes.chunks(8).enumerate() {
-            let expected = self.word(index);
-            if *chunk == expected[..chunk.len()] {
-                continue;
+        let (words, rest) = bytes.as_chunks();
+        for (index, word) in words.iter().enumerate() {
+            if u64::from_le_bytes(*word) != self.number(index) {
+                return self.compare(index, word);
             }
-            let differs = chunk.iter().zip(&expected).position(|(a, b)| a != b);
-            let at = differs.expect("a chunk that is not as it should be");
-            let (expected, found) = (expected[at], chunk[at]);
-            return Err(Difference {
-                offset: index * 8 + at,
-                expected,
-                found,
-            });
         }
-        Ok(())
+        self.compare(words.len(), rest)
+    }
+
+    /// Compares `bytes` with the word of that number, or what of it there are.
+    fn compare(self, index: usize, bytes: &[u8]) -> Result<(), Difference> {
+        let expected = self.word(index);
+        match bytes.iter().zip(&expected).position(|(a, b)| a != b) {
+            None => Ok(()),
+            Some(at) => Err(Difference {
+                offset: index * 8 + at,
+                expected: expected[at],
+                found: bytes[at],
+            }),
+        }
     }
 }
 

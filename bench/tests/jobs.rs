@@ -160,9 +160,9 @@ fn assert_positive(row: &Value, key: &str) {
 fn every_test_runs_and_every_byte_is_right() {
     for (test, key) in [
         ("latency", "latency_us"),
-        ("bandwidth", "bandwidth_mb_s"),
-        ("bibandwidth", "bandwidth_mb_s"),
-        ("message-rate", "rate_msg_s"),
+        ("bandwidth -W 9", "bandwidth_mb_s"),
+        ("bibandwidth -W 9", "bandwidth_mb_s"),
+        ("message-rate -W 9", "rate_msg_s"),
         ("ring", "latency_us"),
     ] {
         for raw in ["", "--raw", "-p cm"] {

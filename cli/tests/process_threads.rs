@@ -65,7 +65,7 @@ fn a_panic_while_a_buffer_is_lent_ends_the_process() {
         let outcome = Line::of(&rank(), [scenario]).finish();
         assert_eq!(outcome.status, ABORTED, "{scenario}: {outcome:#?}");
         let errors = outcome.errors();
-        assert!(errors.contains("buffer is lent"), "{scenario}: {errors}");
+        assert!(errors.contains("buffers are lent"), "{scenario}: {errors}");
     }
 }
 

@@ -73,7 +73,6 @@ mod team;
 mod topic;
 mod transfer;
 mod two_level;
-mod unwind;
 
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
 pub use board::LineCall;

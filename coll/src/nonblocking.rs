@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
@@ -32,7 +33,6 @@ use crate::named::operation_name;
 use crate::opening::Opening;
 use crate::operations::CollectiveOperation;
 use crate::team::Team;
-use crate::unwind::NoUnwind;
 
 /// Nobody polls the future.
 const IDLE: u8 = 0;
@@ -128,7 +128,7 @@ impl<O, F: Future<Output = Result<()>> + Send> Pending for Running<O, F> {
                 Err(_) => return false,
             }
         }
-        let inside = NoUnwind;
+        let inside = NoUnwind::of("a collective");
         let mut context = Context::from_waker(Waker::noop());
         let has_ended = loop {
             // SAFETY: this thread has made the state `POLLING`, and no other makes it that before this one leaves it. The
@@ -149,7 +149,7 @@ impl<O, F: Future<Output = Result<()>> + Send> Pending for Running<O, F> {
             }
             self.state.swap(POLLING, Acquire);
         };
-        std::mem::forget(inside);
+        inside.over();
         has_ended
     }
 

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
+use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{ContextId, Rank};
 use tagwire_pml::{ContextNames, Messenger, Until};
 
@@ -23,7 +24,6 @@ use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
 use crate::sides::Sides;
 use crate::tags::Tags;
-use crate::unwind::NoUnwind;
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
 ///
@@ -182,7 +182,7 @@ impl Team {
 
     /// The same of an operation of type `O`, which dumps name.
     pub(crate) fn run_as<O, T>(&self, body: impl Future<Output = Result<T>>) -> Result<T> {
-        let inside = NoUnwind;
+        let inside = NoUnwind::of("a collective");
         let mut body = pin!(body);
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = || match body.as_mut().poll(&mut context) {
@@ -193,7 +193,7 @@ impl Team {
         let end = self
             .messenger
             .progress_until(Until::done_with(&what), &mut poll);
-        std::mem::forget(inside);
+        inside.over();
         end?
     }
 

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use std::future::Future;
-use std::io::Write;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tagwire_base::unwind::end_process;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{Failure, RequestId, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
@@ -209,10 +209,7 @@ impl<P: AsMut<[Part]> + Unpin> Future for Transfer<'_, P> {
 impl<P> Drop for Transfer<'_, P> {
     fn drop(&mut self) {
         if self.open > 0 {
-            let why = "tagwire: a panic in a collective whose buffers are lent; ending the process";
-            // Not `eprintln`, which panics when standard error is closed.
-            let _ = writeln!(std::io::stderr(), "{why}");
-            std::process::abort();
+            end_process("a panic in a collective whose buffers are lent");
         }
     }
 }

@@ -59,8 +59,7 @@ fn on_shm<T: Send>(size: usize, mode: WaitMode, body: impl Fn(&Team) -> T + Sync
 
 /// What `rank` gives in `round`.
 fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
-    let mut draws = SplitMix64::stream(round << 32 | rank as u64, 2);
-    (0..bytes).map(|_| draws.below(256) as u8).collect()
+    SplitMix64::stream(round << 32 | rank as u64, 2).bytes(bytes)
 }
 
 /// Lengths in elements around the bounds of lines and slots, and of several slots.

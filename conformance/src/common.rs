@@ -65,13 +65,7 @@ impl Patience {
 
 /// The `len` bytes that go with `seed`.
 pub(super) fn pattern(seed: u64, len: usize) -> Vec<u8> {
-    let mut random = SplitMix64::new(seed);
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        bytes.extend(random.next_u64().to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
+    SplitMix64::new(seed).bytes(len)
 }
 
 /// `Ok` when `condition` holds.

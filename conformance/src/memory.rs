@@ -43,15 +43,18 @@ impl Memory {
     }
 
     fn new(bytes: &[u8], from: Option<Allocation>) -> Self {
-        let guard = [GUARD_BYTE; GUARD];
-        let all = guard.iter().chain(bytes).chain(&guard);
+        let guard = &[GUARD_BYTE; GUARD][..];
+        let all = [guard, bytes, guard].concat();
         Self(match from {
             Some(mut memory) => {
-                let places = memory.bytes_mut().iter_mut();
-                places.zip(all).for_each(|(place, byte)| *place = *byte);
+                memory.bytes_mut()[..all.len()].copy_from_slice(&all);
                 Bytes::Lent(memory)
             }
-            None => Bytes::Heap(all.copied().map(UnsafeCell::new).collect()),
+            None => {
+                let all = Box::into_raw(all.into_boxed_slice());
+                // SAFETY: a cell has the size and the alignment of the byte in it.
+                Bytes::Heap(unsafe { Box::from_raw(all as *mut [UnsafeCell<u8>]) })
+            }
         })
     }
 
@@ -120,17 +123,21 @@ impl Memory {
 
     /// Whether it holds `bytes`, and then anything.
     pub(super) fn begins_with(&self, bytes: &[u8]) -> bool {
-        // SAFETY: as for `bytes`; `at` is less than the length.
-        let holds = |(at, byte): (usize, &u8)| unsafe { *self.start().add(at) == *byte };
-        bytes.len() <= self.len() && bytes.iter().enumerate().all(holds)
+        bytes.len() <= self.len() && self.first(bytes.len()) == bytes
     }
 
     /// What it holds now.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut out = vec![0; self.len()];
+        self.first(self.len())
+    }
+
+    /// The first `len` bytes of what it holds now; it has as many.
+    fn first(&self, len: usize) -> Vec<u8> {
+        assert!(len <= self.len(), "more than there is");
+        let mut out = vec![0; len];
         // SAFETY: a check reads between calls to transports that run on its own thread, so
-        // nobody writes meanwhile; both ranges are `len` bytes.
-        unsafe { ptr::copy_nonoverlapping(self.start(), out.as_mut_ptr(), out.len()) };
+        // nobody writes meanwhile; both ranges have `len` bytes.
+        unsafe { ptr::copy_nonoverlapping(self.start(), out.as_mut_ptr(), len) };
         out
     }
 

@@ -32,13 +32,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tagwire_base::Tag;
+use tagwire_base::unwind::NoUnwind;
 use tagwire_transport::Board;
 
 use crate::algorithms::{Collective, ON_BOARD};
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
-use crate::unwind::NoUnwind;
 use state::{Boards, Stage};
 
 pub(crate) use allgather::allgather;
@@ -114,7 +114,7 @@ impl Team {
         self.check()?;
         self.messenger().check_thread()?;
         let board = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let inside = NoUnwind;
+        let inside = NoUnwind::of("a collective");
         let mut call = BoardCall::new(self, shared, board, head);
         let done = body(&mut call);
         if let Err(error) = &done {
@@ -125,7 +125,7 @@ impl Team {
         if let Some(error) = self.broken_by() {
             self.board.give_up(self.culprit(&error));
         }
-        std::mem::forget(inside);
+        inside.over();
         done
     }
 

@@ -27,6 +27,10 @@ impl Draws {
         self.0.below(end as u64) as usize
     }
 
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        self.0.bytes(len)
+    }
+
     /// A length in elements: none, few, many.
     fn count(&mut self) -> usize {
         match self.below(5) {
@@ -40,8 +44,7 @@ impl Draws {
 
 /// What `rank` gives in `round`: never all zero, so that what was not written shows.
 fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
-    let mut draws = Draws::of(round << 32 | rank as u64 | 1 << 63);
-    (0..bytes).map(|_| draws.below(256) as u8).collect()
+    Draws::of(round << 32 | rank as u64 | 1 << 63).bytes(bytes)
 }
 
 /// The reduction of a round, and the bytes of a value.

@@ -17,8 +17,7 @@ const UNTOUCHED: u8 = 0xa5;
 
 /// `bytes` of the data with a number.
 fn data(seed: u64, number: usize, bytes: usize) -> Vec<u8> {
-    let mut draws = Draws::of(seed << 20 ^ number as u64 ^ 1 << 62);
-    (0..bytes).map(|_| draws.below(256) as u8).collect()
+    Draws::of(seed << 20 ^ number as u64 ^ 1 << 62).bytes(bytes)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,8 +63,7 @@ pub trait Run {
 
 /// What member `place` of a side gives, of which nobody gives the same.
 fn data(is_first: bool, place: usize, round: u64, bytes: usize) -> Vec<u8> {
-    let mut draws = Draws::of(round << 16 | (place as u64) << 1 | u64::from(is_first));
-    (0..bytes).map(|_| draws.below(256) as u8).collect()
+    Draws::of(round << 16 | (place as u64) << 1 | u64::from(is_first)).bytes(bytes)
 }
 
 /// The combination of what all of a side give.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use super::{Factory, Job, Setup};
@@ -79,9 +80,7 @@ pub(super) const ANYTHING: TagSelector = TagSelector::ANY;
 
 /// `len` bytes that tell message number `seed` from any other.
 pub(super) fn pattern(seed: usize, len: usize) -> Vec<u8> {
-    let mut bytes: Vec<u8> = (0..len)
-        .map(|i| (i.wrapping_mul(31) ^ seed.wrapping_mul(131) ^ (i >> 8)) as u8)
-        .collect();
+    let mut bytes = SplitMix64::new(seed as u64).bytes(len);
     for (byte, own) in bytes.iter_mut().zip((seed as u32).to_le_bytes()) {
         *byte = own;
     }

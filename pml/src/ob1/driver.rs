@@ -17,6 +17,10 @@ use crate::contacts::Reach;
 use crate::slab::Handle;
 use crate::types::SendMode;
 
+/// So many pending operations in a row may do nothing in a call: where a slow peer has thousands, each call is short, and those
+/// for others have their turn in a later one.
+pub(super) const IN_VAIN: usize = 64;
+
 /// How far a queued send came.
 enum Turned {
     /// Its turn is over.
@@ -88,15 +92,18 @@ impl Driver {
         }
     }
 
-    /// Does each pending operation once; what finds the transport busy stays for the next time. Returns how many things
-    /// happened.
+    /// Does each pending operation once, or up to [`IN_VAIN`] after each other that did nothing; what finds the transport busy
+    /// stays for the next time, behind the others. Returns how many things happened.
     pub(super) fn run_pending(&mut self, core: &mut Core) -> usize {
-        let mut events = 0;
+        let (mut events, mut in_vain) = (0, 0);
         for _ in 0..core.pending.len() {
+            if in_vain == IN_VAIN {
+                break;
+            }
             let Some(operation) = core.pending.pop() else {
                 break;
             };
-            events += match operation {
+            let happened = match operation {
                 Operation::Control(control) => {
                     let sent = self.send_control(core, &control);
                     if !sent {
@@ -113,6 +120,8 @@ impl Driver {
                     self.flush(core, index)
                 }
             };
+            events += happened;
+            in_vain = if happened == 0 { in_vain + 1 } else { 0 };
         }
         events
     }

@@ -36,6 +36,17 @@ impl SplitMix64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
 
+    /// The next `len` bytes: eight of each number.
+    #[must_use]
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(len + 8);
+        while bytes.len() < len {
+            bytes.extend_from_slice(&self.next_u64().to_le_bytes());
+        }
+        bytes.truncate(len);
+        bytes
+    }
+
     /// True `percent` times of a hundred.
     pub const fn chance(&mut self, percent: u8) -> bool {
         self.below(100) < percent as u64

@@ -1,6 +1,7 @@
 //! How much work things are, counted in entries looked at: no clock.
 
 use super::*;
+use crate::ob1::driver::IN_VAIN;
 
 /// While a budget is spent, each receive pulls its message from the senders. What that costs does
 /// not depend on how many other operations there are.
@@ -50,4 +51,34 @@ fn a_pull_does_not_look_at_all_requests() {
     assert_eq!(after.1 - before.1, 0, "requests walked over");
     let seen = after.0 - before.0;
     assert!(seen < 20 * PULLS as usize, "{seen} receives looked at");
+}
+
+/// A peer that takes nothing in has thousands of replies wait. A call tries some of them, and those that were not tried come first in
+/// the next one.
+#[test]
+fn replies_that_cannot_be_sent_do_not_make_a_call_long() {
+    const ROUNDS: usize = 10;
+    let network = MemoryOptions {
+        control_slots: 1,
+        ..MemoryOptions::default()
+    };
+    let mut world = World::pair(network);
+    let mut sends = Vec::new();
+    while world.ranks[1].core.pending.len() < ROUNDS * IN_VAIN {
+        let from = SourceSelector::exact(Rank::new(0));
+        world.recv(1, from, TagSelector::ANY, 8);
+        sends.push(world.send(0, 1, tag(0), b"answered", SendMode::Synchronous));
+        world.ranks[1].progress();
+    }
+    let order = |world: &World| format!("{:?}", world.ranks[1].core.pending);
+    let before = order(&world);
+    for _ in 1..ROUNDS {
+        assert_eq!(world.ranks[1].progress(), 0);
+        assert!(order(&world) != before, "all were tried in one call");
+    }
+    world.ranks[1].progress();
+    assert!(order(&world) == before, "each was tried once");
+    for send in sends {
+        assert_eq!(world.finish(0, send).failure, None);
+    }
 }
