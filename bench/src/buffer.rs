@@ -94,6 +94,13 @@ pub(crate) struct Difference {
     pub found: u8,
 }
 
+/// Writes to every cache line of `words`, and so displaces other memory from the caches.
+pub(crate) fn sweep(words: &mut [u64]) {
+    for word in words.iter_mut().step_by(8) {
+        *word = std::hint::black_box(word.wrapping_add(1));
+    }
+}
+
 /// A piece of page-aligned memory, of the heap or a transport's, that lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct Memory {

@@ -18,7 +18,7 @@ use tagwire_base::Rank;
 
 use super::compute::Computation;
 use crate::args::partitioned::Circumstances;
-use crate::buffer::{Memory, Pattern};
+use crate::buffer::{self, Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
 use crate::noise::Model;
 use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
@@ -178,9 +178,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
             self.memory.fill(0..self.size, pattern);
         }
         if !self.sweep.is_empty() {
-            for word in &mut self.sweep {
-                *word = std::hint::black_box(word.wrapping_add(1));
-            }
+            buffer::sweep(&mut self.sweep);
             barrier(self.port)?;
         }
         Ok(())

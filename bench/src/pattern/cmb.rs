@@ -16,7 +16,7 @@ use crate::args::granularity::Granularity;
 use crate::args::pattern::PatternPlan;
 use crate::arrivals::Source;
 use crate::body::partitioned::now;
-use crate::buffer::Pattern;
+use crate::buffer::{self, Pattern};
 use crate::error::{Error, Result};
 use crate::kernels::Part;
 use crate::port::barrier;
@@ -228,10 +228,7 @@ impl<P: PartitionedPort> Messaging<'_, P> {
 
 impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
     fn before(&self, _: u64) -> Result<()> {
-        // One word of a line displaces all of it.
-        for word in lock(&self.sweep).iter_mut().step_by(8) {
-            *word = std::hint::black_box(word.wrapping_add(1));
-        }
+        buffer::sweep(&mut lock(&self.sweep));
         barrier(self.port)?;
         *lock(&self.started) = now();
         self.exchange.start()
