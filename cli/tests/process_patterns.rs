@@ -26,7 +26,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "cmb --grid 2x2x2 --threads 2 -m 4K -i 5 --compute-time 300us --policy default",
+        "cmb --grid 2x2x2 --threads 2 -m 4K -i 10 --compute-time 300us --policy default",
         &[
             "7-point/bsp@2",
             "7-point/bsp-all@2",
@@ -117,7 +117,7 @@ const REMOTE: &[(&str, &[&str])] = &[
         &["single@1", "rma@2"],
     ),
     (
-        "cmb --grid 2x2x2 --threads 2 -m 4K,256K -i 10 --compute-time 300us --cache hot --granularity bsp-all,bins:1,each --interface rma",
+        "cmb --grid 2x2x2 --threads 2 -m 4K,256K -i 10 --compute-time 300us --granularity bsp-all,bins:1,each --interface rma",
         &[
             "7-point/bsp-all@2",
             "7-point/bins:1:rma@2",

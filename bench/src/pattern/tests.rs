@@ -40,8 +40,7 @@ const SMALL: &[&str] = &[
     "halo3d --grid 1x3x1 --threads 27 -m 90 -i 5",
     "sweep3d --grid 2x2 --threads 4 --slices 8 -m 64,1K -i 5",
     "sweep3d --grid 3x2 --threads 2 --slices 2 -m 6 -i 5",
-    "cmb --grid 2x2x2 --threads 4 -m 64 -i 5 --compute-time 100us --granularity bsp,bsp-all,each",
-    "cmb --grid 2x2x2 --threads 4 -m 4K -i 10 --compute-time 100us --cache hot --granularity bsp,bsp-all,each",
+    "cmb --grid 2x2x2 --threads 4 -m 64,4K -i 10 --compute-time 100us --granularity bsp,bsp-all,each",
     "cmb --grid 3x2x2 --stencil 27 --threads 2 -m 10 -i 5 --compute-time 50us --arrivals normal:20us --cache hot --granularity bins:1,each",
     "sweep3d --grid 1x4 --threads 1 --slices 4 -m 64 -i 5 --accounting equal,artefact",
 ];
@@ -73,7 +72,7 @@ const REMOTE: &[&str] = &[
     "halo3d --grid 1x3x1 --threads 27 -m 90 -i 5 --mode rma",
     "sweep3d --grid 2x2 --threads 4 --slices 8 -m 128,1K -i 5 --mode rma",
     "sweep3d --grid 3x2 --threads 2 --slices 2 -m 6 -i 5 --mode rma",
-    "cmb --grid 2x2x2 --threads 4 -m 64,4K -i 10 --compute-time 100us --cache hot --granularity bins:2,each --interface rma",
+    "cmb --grid 2x2x2 --threads 4 -m 64,4K -i 10 --compute-time 100us --granularity bins:2,each --interface rma",
     "cmb --grid 3x2x2 --stencil 27 --threads 2 -m 10 -i 5 --compute-time 50us --cache hot --granularity bins:1 --interface rma",
 ];
 

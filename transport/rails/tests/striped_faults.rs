@@ -30,8 +30,7 @@ const TURN: Duration = Duration::from_millis(1);
 const LONG: usize = 100_000;
 
 fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
-    let mut random = SplitMix64::new(seed);
-    (0..len).map(|_| random.next_u64() as u8).collect()
+    SplitMix64::new(seed).bytes(len)
 }
 
 /// A rank, the rails it has, and what it was told.
