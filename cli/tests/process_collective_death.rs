@@ -6,13 +6,14 @@ use crate::process::{Job, KILLED, has};
 
 const RANKS: u32 = 3;
 
-/// Ways to go: boards and messages in shared memory, a layer that matches in the transport, a network.
-fn ways(test: &str) -> Vec<Vec<&'static str>> {
+/// Ways to go: boards and messages in shared memory, a layer that matches in the transport, and a network, one after the other by
+/// turns: to collectives they are alike.
+fn ways(test: &str, turn: usize) -> Vec<Vec<&'static str>> {
     let mut ways = vec![vec![], vec!["--pml", "cm"]];
-    for transport in ["ofi:tcp;ofi_rxm", "ucx:tcp,self"] {
-        if has(test, transport) {
-            ways.push(vec!["--transport", transport]);
-        }
+    let networks = ["ofi:tcp;ofi_rxm", "ucx:tcp,self"].map(|one| has(test, one).then_some(one));
+    let there: Vec<_> = networks.into_iter().flatten().collect();
+    if !there.is_empty() {
+        ways.push(vec!["--transport", there[turn % there.len()]]);
     }
     ways
 }
@@ -32,8 +33,8 @@ fn finish(job: Job, what: &str) {
     }
 }
 
-fn dies(test: &str, scenario: &[&str]) {
-    for way in ways(test) {
+fn dies(test: &str, turn: usize, scenario: &[&str]) {
+    for way in ways(test, turn) {
         let what = format!("{way:?} {scenario:?}");
         eprintln!("{what}");
         finish(start(&way, scenario), &what);
@@ -43,7 +44,7 @@ fn dies(test: &str, scenario: &[&str]) {
 /// The others have entered, and wait.
 #[test]
 fn a_rank_dies_before_it_enters() {
-    for what in [
+    for (turn, what) in [
         "barrier",
         "broadcast",
         "reduce-to-it",
@@ -54,44 +55,61 @@ fn a_rank_dies_before_it_enters() {
         "scatter",
         "allgather",
         "alltoall",
-    ] {
-        dies("a_rank_dies_before_it_enters", &["absent", what]);
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        dies("a_rank_dies_before_it_enters", turn, &["absent", what]);
     }
 }
 
 /// It has given its numbers, or a part of them, and combines: in a line, in a piece of several, in a long one by parts.
 #[test]
 fn a_rank_dies_while_it_combines() {
-    for (what, len) in [
+    for (turn, (what, len)) in [
         ("allreduce", "3"),
         ("allreduce", "3000"),
         ("allreduce", "300000"),
         ("reduce", "100000"),
         ("scan", "1000"),
-    ] {
-        dies("a_rank_dies_while_it_combines", &["within", what, len]);
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        dies(
+            "a_rank_dies_while_it_combines",
+            turn,
+            &["within", what, len],
+        );
     }
 }
 
 /// Some of its messages are under way, or none yet.
 #[test]
 fn a_rank_dies_amid_nonblocking_ones() {
-    for (what, steps) in [
+    for (turn, (what, steps)) in [
         ("barrier", "0"),
         ("broadcast", "1"),
         ("allreduce", "3"),
         ("allgather", "10"),
         ("alltoall", "30"),
-    ] {
-        dies("a_rank_dies_amid_nonblocking_ones", &["amid", what, steps]);
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        dies(
+            "a_rank_dies_amid_nonblocking_ones",
+            turn,
+            &["amid", what, steps],
+        );
     }
 }
 
 /// Wherever it is: the kill comes from outside.
 #[test]
 fn a_rank_dies_anywhere() {
-    for way in ways("a_rank_dies_anywhere") {
-        for pause in [0, 3, 7, 12] {
+    for (turn, pause) in [0, 3, 7, 12].into_iter().enumerate() {
+        for way in ways("a_rank_dies_anywhere", turn) {
             let mut job = start(&way, &["any"]);
             job.hear("1 ready");
             std::thread::sleep(Duration::from_millis(pause));

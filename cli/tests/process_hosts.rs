@@ -123,11 +123,11 @@ fn parts_that_users_start_are_one_job() {
     };
     let place = format!("{}:7471", hosts.address(0));
     let programs = [
-        vec![example("ring").into(), "100".into()],
-        vec![example("halo").into()],
-        bench("ring"),
+        (2, vec![example("ring").into(), "100".into()]),
+        (3, vec![example("halo").into()]),
+        (3, bench("ring")),
     ];
-    for program in &programs {
+    for (count, program) in &programs {
         let part = |host: usize, options: &[&str]| {
             hosts
                 .line(host)
@@ -138,14 +138,12 @@ fn parts_that_users_start_are_one_job() {
                 .args(program)
                 .start()
         };
-        for hosts in [2, 3] {
-            let ranks = (2 * hosts).to_string();
-            let first = part(0, &["--of", &ranks, "--listen", &place]);
-            let others = (1..hosts).map(|host| part(host, &["--connect", &place]));
-            for job in [first].into_iter().chain(others.collect::<Vec<_>>()) {
-                let outcome = job.finish();
-                assert_eq!(outcome.status, 0, "{outcome:#?}");
-            }
+        let ranks = (2 * count).to_string();
+        let first = part(0, &["--of", &ranks, "--listen", &place]);
+        let others = (1..*count).map(|host| part(host, &["--connect", &place]));
+        for job in [first].into_iter().chain(others.collect::<Vec<_>>()) {
+            let outcome = job.finish();
+            assert_eq!(outcome.status, 0, "{outcome:#?}");
         }
     }
 }

@@ -347,3 +347,6 @@ pub(crate) unsafe fn begin<'a, O: CollectiveOperation + 'a>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

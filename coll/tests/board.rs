@@ -6,13 +6,11 @@
     reason = "starts operations; a test that panics fails"
 )]
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::composition;
+use crate::common::composition;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{

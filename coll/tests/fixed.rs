@@ -1,9 +1,7 @@
 //! `coll-reduction=fixed`: sums of floating-point numbers have the bits of one tree, whatever algorithm is asked for.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
-use common::{FIXED, ranks};
+use crate::common::{FIXED, ranks};
 
 use tagwire_coll::{ALGORITHMS, Reduction, Team};
 use tagwire_layout::{Basic, Layout, Operation};

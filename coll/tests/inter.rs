@@ -2,12 +2,10 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::sides::{Blocking, Run, even_and_odd, everything};
-use common::{CHECKED, each_forced, ranks, threaded};
+use crate::common::sides::{Blocking, Run, even_and_odd, everything};
+use crate::common::{CHECKED, each_forced, ranks, threaded};
 use tagwire_base::Rank;
 use tagwire_coll::operations::CollectiveOperation;
 use tagwire_coll::{Bridge, Duplicate, Error, Leader, Result, Team};

@@ -1,14 +1,12 @@
 //! A member of a group of two sides dies, while that is made or later: all operations of the others end.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use common::sides::{Blocking, Sided, everything};
+use crate::common::sides::{Blocking, Sided, everything};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::{Error, Selection, Team};

@@ -1,12 +1,10 @@
 //! Groups on several hosts: two levels against a serial oracle, for any way in which ranks lie on hosts.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::cases::cases;
-use common::{FIXED, on_hosts};
+use crate::common::cases::cases;
+use crate::common::{FIXED, on_hosts, rounds};
 
 use tagwire_coll::{Selection, Team};
 
@@ -21,14 +19,12 @@ const PLACEMENTS: [&[u32]; 7] = [
     &[0, 1, 2],
 ];
 
-const ROUNDS: u64 = 24;
-
 const TWO_LEVEL: &str =
     "allgather:two-level,allreduce:two-level,broadcast:two-level,reduce:two-level";
 const LANES: &str = "allreduce:multi-lane";
 
 fn everything(team: &Arc<Team>) {
-    for round in 0..ROUNDS {
+    for round in 0..rounds(16) {
         for mut case in cases(team, round) {
             match round % 2 {
                 0 => case.start(team).wait(None).unwrap(),

@@ -1,13 +1,11 @@
 //! Groups that threads of the same members make at once, and what is left of meetings that failed.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::Barrier;
 
-use common::sides::Sided;
-use common::threaded;
+use crate::common::sides::Sided;
+use crate::common::threaded;
 use tagwire_coll::{Bridge, Error, Leader, Result, Subset, Team};
 
 /// Returns pairs of names that digests of 13 bits do not tell apart, as SplitMix64 (Steele, Lea and Flood, 2014) makes them.
@@ -121,7 +119,7 @@ fn any_number_meets_at_once() {
 /// A leader that cannot take part says so; what the other has said to it is not taken for the next attempt's.
 #[test]
 fn leaders_that_failed_meet_again_under_the_same_name() {
-    common::ranks(4, "", |team| {
+    crate::common::ranks(4, "", |team| {
         let members = [0, 1, 2, 3];
         let side = team.split(Some(team.me() as u32 / 2), 0).unwrap().unwrap();
         let bridge = |side: &Team| -> Result<Team> {

@@ -2,14 +2,12 @@
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::cases::{Case, Draws, cases};
-use common::threaded;
+use crate::common::cases::{Case, Draws, cases};
+use crate::common::threaded;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Request, Selection, Team};

@@ -2,13 +2,11 @@
 //! oneself and to nobody, any lengths; blocking, all at once, and persistent.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use common::graphs::Graph;
-use common::{CHECKED, ranks, threaded};
+use crate::common::graphs::Graph;
+use crate::common::{CHECKED, ranks, threaded};
 
 use tagwire_coll::operations::{
     Alltoallw, CollectiveOperation, NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall,

@@ -2,14 +2,12 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use common::cases::{Case, Draws, cases};
-use common::{CHECKED, each_forced, ranks, threaded};
+use crate::common::cases::{Case, Draws, cases};
+use crate::common::{CHECKED, each_forced, ranks, threaded};
 use tagwire_base::{SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{Barrier, Broadcast};
 use tagwire_coll::{Error, Reduction, Request, Team};

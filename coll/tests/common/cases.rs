@@ -13,7 +13,7 @@ use tagwire_coll::{Call, Persistent, Reduction, Request, Result, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::fault::SplitMix64;
 
-use super::composition;
+use super::{composition, joined};
 
 /// Numbers that all ranks draw alike.
 pub struct Draws(SplitMix64);
@@ -494,9 +494,7 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
 
     let bytes = draws.count();
     let own = data(me, round, bytes);
-    let all: Vec<u8> = (0..size)
-        .flat_map(|rank| data(rank, round, bytes))
-        .collect();
+    let all = joined((0..size).map(|rank| data(rank, round, bytes)));
     let room = vec![0; all.len()];
     list.push(case(
         Kind::Allgather,
@@ -513,9 +511,7 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     list.push(case(Kind::Scatter, if_leads(&all), vec![0; bytes], own));
 
     let own = data(me, round, lengths[me]);
-    let all: Vec<u8> = (0..size)
-        .flat_map(|rank| data(rank, round, lengths[rank]))
-        .collect();
+    let all = joined((0..size).map(|rank| data(rank, round, lengths[rank])));
     let room = vec![0; all.len()];
     list.push(with_lengths(case(
         Kind::Allgatherv,
@@ -540,7 +536,7 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let block = draws.below(300);
     let input = data(me, round, block * size);
     let from = |rank| data(rank, round, block * size)[me * block..(me + 1) * block].to_vec();
-    let all: Vec<u8> = (0..size).flat_map(from).collect();
+    let all = joined((0..size).map(from));
     list.push(case(Kind::Alltoall, input, vec![0; block * size], all));
 
     // From rank a to rank b go (a + 2 b) mod 7 times 9 bytes; or none, few or more than a piece, by turns.
@@ -552,13 +548,11 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let to: Vec<_> = (0..size).map(|peer| length(me, peer)).collect();
     let from: Vec<_> = (0..size).map(|peer| length(peer, me)).collect();
     let input = data(me, round, to.iter().sum());
-    let all: Vec<u8> = (0..size)
-        .flat_map(|peer| {
-            let lengths: Vec<_> = (0..size).map(|other| length(peer, other)).collect();
-            let start: usize = lengths[..me].iter().sum();
-            data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
-        })
-        .collect();
+    let all = joined((0..size).map(|peer| {
+        let lengths: Vec<_> = (0..size).map(|other| length(peer, other)).collect();
+        let start: usize = lengths[..me].iter().sum();
+        data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
+    }));
     for kind in [Kind::Alltoallv, Kind::Alltoallw] {
         let room = vec![0; all.len()];
         let mut varying = case(kind, input.clone(), room, all.clone());
@@ -601,9 +595,7 @@ fn in_place(
             ],
         ),
     ] {
-        let all: Vec<u8> = (0..size)
-            .flat_map(|rank| data(rank, round, lengths[rank]))
-            .collect();
+        let all = joined((0..size).map(|rank| data(rank, round, lengths[rank])));
         let own = data(me, round, lengths[me]);
         let start: usize = lengths[..me].iter().sum();
         let mut room = vec![0; all.len()];
@@ -644,7 +636,7 @@ fn in_place(
             let start: usize = of(from)[..me].iter().sum();
             given(from)[start..start + length(from, me)].to_vec()
         };
-        let all = (0..size).flat_map(block).collect();
+        let all = joined((0..size).map(block));
         let mut one = case(kind, Vec::new(), given(me), all);
         one.lengths = of(me);
         list.push(one);

@@ -24,6 +24,13 @@ pub const CHECKED: &str = "checked";
 /// In front of a selection: reductions of floating-point numbers are in one tree.
 pub const FIXED: &str = "fixed,";
 
+/// Returns how many rounds a test makes, `usual` ones: as many more as properties have more cases, where that is said.
+pub fn rounds(usual: u64) -> u64 {
+    let cases = std::env::var("PROPTEST_CASES").ok();
+    let cases = cases.and_then(|cases| cases.parse::<u64>().ok());
+    cases.map_or(usual, |cases| (usual * cases).div_ceil(256).max(1))
+}
+
 /// Returns what forces the algorithms that any group can take: the first of each operation, then the second, and so on.
 pub fn each_forced() -> Vec<String> {
     let any = || ALGORITHMS.iter().filter(|it| it.needs == Needs::Nothing);
@@ -129,6 +136,11 @@ fn open<T: Send>(
         let ends = threads.into_iter().map(|thread| thread.join());
         ends.map(Result::unwrap).collect()
     })
+}
+
+/// Returns parts one behind the other.
+pub fn joined(parts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    parts.collect::<Vec<_>>().concat()
 }
 
 /// Compositions of x -> a x + b, which depend on their order: the operation and its layout.

@@ -11,6 +11,7 @@ use tagwire_coll::{Bridge, Collective, Leader, Reduction, Result, Team};
 
 use super::cases::Draws;
 use super::composition;
+use super::joined;
 
 /// Bytes of an operand.
 const OPERAND: usize = 16;
@@ -159,9 +160,7 @@ impl Round<'_> {
         };
         run.run(self.team, gather)?;
         let parts = lengths.iter().enumerate();
-        let expected: Vec<u8> = parts
-            .flat_map(|(place, len)| self.remote(place, *len))
-            .collect();
+        let expected = joined(parts.map(|(place, len)| self.remote(place, *len)));
         assert!(!is_root || out == expected);
         Ok(())
     }
@@ -265,9 +264,7 @@ impl Round<'_> {
         };
         run.run(self.team, allgather)?;
         let parts = lengths.iter().enumerate();
-        let expected: Vec<u8> = parts
-            .flat_map(|(place, len)| self.remote(place, *len))
-            .collect();
+        let expected = joined(parts.map(|(place, len)| self.remote(place, *len)));
         assert_eq!(out, expected);
         Ok(())
     }
@@ -286,11 +283,11 @@ impl Round<'_> {
         run.run(self.team, alltoall)?;
         let mine = self.lengths(self.sizes[0], bytes);
         let start = mine[..self.me].iter().sum::<usize>();
-        let expected = (0..self.sizes[1]).flat_map(|place| {
+        let expected = joined((0..self.sizes[1]).map(|place| {
             let all = self.remote(place, mine.iter().sum());
             all[start..start + mine[self.me]].to_vec()
-        });
-        assert_eq!(out, expected.collect::<Vec<_>>());
+        }));
+        assert_eq!(out, expected);
         Ok(())
     }
 }

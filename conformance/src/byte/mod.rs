@@ -37,8 +37,6 @@ mod peers;
 mod pressure;
 mod remote;
 mod rig;
-#[cfg(test)]
-mod tests;
 mod wake;
 
 use std::fmt;

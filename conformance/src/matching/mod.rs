@@ -45,8 +45,6 @@ mod races;
 mod random;
 mod rig;
 mod shapes;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 

@@ -34,8 +34,6 @@ pub mod matching;
 mod progress;
 mod rank;
 mod state;
-#[cfg(test)]
-mod tests;
 mod transfer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -138,5 +136,11 @@ impl MemoryNetwork {
     #[must_use]
     pub fn size(&self) -> u32 {
         self.shared.size
+    }
+
+    /// How many ranks it keeps anything of: a rank that has not been opened, and to whom nobody has sent, costs nothing.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        self.shared.state().members.len()
     }
 }

@@ -615,16 +615,3 @@ macro_rules! pml_conformance {
         }
     };
 }
-
-#[cfg(test)]
-mod tests {
-    use super::CHECKS;
-
-    #[test]
-    fn the_macro_lists_every_check() {
-        let names: Vec<_> = CHECKS.iter().map(crate::Check::name).collect();
-        assert_eq!(names, crate::pml_conformance!(@for_each names));
-        let selection = crate::pml_conformance!(@selection names);
-        assert!(selection.iter().all(|name| names.contains(name)));
-    }
-}

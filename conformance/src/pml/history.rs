@@ -7,27 +7,36 @@
 
 use tagwire_base::{ContextId, Rank, Tag};
 
-use super::rig::{Checked, ensure, pattern};
+use super::rig::{ensure, pattern};
 use tagwire_pml::types::Status;
 
 /// A message of a run. Its place in the list is its name.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
+pub struct Sent {
+    /// The rank that sent it.
     pub from: usize,
+    /// The rank that it went to.
     pub to: usize,
+    /// Its tag.
     pub tag: Tag,
+    /// Its context.
     pub context: ContextId,
+    /// Its length in bytes.
     pub len: usize,
 }
 
 /// A receive (or claim) of a run, in the order of posting.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub struct Wanted {
+    /// The rank that posted it.
     pub at: usize,
+    /// The source that it names; `None` for any.
     pub source: Option<usize>,
+    /// The tag that it names; `None` for any of the program's.
     pub tag: Option<Tag>,
+    /// Its context.
     pub context: ContextId,
-    /// What it got.
+    /// The message that it got.
     pub got: Option<usize>,
     /// It was taken back, or failed with its peer: it demands nothing.
     pub excused: bool,
@@ -48,18 +57,35 @@ impl Wanted {
 
 /// A run.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub struct History {
+    /// The messages, those of one source in the order of sending.
     pub sent: Vec<Sent>,
+    /// The receives, those of one rank in the order of posting.
     pub wanted: Vec<Wanted>,
+    /// The messages that [`identify`](Self::identify) has given out.
     taken: Vec<bool>,
     /// Ranks that died: what they sent may be lost.
     pub dead: Vec<usize>,
 }
 
 impl History {
+    /// Returns a run in which nobody died.
+    pub fn new(sent: Vec<Sent>, wanted: Vec<Wanted>) -> Self {
+        Self {
+            sent,
+            wanted,
+            ..Self::default()
+        }
+    }
+
     /// Finds out which message receive `number` got. In the order of posting: messages that look
     /// the same are taken in the order of sending.
-    pub(super) fn identify(&mut self, number: usize, status: Status, bytes: &[u8]) -> Checked {
+    pub(super) fn identify(
+        &mut self,
+        number: usize,
+        status: Status,
+        bytes: &[u8],
+    ) -> Result<(), String> {
         self.taken.resize(self.sent.len(), false);
         let receive = self.wanted[number];
         let found = self.sent.iter().enumerate().position(|(name, message)| {
@@ -84,18 +110,23 @@ impl History {
         Ok(())
     }
 
-    /// Whether everything between the living arrived, and some legal matching explains the run.
-    pub(super) fn check(&self) -> Checked {
-        for (name, message) in self.sent.iter().enumerate() {
-            let lost = !self.taken.get(name).copied().unwrap_or(false);
-            let excused = self.dead.contains(&message.from) || self.dead.contains(&message.to);
-            ensure!(!lost || excused, "message {name} ({message:?}) was lost");
-        }
+    /// Checks that everything between the living arrived, and that some legal matching explains the run.
+    ///
+    /// # Errors
+    ///
+    /// A message that was lost, a receive or message that was passed over, or a circle of receives each of which has
+    /// to come before the next.
+    pub fn check(&self) -> Result<(), String> {
         let mut event_of = vec![None; self.sent.len()];
         for (number, receive) in self.wanted.iter().enumerate() {
             if let Some(name) = receive.got {
                 event_of[name] = Some(number);
             }
+        }
+        for (name, message) in self.sent.iter().enumerate() {
+            let lost = event_of[name].is_none();
+            let excused = self.dead.contains(&message.from) || self.dead.contains(&message.to);
+            ensure!(!lost || excused, "message {name} ({message:?}) was lost");
         }
         let mut before = vec![Vec::new(); self.wanted.len()];
         for (number, receive) in self.wanted.iter().enumerate() {
@@ -126,7 +157,7 @@ impl History {
         name: usize,
         event_of: &[Option<usize>],
         before: &mut Vec<usize>,
-    ) -> Checked {
+    ) -> Result<(), String> {
         let (receive, message) = (&self.wanted[number], &self.sent[name]);
         for (earlier, other) in self.wanted[..number].iter().enumerate() {
             if other.excused || !other.accepts(message) {
@@ -190,92 +221,4 @@ fn find_circle(before: &[Vec<usize>]) -> Option<Vec<usize>> {
     path.drain(..start);
     path.reverse();
     Some(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::rig::tag;
-    use super::*;
-
-    fn sent(from: usize, value: u32) -> Sent {
-        Sent {
-            from,
-            to: 9,
-            tag: tag(value),
-            context: ContextId::WORLD,
-            len: 8,
-        }
-    }
-
-    fn wanted(source: Option<usize>, value: Option<u32>, got: Option<usize>) -> Wanted {
-        Wanted {
-            at: 9,
-            source,
-            tag: value.map(tag),
-            context: ContextId::WORLD,
-            got,
-            excused: false,
-        }
-    }
-
-    fn verdict(sent: Vec<Sent>, wanted: Vec<Wanted>) -> Checked {
-        let mut taken = vec![false; sent.len()];
-        wanted
-            .iter()
-            .filter_map(|receive| receive.got)
-            .for_each(|name| taken[name] = true);
-        History {
-            sent,
-            wanted,
-            taken,
-            dead: Vec::new(),
-        }
-        .check()
-    }
-
-    #[test]
-    fn the_checker_tells_right_from_wrong() {
-        let two = || vec![sent(0, 1), sent(0, 1)];
-        let any = |got| wanted(None, None, got);
-        assert!(verdict(two(), vec![any(Some(0)), any(Some(1))]).is_ok());
-        assert!(
-            verdict(two(), vec![any(Some(1)), any(Some(0))]).is_err(),
-            "overtaken"
-        );
-        assert!(
-            verdict(two(), vec![any(None), any(Some(0)), any(Some(1))]).is_err(),
-            "passed over"
-        );
-        assert!(verdict(two(), vec![any(Some(0))]).is_err(), "lost");
-        let others = || vec![sent(0, 1), sent(1, 1)];
-        assert!(
-            verdict(others(), vec![any(Some(1)), any(Some(0))]).is_ok(),
-            "two sources"
-        );
-        let tags = || vec![sent(0, 1), sent(0, 2)];
-        let picky = wanted(None, Some(2), Some(1));
-        assert!(verdict(tags(), vec![picky, any(Some(0))]).is_ok());
-        assert!(verdict(tags(), vec![any(Some(1)), wanted(None, Some(1), Some(0))]).is_err());
-    }
-
-    /// No pair is wrong by itself; all four together are.
-    #[test]
-    fn the_checker_finds_circles_over_two_sources() {
-        let sent = vec![sent(0, 1), sent(0, 2), sent(1, 1), sent(1, 2)];
-        let wanted = vec![
-            wanted(Some(0), Some(2), Some(1)),
-            wanted(None, Some(1), Some(2)),
-            wanted(Some(0), None, Some(0)),
-            wanted(Some(1), None, Some(3)),
-        ];
-        // Receive 2 must follow receive 1 (both take message 0), and that is all there is to it.
-        assert!(verdict(sent.clone(), wanted.clone()).is_ok());
-        let mut crossed = wanted;
-        crossed[0] = super::Wanted {
-            tag: None,
-            ..crossed[0]
-        };
-        // Now receive 0 could have taken message 0 and got message 1: 2 before 0, 0 before 2.
-        assert!(verdict(sent, crossed).is_err());
-    }
 }

@@ -33,7 +33,7 @@ mod close;
 mod eight;
 mod failure;
 mod flow;
-mod history;
+pub mod history;
 mod jobs;
 mod lengths;
 mod matching;

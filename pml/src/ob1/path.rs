@@ -160,7 +160,7 @@ fn rows<'a>(terms: &Terms, entries: impl Iterator<Item = &'a Entry>) -> Vec<Row>
     ends.into_iter().map(row).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 

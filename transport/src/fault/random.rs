@@ -39,11 +39,15 @@ impl SplitMix64 {
     /// The next `len` bytes: eight of each number.
     #[must_use]
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(len + 8);
-        while bytes.len() < len {
-            bytes.extend_from_slice(&self.next_u64().to_le_bytes());
+        let mut bytes = vec![0; len];
+        let (words, rest) = bytes.as_chunks_mut();
+        words
+            .iter_mut()
+            .for_each(|word| *word = self.next_u64().to_le_bytes());
+        if !rest.is_empty() {
+            let last = self.next_u64().to_le_bytes();
+            rest.copy_from_slice(&last[..rest.len()]);
         }
-        bytes.truncate(len);
         bytes
     }
 
