@@ -1,10 +1,6 @@
 //! Operations through a board in shared memory: ranks are threads, each with a transport of its own.
 #![cfg(not(loom))]
-#![allow(
-    unsafe_code,
-    clippy::unwrap_used,
-    reason = "starts operations; a test that panics fails"
-)]
+#![allow(unsafe_code, reason = "starts operations")]
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};

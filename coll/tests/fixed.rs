@@ -1,5 +1,4 @@
 //! `coll-reduction=fixed`: sums of floating-point numbers have the bits of one tree, whatever algorithm is asked for.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use crate::common::{FIXED, ranks};
 

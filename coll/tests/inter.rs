@@ -1,6 +1,5 @@
 //! Groups of two sides: their operations against a serial oracle, and the groups that are made of them.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! A member of a group of two sides dies, while that is made or later: all operations of the others end.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;

@@ -1,5 +1,4 @@
 //! Groups on several hosts: two levels against a serial oracle, for any way in which ranks lie on hosts.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Operations of groups: one program, a module for each property. `ci/tests` runs each module as a process of its own.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
 mod common;
 
 mod board;

@@ -1,5 +1,4 @@
 //! Groups that threads of the same members make at once, and what is left of meetings that failed.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::collections::HashMap;
 use std::sync::Barrier;

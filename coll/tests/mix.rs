@@ -1,6 +1,5 @@
 //! A random mix: threads of each rank call collectives of all forms in groups of their own, and send each other messages meanwhile.
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! Operations of neighbourhoods against a serial oracle: random graphs and grids, several edges between two members, edges to
 //! oneself and to nobody, any lengths; blocking, all at once, and persistent.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::borrow::Cow;
 use std::sync::Arc;

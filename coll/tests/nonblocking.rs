@@ -1,6 +1,5 @@
 //! Nonblocking and persistent operations: the results of the oracle, any order of ends, progress from anywhere.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,6 +1,5 @@
 //! Every algorithm against a serial oracle: 1 to 17 ranks, any root, any length, messages that overtake each other, and an
 //! operation that does not commute.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::Arc;
 

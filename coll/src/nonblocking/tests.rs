@@ -215,6 +215,6 @@ fn short_operations_take_turns() {
     };
     std::thread::scope(|scope| {
         let ranks = [0, 1].map(|number| scope.spawn(move || rank(number)));
-        ranks.map(|rank| rank.join().unwrap());
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
     });
 }
