@@ -1,7 +1,15 @@
-//! The operations that have several algorithms, and their names.
+//! The operations that have several algorithms, and what an algorithm is: a value with a name, properties and a function. Each
+//! operation's file lists its own.
 
 use std::fmt;
+use std::future::Future;
 use std::ops::RangeInclusive;
+use std::pin::Pin;
+
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::reduction::Reduction;
+use crate::{allgather, allreduce, alltoall, broadcast, gather, reduce, reduce_scatter, scatter};
 
 /// An operation with several algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,8 +133,77 @@ impl Needs {
     }
 }
 
+/// The steps of a member, under way.
+pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// What an algorithm does: the steps of a member, with the arguments of its operation. What belongs to the root is `None` elsewhere.
+#[derive(Clone, Copy)]
+#[allow(
+    clippy::type_complexity,
+    reason = "the arguments are those of the operation, which have names there"
+)]
+pub(crate) enum Function {
+    /// Of what this member gives, and what becomes of it.
+    Allgather(for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>),
+    /// Of what this member gives, which becomes the result.
+    Allreduce(for<'a> fn(Call<'a>, Reduction<'a>, &'a mut [u8]) -> Steps<'a>),
+    /// Of a block for each member, and one of each.
+    Alltoall(for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>),
+    /// Of the data, and the root.
+    Broadcast(for<'a> fn(Call<'a>, &'a mut [u8], usize) -> Steps<'a>),
+    /// Of what this member gives, the root's buffer, and the root.
+    Gather(for<'a> fn(Call<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>),
+    /// Of what this member gives, the root's buffer, and the root.
+    Reduce(for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>),
+    /// Of what this member gives, the lengths of all parts, and its own part.
+    ReduceScatter(
+        for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], &'a [usize], &'a mut [u8]) -> Steps<'a>,
+    ),
+    /// Of the root's blocks, what this member gets, and the root.
+    Scatter(for<'a> fn(Call<'a>, Option<&'a [u8]>, &'a mut [u8], usize) -> Steps<'a>),
+    /// Members do it on their board, and not by messages.
+    Board(Collective),
+}
+
+impl Function {
+    const fn collective(&self) -> Collective {
+        match self {
+            Self::Allgather(_) => Collective::Allgather,
+            Self::Allreduce(_) => Collective::Allreduce,
+            Self::Alltoall(_) => Collective::Alltoall,
+            Self::Broadcast(_) => Collective::Broadcast,
+            Self::Gather(_) => Collective::Gather,
+            Self::Reduce(_) => Collective::Reduce,
+            Self::ReduceScatter(_) => Collective::ReduceScatter,
+            Self::Scatter(_) => Collective::Scatter,
+            Self::Board(collective) => *collective,
+        }
+    }
+}
+
+/// Makes a [`Function`] of an operation: `steps!(Allreduce: ring[call, reduction, data])`.
+macro_rules! steps {
+    ($operation:ident: $steps:path[$($argument:ident),*]) => {
+        $crate::algorithms::Function::$operation(|$($argument),*| Box::pin($steps($($argument),*)))
+    };
+}
+pub(crate) use steps;
+
+/// Does an operation by the algorithm that is chosen for so many bytes: `chosen!(call, Allreduce of bytes, may_reorder; data)`.
+macro_rules! chosen {
+    ($call:expr, $operation:ident of $bytes:expr, $may_reorder:expr; $($argument:expr),*) => {{
+        let (call, what) = ($call, $crate::algorithms::Collective::$operation);
+        let algorithm = call.choose(what, $bytes, $may_reorder);
+        match algorithm.function {
+            $crate::algorithms::Function::$operation(steps) => steps(call, $($argument),*).await,
+            _ => Err(algorithm.misplaced()),
+        }
+    }};
+}
+pub(crate) use chosen;
+
 /// A way to do an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Algorithm {
     /// What it does.
     pub collective: Collective,
@@ -138,16 +215,18 @@ pub struct Algorithm {
     pub follows_tree: bool,
     /// What it needs of the group.
     pub needs: Needs,
+    pub(crate) function: Function,
 }
 
 impl Algorithm {
-    pub(crate) const fn any(collective: Collective, name: &'static str) -> Self {
+    pub(crate) const fn any(name: &'static str, function: Function) -> Self {
         Self {
-            collective,
+            collective: function.collective(),
             name,
             needs_commutative: false,
             follows_tree: false,
             needs: Needs::Nothing,
+            function,
         }
     }
 
@@ -155,7 +234,7 @@ impl Algorithm {
     pub(crate) const fn on_board(collective: Collective) -> Self {
         Self {
             needs: Needs::Board,
-            ..Self::any(collective, BOARD)
+            ..Self::any(BOARD, Function::Board(collective))
         }
     }
 
@@ -167,107 +246,121 @@ impl Algorithm {
         }
     }
 
-    pub(crate) const fn tree(collective: Collective, name: &'static str) -> Self {
+    pub(crate) const fn tree(name: &'static str, function: Function) -> Self {
         Self {
             follows_tree: true,
-            ..Self::any(collective, name)
+            ..Self::any(name, function)
         }
     }
 
-    pub(crate) const fn commutative(collective: Collective, name: &'static str) -> Self {
+    pub(crate) const fn commutative(name: &'static str, function: Function) -> Self {
         Self {
             needs_commutative: true,
-            ..Self::any(collective, name)
+            ..Self::any(name, function)
         }
+    }
+
+    #[cold]
+    pub(crate) fn misplaced(&self) -> Error {
+        Error::Argument(format!("the algorithm {self} is none by messages"))
     }
 }
 
-pub(crate) const BINOMIAL: &str = "binomial";
-pub(crate) const BOARD: &str = "board";
-pub(crate) const BRUCK: &str = "bruck";
-pub(crate) const LINEAR: &str = "linear";
-pub(crate) const MULTI_LANE: &str = "multi-lane";
-pub(crate) const PAIRWISE: &str = "pairwise";
-pub(crate) const RECURSIVE_DOUBLING: &str = "recursive-doubling";
-pub(crate) const REDUCE_SCATTERV: &str = "reduce-scatterv";
-pub(crate) const RING: &str = "ring";
-pub(crate) const SCATTER_GATHER: &str = "scatter-gather";
-pub(crate) const SCATTER_RING: &str = "scatter-ring";
-pub(crate) const TWO_LEVEL: &str = "two-level";
+/// By operation and name, which are of one algorithm.
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Self) -> bool {
+        (self.collective, self.name) == (other.collective, other.name)
+    }
+}
 
-const ALLGATHER_BOARD: Algorithm = Algorithm::on_board(Collective::Allgather);
-const ALLGATHER_BRUCK: Algorithm = Algorithm::any(Collective::Allgather, BRUCK);
-const ALLGATHER_RING: Algorithm = Algorithm::any(Collective::Allgather, RING);
-const ALLGATHER_TWO_LEVEL: Algorithm =
-    Algorithm::any(Collective::Allgather, TWO_LEVEL).with_levels();
-const ALLREDUCE_BOARD: Algorithm = Algorithm::on_board(Collective::Allreduce);
-const ALLREDUCE_DOUBLING: Algorithm = Algorithm::tree(Collective::Allreduce, RECURSIVE_DOUBLING);
-const ALLREDUCE_LANES: Algorithm =
-    Algorithm::commutative(Collective::Allreduce, MULTI_LANE).with_levels();
-const ALLREDUCE_RING: Algorithm = Algorithm::commutative(Collective::Allreduce, RING);
-const ALLREDUCE_TWO_LEVEL: Algorithm =
-    Algorithm::commutative(Collective::Allreduce, TWO_LEVEL).with_levels();
-const ALLTOALL_BOARD: Algorithm = Algorithm::on_board(Collective::Alltoall);
-const ALLTOALL_BRUCK: Algorithm = Algorithm::any(Collective::Alltoall, BRUCK);
-const ALLTOALL_PAIRWISE: Algorithm = Algorithm::any(Collective::Alltoall, PAIRWISE);
-const BROADCAST_BOARD: Algorithm = Algorithm::on_board(Collective::Broadcast);
-const BROADCAST_BINOMIAL: Algorithm = Algorithm::any(Collective::Broadcast, BINOMIAL);
-const BROADCAST_SCATTER: Algorithm = Algorithm::any(Collective::Broadcast, SCATTER_RING);
-const BROADCAST_TWO_LEVEL: Algorithm =
-    Algorithm::any(Collective::Broadcast, TWO_LEVEL).with_levels();
-const GATHER_BOARD: Algorithm = Algorithm::on_board(Collective::Gather);
-const GATHER_BINOMIAL: Algorithm = Algorithm::any(Collective::Gather, BINOMIAL);
-const GATHER_LINEAR: Algorithm = Algorithm::any(Collective::Gather, LINEAR);
-const REDUCE_BOARD: Algorithm = Algorithm::on_board(Collective::Reduce);
-const REDUCE_BINOMIAL: Algorithm = Algorithm::tree(Collective::Reduce, BINOMIAL);
-const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
-const REDUCE_TWO_LEVEL: Algorithm =
-    Algorithm::commutative(Collective::Reduce, TWO_LEVEL).with_levels();
-const REDUCE_SCATTER_BOARD: Algorithm = Algorithm::on_board(Collective::ReduceScatter);
-const REDUCE_SCATTER_SERIAL: Algorithm =
-    Algorithm::tree(Collective::ReduceScatter, REDUCE_SCATTERV);
-const REDUCE_SCATTER_PAIRWISE: Algorithm =
-    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE);
-const SCATTER_BOARD: Algorithm = Algorithm::on_board(Collective::Scatter);
-const SCATTER_BINOMIAL: Algorithm = Algorithm::any(Collective::Scatter, BINOMIAL);
-const SCATTER_LINEAR: Algorithm = Algorithm::any(Collective::Scatter, LINEAR);
+impl Eq for Algorithm {}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Algorithm")
+            .field("collective", &self.collective)
+            .field("name", &self.name)
+            .field("needs_commutative", &self.needs_commutative)
+            .field("follows_tree", &self.follows_tree)
+            .field("needs", &self.needs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of all algorithms that go by a board.
+pub(crate) const BOARD: &str = "board";
+
+/// The algorithms by operation, as [`Collective::ALL`] has them. The first of each can be taken by any group: it needs nothing, and
+/// keeps the order of operands and the tree.
+const LISTS: [&[Algorithm]; Collective::ALL.len()] = [
+    allgather::ALGORITHMS,
+    allreduce::ALGORITHMS,
+    alltoall::ALGORITHMS,
+    broadcast::ALGORITHMS,
+    gather::ALGORITHMS,
+    reduce::ALGORITHMS,
+    reduce_scatter::ALGORITHMS,
+    scatter::ALGORITHMS,
+];
+
+const COUNT: usize = {
+    let (mut count, mut list) = (0, 0);
+    while list < LISTS.len() {
+        count += LISTS[list].len();
+        list += 1;
+    }
+    count
+};
+
+static ALL: [Algorithm; COUNT] = {
+    let mut all = [LISTS[0][0]; COUNT];
+    let (mut count, mut list) = (0, 0);
+    while list < LISTS.len() {
+        let mut place = 0;
+        while place < LISTS[list].len() {
+            all[count] = LISTS[list][place];
+            count += 1;
+            place += 1;
+        }
+        list += 1;
+    }
+    all
+};
 
 /// All algorithms.
-pub const ALGORITHMS: &[Algorithm] = &[
-    ALLGATHER_BRUCK,
-    ALLGATHER_BOARD,
-    ALLGATHER_RING,
-    ALLGATHER_TWO_LEVEL,
-    ALLREDUCE_DOUBLING,
-    ALLREDUCE_BOARD,
-    ALLREDUCE_RING,
-    ALLREDUCE_LANES,
-    ALLREDUCE_TWO_LEVEL,
-    ALLTOALL_BRUCK,
-    ALLTOALL_BOARD,
-    ALLTOALL_PAIRWISE,
-    BROADCAST_BINOMIAL,
-    BROADCAST_BOARD,
-    BROADCAST_SCATTER,
-    BROADCAST_TWO_LEVEL,
-    GATHER_BINOMIAL,
-    GATHER_BOARD,
-    GATHER_LINEAR,
-    REDUCE_BINOMIAL,
-    REDUCE_BOARD,
-    REDUCE_SCATTER_GATHER,
-    REDUCE_TWO_LEVEL,
-    REDUCE_SCATTER_BOARD,
-    REDUCE_SCATTER_SERIAL,
-    REDUCE_SCATTER_PAIRWISE,
-    SCATTER_BINOMIAL,
-    SCATTER_BOARD,
-    SCATTER_LINEAR,
-];
+pub const ALGORITHMS: &[Algorithm] = &ALL;
+
+/// Returns the algorithm of an operation that any group can take.
+pub(crate) fn first_of(what: Collective) -> &'static Algorithm {
+    &LISTS[what as usize][0]
+}
 
 /// As the setting `coll-algorithm` names it.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.collective, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_of_their_operations_and_begin_with_what_any_group_takes() {
+        for (what, list) in Collective::ALL.iter().zip(LISTS) {
+            assert!(list.iter().all(|it| it.collective == *what), "{what}");
+            let first = first_of(*what);
+            let keeps = first.follows_tree || !what.reduces();
+            assert!(keeps && !first.needs_commutative, "{first}");
+            assert_eq!(first.needs, Needs::Nothing, "{first}");
+        }
+    }
+
+    #[test]
+    fn names_are_of_one_algorithm() {
+        for (place, one) in ALGORITHMS.iter().enumerate() {
+            assert!(!ALGORITHMS[..place].contains(one), "{one}");
+        }
     }
 }

@@ -1,19 +1,23 @@
 //! Gathers to all.
 
-use crate::algorithms::BRUCK;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::{Call, two_parts};
 use crate::error::Result;
+use crate::two_level;
 
-pub(crate) async fn allgather(
-    call: Call<'_>,
-    algorithm: &str,
-    own: &[u8],
-    out: &mut [u8],
-) -> Result<()> {
-    match algorithm {
-        BRUCK => bruck(call, own, out).await,
-        _ => ring(call, own, |_| own.len(), out).await,
-    }
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any("bruck", steps!(Allgather: bruck[call, own, out])),
+    Algorithm::on_board(Collective::Allgather),
+    Algorithm::any("ring", steps!(Allgather: equal_ring[call, own, out])),
+    Algorithm::any(
+        "two-level",
+        steps!(Allgather: two_level::allgather[call, own, out]),
+    )
+    .with_levels(),
+];
+
+pub(crate) async fn allgather(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
+    chosen!(call, Allgather of out.len(), true; own, out)
 }
 
 pub(crate) async fn allgatherv(
@@ -26,7 +30,7 @@ pub(crate) async fn allgatherv(
 }
 
 /// Bruck et al., 1997: log2(n) steps for any n. Blocks are gathered from this member's on, and turned at the end.
-async fn bruck(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
+pub(crate) async fn bruck(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
     let (size, len) = (call.size(), own.len());
     out[..len].copy_from_slice(own);
     let mut here = 1;
@@ -39,6 +43,10 @@ async fn bruck(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
     }
     out.rotate_right(call.me() * len);
     Ok(())
+}
+
+async fn equal_ring(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
+    ring(call, own, |_| own.len(), out).await
 }
 
 /// Blocks go around a ring: n - 1 steps of one block.

@@ -1,20 +1,37 @@
 //! Reductions to all members.
 
-use crate::algorithms::RING;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::reduction::Reduction;
+use crate::two_level;
+
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::tree(
+        "recursive-doubling",
+        steps!(Allreduce: recursive_doubling[call, reduction, data]),
+    ),
+    Algorithm::on_board(Collective::Allreduce),
+    Algorithm::commutative("ring", steps!(Allreduce: ring[call, reduction, data])),
+    Algorithm::commutative(
+        "multi-lane",
+        steps!(Allreduce: two_level::allreduce_by_lanes[call, reduction, data]),
+    )
+    .with_levels(),
+    Algorithm::commutative(
+        "two-level",
+        steps!(Allreduce: two_level::allreduce[call, reduction, data]),
+    )
+    .with_levels(),
+];
 
 pub(crate) async fn allreduce(
     call: Call<'_>,
-    algorithm: &str,
     reduction: Reduction<'_>,
     data: &mut [u8],
 ) -> Result<()> {
-    match algorithm {
-        RING => ring(call, reduction, data).await,
-        _ => recursive_doubling(call, reduction, data).await,
-    }
+    let may_reorder = call.may_reorder(&reduction);
+    chosen!(call, Allreduce of data.len(), may_reorder; reduction, data)
 }
 
 /// log2(n) steps of the whole data. Where n is no power of two, the first members go in pairs of neighbours, so that

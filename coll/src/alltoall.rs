@@ -1,20 +1,26 @@
 //! Exchanges of all with all.
 
-use crate::algorithms::BRUCK;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::Call;
 use crate::error::Result;
 
-pub(crate) async fn alltoall(
-    call: Call<'_>,
-    algorithm: &str,
-    input: &[u8],
-    out: &mut [u8],
-) -> Result<()> {
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any("bruck", steps!(Alltoall: bruck[call, input, out])),
+    Algorithm::on_board(Collective::Alltoall),
+    Algorithm::any(
+        "pairwise",
+        steps!(Alltoall: equal_pairwise[call, input, out]),
+    ),
+];
+
+pub(crate) async fn alltoall(call: Call<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
     let block = input.len() / call.size();
-    match algorithm {
-        BRUCK => bruck(call, block, input, out).await,
-        _ => pairwise(call, input, |_| block, out, |_| block).await,
-    }
+    chosen!(call, Alltoall of block, true; input, out)
+}
+
+pub(crate) async fn equal_pairwise(call: Call<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
+    let block = input.len() / call.size();
+    pairwise(call, input, |_| block, out, |_| block).await
 }
 
 pub(crate) async fn alltoallv(
@@ -51,8 +57,9 @@ async fn pairwise(
 
 /// Bruck et al., 1997: log2(n) steps of half of the blocks each. A block goes to the member `d` after this one in the steps
 /// of the bits of `d`.
-async fn bruck(call: Call<'_>, block: usize, input: &[u8], out: &mut [u8]) -> Result<()> {
+async fn bruck(call: Call<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
     let size = call.size();
+    let block = input.len() / size;
     let at = |place: usize| place * block..(place + 1) * block;
     let mut blocks = call.copy(input);
     blocks.rotate_left(call.me() * block);

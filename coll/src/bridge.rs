@@ -11,14 +11,13 @@
 use tagwire_base::{ContextId, Rank};
 use tagwire_pml::Failure;
 
-use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::groups::with_context;
 use crate::meeting::Meeting;
 use crate::team::Team;
 use crate::topic::Purpose;
-use crate::{broadcast, two_level};
+use crate::{allgather, broadcast};
 
 /// A group of two sides to be made, as seen by one (MPI-5.0, section 7.6.2, `MPI_Intercomm_create`).
 #[derive(Debug, Clone, Copy)]
@@ -111,8 +110,7 @@ impl Bridge<'_> {
             context: own,
         };
         let mut all = vec![0; LEN * side.size()];
-        let algorithm = call.choose(Collective::Allgather, all.len(), true);
-        let told = two_level::allgather(call, algorithm, &entry.to_bytes(), &mut all).await;
+        let told = allgather::allgather(call, &entry.to_bytes(), &mut all).await;
         if call.me() != self.leader {
             told?;
             return Ok((Entry::list(&all), self.hear(call, side).await?));

@@ -1,20 +1,26 @@
 //! Broadcasts.
 
-use crate::algorithms::SCATTER_RING;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
-use crate::scatter;
+use crate::{scatter, two_level};
 
-pub(crate) async fn broadcast(
-    call: Call<'_>,
-    algorithm: &str,
-    data: &mut [u8],
-    root: usize,
-) -> Result<()> {
-    match algorithm {
-        SCATTER_RING => scatter_ring(call, data, root).await,
-        _ => binomial(call, data, root).await,
-    }
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any("binomial", steps!(Broadcast: binomial[call, data, root])),
+    Algorithm::on_board(Collective::Broadcast),
+    Algorithm::any(
+        "scatter-ring",
+        steps!(Broadcast: scatter_ring[call, data, root]),
+    ),
+    Algorithm::any(
+        "two-level",
+        steps!(Broadcast: two_level::broadcast[call, data, root]),
+    )
+    .with_levels(),
+];
+
+pub(crate) async fn broadcast(call: Call<'_>, data: &mut [u8], root: usize) -> Result<()> {
+    chosen!(call, Broadcast of data.len(), true; data, root)
 }
 
 /// A binomial tree: log2(n) steps, the data whole in each.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tagwire_base::Tag;
 
-use crate::algorithms::{Collective, Group};
+use crate::algorithms::{Algorithm, Collective, Group};
 use crate::error::{Error, Result};
 use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;
@@ -48,6 +48,15 @@ impl<'t> Call<'t> {
         }
     }
 
+    /// Returns the same, for an algorithm that needs them.
+    ///
+    /// # Errors
+    /// Where there are none.
+    pub(crate) fn all_levels(&self) -> Result<&'t Levels> {
+        let none = || Error::Argument("the group has no levels".to_owned());
+        self.levels().ok_or_else(none)
+    }
+
     /// Returns the sides of its group.
     ///
     /// # Errors
@@ -72,7 +81,12 @@ impl<'t> Call<'t> {
     }
 
     /// Returns the algorithm for so many bytes.
-    pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
+    pub(crate) fn choose(
+        &self,
+        what: Collective,
+        bytes: usize,
+        may_reorder: bool,
+    ) -> &'static Algorithm {
         let group = Group {
             size: self.size(),
             has_levels: self.levels().is_some(),

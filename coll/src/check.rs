@@ -1,6 +1,5 @@
 //! The setting `coll-check`: before each operation the members tell each other what they call.
 
-use crate::algorithms::BRUCK;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::operations::counts::{Counts, NOTHING};
@@ -39,7 +38,7 @@ impl Called {
         let len = own.len().min(LONGEST);
         described[..len].copy_from_slice(&own.as_bytes()[..len]);
         let mut all = vec![0; LONGEST * call.size()];
-        allgather::allgather(call, BRUCK, &described, &mut all).await?;
+        allgather::bruck(call, &described, &mut all).await?;
         let others = all.as_chunks::<LONGEST>().0.iter().enumerate();
         let mut others = others.filter(|(_, other)| **other != described);
         let Some((member, theirs)) = others.next() else {
@@ -56,7 +55,7 @@ impl Called {
     /// Each member hears what it is given, and all hear of the first one that expects something else.
     async fn agree_on_counts(&self, call: Call<'_>, counts: &Counts) -> Result<()> {
         let mut given = vec![0; 8 * call.size()];
-        alltoall::alltoall(call, "", &bytes(&counts.gives), &mut given).await?;
+        alltoall::equal_pairwise(call, &bytes(&counts.gives), &mut given).await?;
         let given = given
             .as_chunks()
             .0
@@ -69,7 +68,7 @@ impl Called {
             None => [NOTHING; 4],
         };
         let mut all = vec![0; size_of::<Mismatch>() * call.size()];
-        allgather::allgather(call, BRUCK, &bytes(&found), &mut all).await?;
+        allgather::bruck(call, &bytes(&found), &mut all).await?;
         let all = all.as_chunks::<{ size_of::<Mismatch>() }>().0;
         let mut all = all.iter().map(numbers);
         match all.find(|[from, ..]| *from != NOTHING) {

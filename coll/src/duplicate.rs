@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tagwire_base::ContextId;
 
-use crate::algorithms::Collective;
+use crate::allgather;
 use crate::call::Call;
 use crate::error::Result;
 use crate::groups::{NONE, ids_of};
@@ -12,7 +12,6 @@ use crate::members::Members;
 use crate::nonblocking::{Request, start_owned};
 use crate::operations::CollectiveOperation;
 use crate::team::Team;
-use crate::two_level;
 
 /// A duplicate of a group that is being made. Dropped before it was taken, it keeps its context.
 #[derive(Debug)]
@@ -96,8 +95,7 @@ impl CollectiveOperation for Exchange {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let mut all = vec![0; 2 * call.size()];
-        let algorithm = call.choose(Collective::Allgather, all.len(), true);
-        two_level::allgather(call, algorithm, &self.own, &mut all).await?;
+        allgather::allgather(call, &self.own, &mut all).await?;
         let _ = self.ids.set(all);
         Ok(())
     }

@@ -1,21 +1,27 @@
 //! Gathers.
 
-use crate::algorithms::LINEAR;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::Call;
 use crate::error::Result;
 
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any("binomial", steps!(Gather: binomial[call, own, out, root])),
+    Algorithm::on_board(Collective::Gather),
+    Algorithm::any("linear", steps!(Gather: linear[call, own, out, root])),
+];
+
 pub(crate) async fn gather(
     call: Call<'_>,
-    algorithm: &str,
     own: &[u8],
     out: Option<&mut [u8]>,
     root: usize,
 ) -> Result<()> {
-    if algorithm == LINEAR {
-        let lengths = vec![own.len(); call.size()];
-        return gatherv(call, own, &lengths, out, root).await;
-    }
-    binomial(call, own, out, root).await
+    chosen!(call, Gather of own.len(), true; own, out, root)
+}
+
+async fn linear(call: Call<'_>, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
+    let lengths = vec![own.len(); call.size()];
+    gatherv(call, own, &lengths, out, root).await
 }
 
 /// A binomial tree: each member sends the blocks of its subtree at once.

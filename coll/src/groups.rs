@@ -2,7 +2,7 @@
 
 use tagwire_base::{ContextId, Rank};
 
-use crate::algorithms::Collective;
+use crate::allgather;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::meeting::Meeting;
@@ -10,7 +10,6 @@ use crate::members::Members;
 use crate::sides::Sides;
 use crate::team::Team;
 use crate::topic::Purpose;
-use crate::two_level;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
 pub(crate) const NONE: ContextId = ContextId::WORLD;
@@ -93,9 +92,8 @@ impl Team {
     /// Returns the id that each member has assigned.
     fn exchange_ids(&self, call: Call<'_>, own: ContextId) -> Result<Vec<ContextId>> {
         let mut all = vec![0; 2 * self.size()];
-        let algorithm = call.choose(Collective::Allgather, all.len(), true);
         let own = own.as_u16().to_ne_bytes();
-        self.run(two_level::allgather(call, algorithm, &own, &mut all))?;
+        self.run(allgather::allgather(call, &own, &mut all))?;
         Ok(ids_of(&all))
     }
 }

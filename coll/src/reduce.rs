@@ -1,24 +1,38 @@
 //! Reductions to one member.
 
-use crate::algorithms::SCATTER_GATHER;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::{Call, cut};
 use crate::error::Result;
-use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
+use crate::{reduce_scatter, two_level};
+
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::tree(
+        "binomial",
+        steps!(Reduce: binomial[call, reduction, input, out, root]),
+    ),
+    Algorithm::on_board(Collective::Reduce),
+    Algorithm::commutative(
+        "scatter-gather",
+        steps!(Reduce: scatter_gather[call, reduction, input, out, root]),
+    ),
+    Algorithm::commutative(
+        "two-level",
+        steps!(Reduce: two_level::reduce[call, reduction, input, out, root]),
+    )
+    .with_levels(),
+];
 
 pub(crate) async fn reduce(
     call: Call<'_>,
-    algorithm: &str,
     reduction: Reduction<'_>,
     input: &[u8],
     out: Option<&mut [u8]>,
     root: usize,
 ) -> Result<()> {
-    match algorithm {
-        SCATTER_GATHER => scatter_gather(call, reduction, input, out, root).await,
-        _ => binomial(call, reduction, input, out, root).await,
-    }
+    let may_reorder = call.may_reorder(&reduction);
+    chosen!(call, Reduce of input.len(), may_reorder; reduction, input, out, root)
 }
 
 /// A binomial tree, whose shape is that of recursive doubling and the same for each root: operands stay in the order of

@@ -1,22 +1,42 @@
 //! Reductions whose result is cut among the members.
 
-use crate::algorithms::PAIRWISE;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::{reduce, scatter};
 
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::tree(
+        "reduce-scatterv",
+        steps!(ReduceScatter: reduce_scatterv[call, reduction, input, lengths, out]),
+    ),
+    Algorithm::on_board(Collective::ReduceScatter),
+    Algorithm::commutative(
+        "pairwise",
+        steps!(ReduceScatter: pairwise[call, reduction, input, lengths, out]),
+    ),
+];
+
 pub(crate) async fn reduce_scatter(
     call: Call<'_>,
-    algorithm: &str,
     reduction: Reduction<'_>,
     input: &[u8],
     lengths: &[usize],
     out: &mut [u8],
 ) -> Result<()> {
-    if algorithm == PAIRWISE {
-        return pairwise(call, reduction, input, lengths, out).await;
-    }
+    let may_reorder = call.may_reorder(&reduction);
+    chosen!(call, ReduceScatter of input.len(), may_reorder; reduction, input, lengths, out)
+}
+
+/// One member combines all, and gives each its part.
+async fn reduce_scatterv(
+    call: Call<'_>,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    lengths: &[usize],
+    out: &mut [u8],
+) -> Result<()> {
     let mut whole = (call.me() == 0).then(|| call.scratch(input.len()));
     reduce::binomial(call, reduction, input, whole.as_deref_mut(), 0).await?;
     scatter::scatterv(call, whole.as_deref(), lengths, out, 0).await

@@ -1,20 +1,35 @@
 //! Scatters.
 
-use crate::algorithms::LINEAR;
+use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::Call;
 use crate::error::Result;
 
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any(
+        "binomial",
+        steps!(Scatter: binomial[call, input, own, root]),
+    ),
+    Algorithm::on_board(Collective::Scatter),
+    Algorithm::any("linear", steps!(Scatter: linear[call, input, own, root])),
+];
+
 pub(crate) async fn scatter(
     call: Call<'_>,
-    algorithm: &str,
     input: Option<&[u8]>,
     own: &mut [u8],
     root: usize,
 ) -> Result<()> {
+    chosen!(call, Scatter of own.len(), true; input, own, root)
+}
+
+async fn linear(call: Call<'_>, input: Option<&[u8]>, own: &mut [u8], root: usize) -> Result<()> {
     let lengths = vec![own.len(); call.size()];
-    if algorithm == LINEAR {
-        return scatterv(call, input, &lengths, own, root).await;
-    }
+    scatterv(call, input, &lengths, own, root).await
+}
+
+/// A binomial tree: each member gets the blocks of its subtree at once.
+async fn binomial(call: Call<'_>, input: Option<&[u8]>, own: &mut [u8], root: usize) -> Result<()> {
+    let lengths = vec![own.len(); call.size()];
     // The blocks from the root's on: a subtree's are side by side.
     let (size, place) = (call.size(), call.before(root));
     let mut blocks = call.scratch(own.len() * size);

@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::groups;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective, Group, Needs};
+use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective, Group, Needs, first_of};
 use crate::members::Members;
 use crate::table::{Place, Table};
 
@@ -74,16 +74,16 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 struct Choice {
     ranks: usize,
     bytes: usize,
-    name: &'static str,
+    algorithm: &'static Algorithm,
     needs: Needs,
 }
 
 impl Choice {
-    const fn new(algorithm: &Algorithm, ranks: usize, bytes: usize) -> Self {
+    const fn new(algorithm: &'static Algorithm, ranks: usize, bytes: usize) -> Self {
         Self {
             ranks,
             bytes,
-            name: algorithm.name,
+            algorithm,
             needs: algorithm.needs,
         }
     }
@@ -406,10 +406,10 @@ impl Selection {
         group: impl Into<Group>,
         bytes: usize,
         may_reorder: bool,
-    ) -> &'static str {
+    ) -> &'static Algorithm {
         let (group, mut choices) = (group.into(), self.choices(what, may_reorder));
         let choice = choices.find(|it| it.needs != Needs::Board && it.fits(group, bytes));
-        choice.map_or("", |choice| choice.name)
+        choice.map_or_else(|| first_of(what), |choice| choice.algorithm)
     }
 
     /// Returns whether the operation goes by a board where the members share one.
@@ -446,7 +446,7 @@ impl Selection {
         let has_board = |from| self.takes_board(what, size, from, may_reorder);
         let taken = |from| match self.on_one_host && has_board(from) {
             true => BOARD,
-            false => self.choose(what, group, from, may_reorder),
+            false => self.choose(what, group, from, may_reorder).name,
         };
         let chosen = starts.into_iter().map(|from| (from, taken(from)));
         let mut ranges: Vec<_> = chosen.collect();
@@ -476,8 +476,11 @@ mod tests {
     #[test]
     fn the_table_looks_at_size_and_length() {
         let table = Selection::default();
-        let allreduce =
-            |size, bytes, commutes| table.choose(Collective::Allreduce, size, bytes, commutes);
+        let allreduce = |size, bytes, commutes| {
+            table
+                .choose(Collective::Allreduce, size, bytes, commutes)
+                .name
+        };
         assert_eq!(allreduce(2, 8, true), "recursive-doubling");
         assert_eq!(allreduce(2, 1 << 20, true), "ring");
         assert_eq!(allreduce(2, 1 << 20, false), "recursive-doubling");
@@ -487,7 +490,11 @@ mod tests {
     fn groups_with_levels_take_two_level_algorithms() {
         let selection = Selection::default().with_hosts(&[0, 0, 1, 1], true);
         let allreduce = |selection: &Selection, group| {
-            [8, 1 << 20].map(|bytes| selection.choose(Collective::Allreduce, group, bytes, true))
+            [8, 1 << 20].map(|bytes| {
+                selection
+                    .choose(Collective::Allreduce, group, bytes, true)
+                    .name
+            })
         };
         let group = Group::from(4);
         let flat = ["recursive-doubling", "ring"];
@@ -499,7 +506,7 @@ mod tests {
         let fixed = selection.fixed(true);
         let ordered = |bytes| {
             let (what, group) = (Collective::Allreduce, group.with_levels());
-            fixed.choose(what, group, bytes, false)
+            fixed.choose(what, group, bytes, false).name
         };
         assert_eq!([8, 1 << 20].map(ordered), ["recursive-doubling"; 2]);
     }
@@ -541,7 +548,11 @@ mod tests {
         let fixed = Selection::parse("reduce:scatter-gather")
             .unwrap()
             .fixed(true);
-        let reduce = |may_reorder| fixed.choose(Collective::Reduce, 4, 1 << 20, may_reorder);
+        let reduce = |may_reorder| {
+            fixed
+                .choose(Collective::Reduce, 4, 1 << 20, may_reorder)
+                .name
+        };
         assert_eq!(
             (reduce(false), reduce(true)),
             ("binomial", "scatter-gather")
@@ -583,10 +594,13 @@ mod tests {
             assert!(error.contains(&digest), "{error}");
         }
         assert_eq!(
-            first.choose(Collective::Reduce, 2, 8, true),
+            first.choose(Collective::Reduce, 2, 8, true).name,
             "scatter-gather"
         );
-        assert_eq!(first.choose(Collective::Reduce, 2, 8, false), "binomial");
+        assert_eq!(
+            first.choose(Collective::Reduce, 2, 8, false).name,
+            "binomial"
+        );
     }
 
     #[test]
@@ -596,7 +610,7 @@ mod tests {
         std::fs::write(file.path(), row).unwrap();
         let table = Table::read(file.path().to_str().unwrap()).unwrap();
         let selection = Selection::default().with_table(table);
-        let gather = |it: &Selection, size| it.choose(Collective::Gather, size, 8, true);
+        let gather = |it: &Selection, size| it.choose(Collective::Gather, size, 8, true).name;
         assert_eq!(gather(&selection, 4), "binomial");
         let selection = selection.on_one_host(true);
         assert_eq!(
@@ -617,13 +631,16 @@ mod tests {
     #[test]
     fn a_setting_forces_one() {
         let forced = Selection::parse("allreduce:ring, broadcast:binomial").unwrap();
-        assert_eq!(forced.choose(Collective::Allreduce, 2, 8, true), "ring");
-        let ordered = forced.choose(Collective::Allreduce, 2, 8, false);
+        assert_eq!(
+            forced.choose(Collective::Allreduce, 2, 8, true).name,
+            "ring"
+        );
+        let ordered = forced.choose(Collective::Allreduce, 2, 8, false).name;
         assert_eq!(ordered, "recursive-doubling");
         assert_eq!(forced.to_string(), "allreduce:ring,broadcast:binomial");
         let levels = Selection::parse("allreduce:two-level").unwrap();
         assert_eq!(
-            levels.choose(Collective::Allreduce, 4, 1 << 20, true),
+            levels.choose(Collective::Allreduce, 4, 1 << 20, true).name,
             "ring"
         );
         let error = Selection::parse("allreduce:rang").unwrap_err().to_string();

@@ -68,7 +68,7 @@ pub(super) fn rows(all: &[Times], place: Place) -> Vec<Row> {
     let (mut rows, mut wanted) = (Vec::new(), Vec::new());
     for times in all {
         let (what, ranks) = (times.collective, times.ranks);
-        let taken = times.taken(|length| in_the_tree.choose(what, ranks, length, true));
+        let taken = times.taken(|length| in_the_tree.choose(what, ranks, length, true).name);
         for (number, algorithm) in taken.iter().enumerate() {
             let algorithm = times.algorithms[*algorithm];
             let length = times.lengths[number];
@@ -83,7 +83,7 @@ pub(super) fn rows(all: &[Times], place: Place) -> Vec<Row> {
         let selection = selection(rows, place);
         let mut wanted = wanted.iter();
         wanted.all(|(what, ranks, length, name)| {
-            selection.choose(*what, *ranks, *length, true) == *name
+            selection.choose(*what, *ranks, *length, true).name == *name
         })
     };
     // A row may be in the way of the tree's until another is gone.

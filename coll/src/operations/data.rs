@@ -9,7 +9,7 @@ use crate::board::{self, Head, LineCall};
 use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::team::Team;
-use crate::{allgather, alltoall, gather, scatter, two_level};
+use crate::{allgather, alltoall, broadcast, gather, scatter, two_level};
 
 /// [`Team::barrier`].
 #[derive(Debug)]
@@ -81,8 +81,7 @@ impl CollectiveOperation for Broadcast<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let algorithm = call.choose(Collective::Broadcast, self.data.len(), true);
-        two_level::broadcast(call, algorithm, self.data, self.root).await
+        broadcast::broadcast(call, self.data, self.root).await
     }
 }
 
@@ -117,8 +116,7 @@ impl CollectiveOperation for Allgather<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let algorithm = call.choose(Collective::Allgather, self.out.len(), true);
-        two_level::allgather(call, algorithm, self.own, self.out).await
+        allgather::allgather(call, self.own, self.out).await
     }
 }
 
@@ -190,15 +188,7 @@ impl CollectiveOperation for Gather<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let algorithm = call.choose(Collective::Gather, self.own.len(), true);
-        gather::gather(
-            call,
-            algorithm,
-            self.own,
-            self.out.as_deref_mut(),
-            self.root,
-        )
-        .await
+        gather::gather(call, self.own, self.out.as_deref_mut(), self.root).await
     }
 }
 
@@ -289,8 +279,7 @@ impl CollectiveOperation for Scatter<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let algorithm = call.choose(Collective::Scatter, self.own.len(), true);
-        scatter::scatter(call, algorithm, self.input, self.own, self.root).await
+        scatter::scatter(call, self.input, self.own, self.root).await
     }
 }
 
@@ -367,9 +356,7 @@ impl CollectiveOperation for Alltoall<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let block = self.input.len() / call.size();
-        let algorithm = call.choose(Collective::Alltoall, block, true);
-        alltoall::alltoall(call, algorithm, self.input, self.out).await
+        alltoall::alltoall(call, self.input, self.out).await
     }
 }
 

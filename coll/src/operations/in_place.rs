@@ -13,7 +13,7 @@ use crate::board::{self, Head};
 use crate::call::{Call, check_root};
 use crate::error::Result;
 use crate::team::Team;
-use crate::{allgather, alltoall, gather, scatter, two_level};
+use crate::{allgather, alltoall, gather, scatter};
 
 /// The blocks of one buffer, one for each member.
 #[derive(Debug, Clone)]
@@ -104,10 +104,7 @@ impl CollectiveOperation for AllgatherInPlace<'_> {
         let range = self.parts.range(self.data.len(), call.size(), call.me());
         let own = call.copy(&self.data[range]);
         match &self.parts {
-            Parts::Equal => {
-                let algorithm = call.choose(Collective::Allgather, self.data.len(), true);
-                two_level::allgather(call, algorithm, &own, self.data).await
-            }
+            Parts::Equal => allgather::allgather(call, &own, self.data).await,
             Parts::Of(lengths) => allgather::allgatherv(call, &own, lengths, self.data).await,
         }
     }
@@ -171,10 +168,7 @@ impl CollectiveOperation for GatherInPlace<'_> {
             None => (&*self.data, None),
         };
         match &self.parts {
-            Parts::Equal => {
-                let algorithm = call.choose(Collective::Gather, own.len(), true);
-                gather::gather(call, algorithm, own, out, root).await
-            }
+            Parts::Equal => gather::gather(call, own, out, root).await,
             Parts::Of(lengths) => gather::gatherv(call, own, lengths, out, root).await,
         }
     }
@@ -245,10 +239,7 @@ impl CollectiveOperation for ScatterInPlace<'_> {
             None => (None, &mut *self.data),
         };
         match &self.parts {
-            Parts::Equal => {
-                let algorithm = call.choose(Collective::Scatter, own.len(), true);
-                scatter::scatter(call, algorithm, input, own, root).await
-            }
+            Parts::Equal => scatter::scatter(call, input, own, root).await,
             Parts::Of(lengths) => scatter::scatterv(call, input, lengths, own, root).await,
         }
     }
@@ -303,11 +294,7 @@ impl CollectiveOperation for AlltoallInPlace<'_> {
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let input = call.copy(self.data);
         match &self.parts {
-            Parts::Equal => {
-                let block = input.len() / call.size();
-                let algorithm = call.choose(Collective::Alltoall, block, true);
-                alltoall::alltoall(call, algorithm, &input, self.data).await
-            }
+            Parts::Equal => alltoall::alltoall(call, &input, self.data).await,
             Parts::Of(lengths) => {
                 alltoall::alltoallv(call, &input, lengths, self.data, lengths).await
             }

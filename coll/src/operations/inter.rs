@@ -119,8 +119,7 @@ impl CollectiveOperation for InterBroadcast<'_> {
         let sides = call.sides()?;
         let members = self.root.members(sides);
         let call = call.among(self.root.among(sides, &members));
-        let algorithm = call.choose(Collective::Broadcast, self.data.len(), true);
-        broadcast::broadcast(call, algorithm, self.data, 0).await
+        broadcast::broadcast(call, self.data, 0).await
     }
 }
 
@@ -282,10 +281,8 @@ async fn reduced<'t>(
 ) -> Result<Option<crate::scratch::Scratch<'t>>> {
     let beside = call.among(call.sides()?.beside());
     let reduction = operator.reduction();
-    let may_reorder = beside.may_reorder(&reduction);
-    let algorithm = beside.choose(Collective::Reduce, input.len(), may_reorder);
     let mut sum = (beside.me() == 0).then(|| call.scratch(input.len()));
-    reduce::reduce(beside, algorithm, reduction, input, sum.as_deref_mut(), 0).await?;
+    reduce::reduce(beside, reduction, input, sum.as_deref_mut(), 0).await?;
     Ok(sum)
 }
 
@@ -318,8 +315,7 @@ impl CollectiveOperation for InterAllreduce<'_> {
             call.exchange(&sum, other, self.out, other).await?;
         }
         let beside = call.among(sides.beside());
-        let algorithm = beside.choose(Collective::Broadcast, self.out.len(), true);
-        broadcast::broadcast(beside, algorithm, self.out, 0).await
+        broadcast::broadcast(beside, self.out, 0).await
     }
 }
 

@@ -10,7 +10,7 @@ use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::reduction::Operator;
 use crate::team::Team;
-use crate::{reduce_scatter, scan, two_level};
+use crate::{allreduce, reduce, reduce_scatter, scan};
 
 /// [`Team::reduce`].
 #[derive(Debug)]
@@ -76,22 +76,12 @@ impl CollectiveOperation for Reduce<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let reduction = self.operator.reduction();
-        let may_reorder = call.may_reorder(&reduction);
-        let algorithm = call.choose(Collective::Reduce, self.bytes(), may_reorder);
         let copy = match self.input {
             Some(_) => None,
             None => self.out.as_deref().map(|own| call.copy(own)),
         };
         let input = self.input.or(copy.as_deref()).unwrap_or_default();
-        two_level::reduce(
-            call,
-            algorithm,
-            reduction,
-            input,
-            self.out.as_deref_mut(),
-            self.root,
-        )
-        .await
+        reduce::reduce(call, reduction, input, self.out.as_deref_mut(), self.root).await
     }
 }
 
@@ -147,9 +137,7 @@ impl CollectiveOperation for Allreduce<'_> {
         if let Some(input) = self.input {
             self.data.copy_from_slice(input);
         }
-        let may_reorder = call.may_reorder(&reduction);
-        let algorithm = call.choose(Collective::Allreduce, self.data.len(), may_reorder);
-        two_level::allreduce(call, algorithm, reduction, self.data).await
+        allreduce::allreduce(call, reduction, self.data).await
     }
 }
 
@@ -203,10 +191,7 @@ impl CollectiveOperation for ReduceScatter<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let (reduction, lengths) = (self.operator.reduction(), &self.lengths);
-        let may_reorder = call.may_reorder(&reduction);
-        let algorithm = call.choose(Collective::ReduceScatter, self.input.len(), may_reorder);
-        reduce_scatter::reduce_scatter(call, algorithm, reduction, self.input, lengths, self.out)
-            .await
+        reduce_scatter::reduce_scatter(call, reduction, self.input, lengths, self.out).await
     }
 }
 
