@@ -1,5 +1,7 @@
 //! Reductions to all members.
 
+use std::ops::Range;
+
 use crate::algorithms::{Algorithm, Collective, chosen, steps};
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
@@ -12,6 +14,10 @@ pub(crate) const ALGORITHMS: &[Algorithm] = &[
         steps!(Allreduce: recursive_doubling[call, reduction, data]),
     ),
     Algorithm::on_board(Collective::Allreduce),
+    Algorithm::tree(
+        "rabenseifner",
+        steps!(Allreduce: rabenseifner[call, reduction, data]),
+    ),
     Algorithm::commutative("ring", steps!(Allreduce: ring[call, reduction, data])),
     Algorithm::commutative(
         "multi-lane",
@@ -34,46 +40,130 @@ pub(crate) async fn allreduce(
     chosen!(call, Allreduce of data.len(), may_reorder; reduction, data)
 }
 
-/// log2(n) steps of the whole data. Where n is no power of two, the first members go in pairs of neighbours, so that
-/// operands stay in the order of members.
+/// The places of a tree of a power of two members: where there are more, the first go in pairs of neighbours, of which the second has
+/// the place, so that operands stay in the order of members.
+struct Places {
+    power: usize,
+    pairs: usize,
+}
+
+impl Places {
+    const fn of(size: usize) -> Self {
+        let power = 1 << size.ilog2();
+        Self {
+            power,
+            pairs: size - power,
+        }
+    }
+
+    /// Returns the member at a place.
+    const fn member(&self, place: usize) -> usize {
+        match place < self.pairs {
+            true => 2 * place + 1,
+            false => place + self.pairs,
+        }
+    }
+
+    /// Gives the second of a pair the data of the first. Returns this member's place; `None` of the first of a pair.
+    async fn enter(
+        &self,
+        call: Call<'_>,
+        reduction: Reduction<'_>,
+        data: &mut [u8],
+        other: &mut [u8],
+    ) -> Result<Option<usize>> {
+        let me = call.me();
+        if me >= 2 * self.pairs {
+            return Ok(Some(me - self.pairs));
+        }
+        if me.is_multiple_of(2) {
+            call.send(data, me + 1).await?;
+            return Ok(None);
+        }
+        call.recv(other, me - 1).await?;
+        reduction.left(other, data)?;
+        Ok(Some(me / 2))
+    }
+
+    /// Gives the first of a pair the result.
+    async fn leave(&self, call: Call<'_>, data: &mut [u8]) -> Result<()> {
+        let me = call.me();
+        match me {
+            _ if me >= 2 * self.pairs => Ok(()),
+            _ if me.is_multiple_of(2) => call.recv(data, me + 1).await,
+            _ => call.send(data, me - 1).await,
+        }
+    }
+}
+
+/// log2(n) steps of the whole data.
 pub(crate) async fn recursive_doubling(
     call: Call<'_>,
     reduction: Reduction<'_>,
     data: &mut [u8],
 ) -> Result<()> {
-    let (size, me) = (call.size(), call.me());
-    if size == 1 || data.is_empty() {
+    if call.size() == 1 || data.is_empty() {
         return Ok(());
     }
-    let power = 1 << size.ilog2();
-    let paired = 2 * (size - power);
-    if me < paired && me.is_multiple_of(2) {
-        call.send(data, me + 1).await?;
-        return call.recv(data, me + 1).await;
-    }
+    let places = Places::of(call.size());
     let mut other = call.scratch(data.len());
-    let place = if me < paired {
-        call.recv(&mut other, me - 1).await?;
-        reduction.left(&other, data)?;
-        me / 2
-    } else {
-        me - paired / 2
+    if let Some(place) = places.enter(call, reduction, data, &mut other).await? {
+        let mut mask = 1;
+        while mask < places.power {
+            let member = places.member(place ^ mask);
+            call.exchange(data, member, &mut other, member).await?;
+            reduction.with(data, &other, member < call.me())?;
+            mask *= 2;
+        }
+    }
+    places.leave(call, data).await
+}
+
+/// log2(n) steps in which halves of what is left are combined, and as many back, in which they come together (Rabenseifner, 2004):
+/// each byte twice on its way. Each element is combined in the tree of [`recursive_doubling`], since near members come first.
+async fn rabenseifner(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+    if call.size() == 1 || data.is_empty() {
+        return Ok(());
+    }
+    let places = Places::of(call.size());
+    let lengths = cut(data.len(), places.power, reduction.layout.extent());
+    let range = |blocks: &Range<usize>| {
+        let start: usize = lengths[..blocks.start].iter().sum();
+        start..start + lengths[blocks.clone()].iter().sum::<usize>()
     };
-    let mut mask = 1;
-    while mask < power {
-        let partner = place ^ mask;
-        let member = match partner < paired / 2 {
-            true => 2 * partner + 1,
-            false => partner + paired / 2,
-        };
-        call.exchange(data, member, &mut other, member).await?;
-        reduction.with(data, &other, member < me)?;
-        mask *= 2;
+    let mut other = call.scratch(data.len());
+    if let Some(place) = places.enter(call, reduction, data, &mut other).await? {
+        let (mut own, mut mask) = (0..places.power, 1);
+        while mask < places.power {
+            let member = places.member(place ^ mask);
+            let middle = own.start + own.len() / 2;
+            let (lower, upper) = (own.start..middle, middle..own.end);
+            let (kept, given) = match place & mask {
+                0 => (lower, upper),
+                _ => (upper, lower),
+            };
+            let (read, write) = (range(&given), range(&kept));
+            let into = &mut other[..write.len()];
+            call.exchange(&data[read], member, into, member).await?;
+            reduction.with(&mut data[write], into, member < call.me())?;
+            (own, mask) = (kept, 2 * mask);
+        }
+        while mask > 1 {
+            mask /= 2;
+            let member = places.member(place ^ mask);
+            let (whole, theirs) = match place & mask {
+                0 => (own.start..own.end + own.len(), own.end..own.end + own.len()),
+                _ => (
+                    own.start - own.len()..own.end,
+                    own.start - own.len()..own.start,
+                ),
+            };
+            let (read, write) = two_parts(data, range(&own), range(&theirs));
+            call.exchange(read, member, write, member).await?;
+            own = whole;
+        }
     }
-    if me < paired {
-        call.send(data, me - 1).await?;
-    }
-    Ok(())
+    places.leave(call, data).await
 }
 
 /// Each member combines one part, and then gets the others': 2 (n - 1) steps of a part, each byte twice on its way. Operands
