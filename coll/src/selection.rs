@@ -508,7 +508,10 @@ mod tests {
             let (what, group) = (Collective::Allreduce, group.with_levels());
             fixed.choose(what, group, bytes, false).name
         };
-        assert_eq!([8, 1 << 20].map(ordered), ["recursive-doubling"; 2]);
+        assert_eq!(
+            [8, 1 << 20].map(ordered),
+            ["recursive-doubling", "rabenseifner"]
+        );
     }
 
     #[test]
@@ -559,7 +562,7 @@ mod tests {
         );
         assert_eq!(
             fixed.ranges(Collective::Allreduce, 4),
-            [(0, "recursive-doubling")]
+            [(0, "recursive-doubling"), (32 << 10, "rabenseifner")]
         );
         let (bcast, auto) = (Collective::Broadcast, Selection::default());
         assert_eq!(fixed.ranges(bcast, 4), auto.ranges(bcast, 4));
