@@ -94,6 +94,9 @@
 //! tagwire = { path = "../tagwire", features = ["testing"] }
 //! ```
 //!
+//! The features `ofi` and `ucx`, on by default, bring networks by libfabric and by UCX, which are opened at run time. Without them
+//! the transport is the shared memory of one host, and the rest of the library is as it is with them.
+//!
 //! `cargo test` starts no job: a test that opens a [`Session`] is alone. The module `testing`, which the feature brings, runs a
 //! job inside of a test, with a thread for each rank. Where ranks have to be processes, the launcher runs the test program:
 //!

@@ -9,6 +9,8 @@
 //! Here alone all transports are known by name. Who has one of another make opens it himself and
 //! hands it to a pml.
 
+#[cfg(any(test, not(all(feature = "ofi", feature = "ucx"))))]
+mod absent;
 mod auto;
 mod bundle;
 mod mixed;
@@ -30,13 +32,17 @@ use tagwire_transport::{
     null, shm,
 };
 
-/// The transports of this build, the default first.
-pub const KINDS: &[&dyn TransportKind] = &[
-    &shm::ShmKind,
-    &tagwire_ofi::OfiKind,
-    &tagwire_ucx::UcxKind,
-    &null::NullKind,
-];
+#[cfg(feature = "ofi")]
+const OFI: &dyn TransportKind = &tagwire_ofi::OfiKind;
+#[cfg(not(feature = "ofi"))]
+const OFI: &dyn TransportKind = &absent::Absent("ofi");
+#[cfg(feature = "ucx")]
+const UCX: &dyn TransportKind = &tagwire_ucx::UcxKind;
+#[cfg(not(feature = "ucx"))]
+const UCX: &dyn TransportKind = &absent::Absent("ucx");
+
+/// The transports, the default first. One that this build is without says so where it is opened.
+pub const KINDS: &[&dyn TransportKind] = &[&shm::ShmKind, OFI, UCX, &null::NullKind];
 
 /// Their names, in the same order.
 pub const NAMES: &[&str] = &["shm", "ofi", "ucx", "null"];
@@ -317,7 +323,10 @@ mod tests {
         assert_eq!(names, NAMES);
         assert_eq!(CHOICES, [&[auto::AUTO], NAMES].concat());
         assert!(DETAILED.iter().all(|name| NAMES.contains(name)));
-        let with_library = |kind: &&&dyn TransportKind| kind.library_setting().is_some();
+        let is_here = cfg!(all(feature = "ofi", feature = "ucx"));
+        let with_library = |kind: &&&dyn TransportKind| {
+            kind.library_setting().is_some() || !is_here && DETAILED.contains(&kind.name())
+        };
         let with_library = KINDS.iter().filter(with_library).map(|kind| kind.name());
         assert_eq!(with_library.collect::<Vec<_>>(), DETAILED);
     }
