@@ -1,15 +1,12 @@
-//! The operations that have several algorithms, and what an algorithm is: a value with a name, properties and a function. Each
-//! operation's file lists its own.
+//! The operations that have several algorithms, and the names and properties of these. Their functions are in the files of the
+//! operations ([`functions`](crate::functions)).
 
 use std::fmt;
-use std::future::Future;
 use std::ops::RangeInclusive;
-use std::pin::Pin;
 
-use crate::call::Call;
-use crate::error::{Error, Result};
-use crate::reduction::Reduction;
-use crate::{allgather, allreduce, alltoall, broadcast, gather, reduce, reduce_scatter, scatter};
+use self::Collective::{
+    Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+};
 
 /// An operation with several algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,77 +130,8 @@ impl Needs {
     }
 }
 
-/// The steps of a member, under way.
-pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
-
-/// What an algorithm does: the steps of a member, with the arguments of its operation. What belongs to the root is `None` elsewhere.
-#[derive(Clone, Copy)]
-#[allow(
-    clippy::type_complexity,
-    reason = "the arguments are those of the operation, which have names there"
-)]
-pub(crate) enum Function {
-    /// Of what this member gives, and what becomes of it.
-    Allgather(for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>),
-    /// Of what this member gives, which becomes the result.
-    Allreduce(for<'a> fn(Call<'a>, Reduction<'a>, &'a mut [u8]) -> Steps<'a>),
-    /// Of a block for each member, and one of each.
-    Alltoall(for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>),
-    /// Of the data, and the root.
-    Broadcast(for<'a> fn(Call<'a>, &'a mut [u8], usize) -> Steps<'a>),
-    /// Of what this member gives, the root's buffer, and the root.
-    Gather(for<'a> fn(Call<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>),
-    /// Of what this member gives, the root's buffer, and the root.
-    Reduce(for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>),
-    /// Of what this member gives, the lengths of all parts, and its own part.
-    ReduceScatter(
-        for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], &'a [usize], &'a mut [u8]) -> Steps<'a>,
-    ),
-    /// Of the root's blocks, what this member gets, and the root.
-    Scatter(for<'a> fn(Call<'a>, Option<&'a [u8]>, &'a mut [u8], usize) -> Steps<'a>),
-    /// Members do it on their board, and not by messages.
-    Board(Collective),
-}
-
-impl Function {
-    const fn collective(&self) -> Collective {
-        match self {
-            Self::Allgather(_) => Collective::Allgather,
-            Self::Allreduce(_) => Collective::Allreduce,
-            Self::Alltoall(_) => Collective::Alltoall,
-            Self::Broadcast(_) => Collective::Broadcast,
-            Self::Gather(_) => Collective::Gather,
-            Self::Reduce(_) => Collective::Reduce,
-            Self::ReduceScatter(_) => Collective::ReduceScatter,
-            Self::Scatter(_) => Collective::Scatter,
-            Self::Board(collective) => *collective,
-        }
-    }
-}
-
-/// Makes a [`Function`] of an operation: `steps!(Allreduce: ring[call, reduction, data])`.
-macro_rules! steps {
-    ($operation:ident: $steps:path[$($argument:ident),*]) => {
-        $crate::algorithms::Function::$operation(|$($argument),*| Box::pin($steps($($argument),*)))
-    };
-}
-pub(crate) use steps;
-
-/// Does an operation by the algorithm that is chosen for so many bytes: `chosen!(call, Allreduce of bytes, may_reorder; data)`.
-macro_rules! chosen {
-    ($call:expr, $operation:ident of $bytes:expr, $may_reorder:expr; $($argument:expr),*) => {{
-        let (call, what) = ($call, $crate::algorithms::Collective::$operation);
-        let algorithm = call.choose(what, $bytes, $may_reorder);
-        match algorithm.function {
-            $crate::algorithms::Function::$operation(steps) => steps(call, $($argument),*).await,
-            _ => Err(algorithm.misplaced()),
-        }
-    }};
-}
-pub(crate) use chosen;
-
 /// A way to do an operation.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Algorithm {
     /// What it does.
     pub collective: Collective,
@@ -215,124 +143,110 @@ pub struct Algorithm {
     pub follows_tree: bool,
     /// What it needs of the group.
     pub needs: Needs,
-    pub(crate) function: Function,
+    /// The place of its function among those of its operation.
+    pub(crate) place: usize,
 }
 
-impl Algorithm {
-    pub(crate) const fn any(name: &'static str, function: Function) -> Self {
-        Self {
-            collective: function.collective(),
-            name,
-            needs_commutative: false,
-            follows_tree: false,
-            needs: Needs::Nothing,
-            function,
-        }
-    }
-
-    /// Returns the one that goes by a board.
-    pub(crate) const fn on_board(collective: Collective) -> Self {
-        Self {
-            needs: Needs::Board,
-            ..Self::any(BOARD, Function::Board(collective))
-        }
-    }
-
-    /// Returns the same for a group with levels.
-    pub(crate) const fn with_levels(self) -> Self {
-        Self {
-            needs: Needs::Levels,
-            ..self
-        }
-    }
-
-    pub(crate) const fn tree(name: &'static str, function: Function) -> Self {
-        Self {
-            follows_tree: true,
-            ..Self::any(name, function)
-        }
-    }
-
-    pub(crate) const fn commutative(name: &'static str, function: Function) -> Self {
-        Self {
-            needs_commutative: true,
-            ..Self::any(name, function)
-        }
-    }
-
-    #[cold]
-    pub(crate) fn misplaced(&self) -> Error {
-        Error::Argument(format!("the algorithm {self} is none by messages"))
+/// Returns an algorithm that keeps the order of operands, or combines none.
+const fn any(collective: Collective, name: &'static str) -> Algorithm {
+    Algorithm {
+        collective,
+        name,
+        needs_commutative: false,
+        follows_tree: false,
+        needs: Needs::Nothing,
+        place: 0,
     }
 }
 
-/// By operation and name, which are of one algorithm.
-impl PartialEq for Algorithm {
-    fn eq(&self, other: &Self) -> bool {
-        (self.collective, self.name) == (other.collective, other.name)
+/// Returns one that combines operands in the one tree.
+const fn tree(collective: Collective, name: &'static str) -> Algorithm {
+    Algorithm {
+        follows_tree: true,
+        ..any(collective, name)
     }
 }
 
-impl Eq for Algorithm {}
+/// Returns one that combines operands in any order.
+const fn commutative(collective: Collective, name: &'static str) -> Algorithm {
+    Algorithm {
+        needs_commutative: true,
+        ..any(collective, name)
+    }
+}
 
-impl fmt::Debug for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Algorithm")
-            .field("collective", &self.collective)
-            .field("name", &self.name)
-            .field("needs_commutative", &self.needs_commutative)
-            .field("follows_tree", &self.follows_tree)
-            .field("needs", &self.needs)
-            .finish_non_exhaustive()
+/// Returns the one that goes by a board.
+const fn on_board(collective: Collective) -> Algorithm {
+    Algorithm {
+        needs: Needs::Board,
+        ..any(collective, BOARD)
+    }
+}
+
+/// Returns the same for a group with levels.
+const fn with_levels(algorithm: Algorithm) -> Algorithm {
+    Algorithm {
+        needs: Needs::Levels,
+        ..algorithm
     }
 }
 
 /// The name of all algorithms that go by a board.
 pub(crate) const BOARD: &str = "board";
 
-/// The algorithms by operation, as [`Collective::ALL`] has them. The first of each can be taken by any group: it needs nothing, and
-/// keeps the order of operands and the tree.
-const LISTS: [&[Algorithm]; Collective::ALL.len()] = [
-    allgather::ALGORITHMS,
-    allreduce::ALGORITHMS,
-    alltoall::ALGORITHMS,
-    broadcast::ALGORITHMS,
-    gather::ALGORITHMS,
-    reduce::ALGORITHMS,
-    reduce_scatter::ALGORITHMS,
-    scatter::ALGORITHMS,
-];
+/// All algorithms, by operation. The first of each can be taken by any group: it keeps the order of operands, and the tree.
+pub const ALGORITHMS: &[Algorithm] = &numbered([
+    any(Allgather, "bruck"),
+    on_board(Allgather),
+    any(Allgather, "ring"),
+    with_levels(any(Allgather, "two-level")),
+    tree(Allreduce, "recursive-doubling"),
+    on_board(Allreduce),
+    tree(Allreduce, "rabenseifner"),
+    commutative(Allreduce, "ring"),
+    with_levels(commutative(Allreduce, "multi-lane")),
+    with_levels(commutative(Allreduce, "two-level")),
+    any(Alltoall, "bruck"),
+    on_board(Alltoall),
+    any(Alltoall, "pairwise"),
+    any(Broadcast, "binomial"),
+    on_board(Broadcast),
+    any(Broadcast, "scatter-ring"),
+    with_levels(any(Broadcast, "two-level")),
+    any(Gather, "binomial"),
+    on_board(Gather),
+    any(Gather, "linear"),
+    tree(Reduce, "binomial"),
+    on_board(Reduce),
+    commutative(Reduce, "scatter-gather"),
+    with_levels(commutative(Reduce, "two-level")),
+    on_board(ReduceScatter),
+    tree(ReduceScatter, "reduce-scatterv"),
+    commutative(ReduceScatter, "pairwise"),
+    any(Scatter, "binomial"),
+    on_board(Scatter),
+    any(Scatter, "linear"),
+]);
 
-const COUNT: usize = {
-    let (mut count, mut list) = (0, 0);
-    while list < LISTS.len() {
-        count += LISTS[list].len();
-        list += 1;
-    }
-    count
-};
-
-static ALL: [Algorithm; COUNT] = {
-    let mut all = [LISTS[0][0]; COUNT];
-    let (mut count, mut list) = (0, 0);
-    while list < LISTS.len() {
-        let mut place = 0;
-        while place < LISTS[list].len() {
-            all[count] = LISTS[list][place];
-            count += 1;
-            place += 1;
+/// Numbers the algorithms by messages of each operation.
+const fn numbered<const N: usize>(mut all: [Algorithm; N]) -> [Algorithm; N] {
+    let (mut at, mut next) = (0, 0);
+    while at < N {
+        if at > 0 && all[at].collective as usize != all[at - 1].collective as usize {
+            next = 0;
         }
-        list += 1;
+        all[at].place = next;
+        next += !matches!(all[at].needs, Needs::Board) as usize;
+        at += 1;
     }
     all
-};
-
-/// All algorithms.
-pub const ALGORITHMS: &[Algorithm] = &ALL;
+}
 
 /// Returns the algorithm of an operation that any group can take.
 pub(crate) fn first_of(what: Collective) -> &'static Algorithm {
-    &LISTS[what as usize][0]
+    let first = |it: &&Algorithm| it.collective == what && it.needs == Needs::Nothing;
+    let found = ALGORITHMS.iter().find(first);
+    found.expect("a test finds one for each operation")
 }
 
 /// As the setting `coll-algorithm` names it.
@@ -347,20 +261,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_of_their_operations_and_begin_with_what_any_group_takes() {
-        for (what, list) in Collective::ALL.iter().zip(LISTS) {
-            assert!(list.iter().all(|it| it.collective == *what), "{what}");
+    fn the_first_of_each_operation_can_be_taken_by_any_group() {
+        for what in Collective::ALL {
             let first = first_of(*what);
-            let keeps = first.follows_tree || !what.reduces();
+            let keeps = first.follows_tree == what.reduces();
             assert!(keeps && !first.needs_commutative, "{first}");
-            assert_eq!(first.needs, Needs::Nothing, "{first}");
         }
     }
 
     #[test]
-    fn names_are_of_one_algorithm() {
+    fn names_are_of_one_algorithm_and_operations_are_together() {
         for (place, one) in ALGORITHMS.iter().enumerate() {
-            assert!(!ALGORITHMS[..place].contains(one), "{one}");
+            let before = &ALGORITHMS[..place];
+            let twin = |it: &&Algorithm| it.to_string() == one.to_string();
+            assert!(!before.iter().any(|it| twin(&it)), "{one}");
+            let last = before
+                .last()
+                .is_some_and(|last| last.collective != one.collective);
+            assert!(
+                !last || before.iter().all(|it| it.collective != one.collective),
+                "{one}"
+            );
         }
     }
 }

@@ -1,23 +1,26 @@
 //! Gathers to all.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::{Call, two_parts};
 use crate::error::Result;
-use crate::two_level;
+use crate::functions::{Functions, Steps, steps};
+use crate::{broadcast, gather};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any("bruck", steps!(Allgather: bruck[call, own, out])),
-    Algorithm::on_board(Collective::Allgather),
-    Algorithm::any("ring", steps!(Allgather: equal_ring[call, own, out])),
-    Algorithm::any(
-        "two-level",
-        steps!(Allgather: two_level::allgather[call, own, out]),
-    )
-    .with_levels(),
-];
+type Function = for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>;
 
-pub(crate) async fn allgather(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
-    chosen!(call, Allgather of out.len(), true; own, out)
+const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+    Collective::Allgather,
+    [
+        ("bruck", steps!(bruck[call, own, out])),
+        ("ring", steps!(equal_ring[call, own, out])),
+        ("two-level", steps!(two_level[call, own, out])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn allgather<'a>(call: Call<'a>, own: &'a [u8], out: &'a mut [u8]) -> Result<Steps<'a>> {
+    let algorithm = call.choose(Collective::Allgather, out.len(), true);
+    Ok(FUNCTIONS.get(algorithm)?(call, own, out))
 }
 
 pub(crate) async fn allgatherv(
@@ -69,4 +72,30 @@ async fn ring(
             .await?;
     }
     Ok(())
+}
+
+/// Each host's blocks go to its leader, leaders give each other those, and all to their hosts.
+async fn two_level(call: Call<'_>, own: &[u8], out: &mut [u8]) -> Result<()> {
+    let levels = call.all_levels()?;
+    let (host, len) = (call.among(levels.host()), own.len());
+    if let Some(leaders) = levels.leaders() {
+        let mut blocks = call.scratch(host.size() * len);
+        gather::gather(host, own, Some(&mut blocks), 0)?.await?;
+        let leaders = call.among(leaders);
+        let lengths: Vec<_> = levels.sizes().map(|size| size * len).collect();
+        let by_host = levels.by_host();
+        if by_host.is_sorted() {
+            allgatherv(leaders, &blocks, &lengths, out).await?;
+        } else {
+            let mut all = call.scratch(out.len());
+            allgatherv(leaders, &blocks, &lengths, &mut all).await?;
+            for (place, member) in by_host.iter().enumerate() {
+                let (from, to) = (place * len, member * len);
+                out[to..to + len].copy_from_slice(&all[from..from + len]);
+            }
+        }
+    } else {
+        gather::gather(host, own, None, 0)?.await?;
+    }
+    broadcast::broadcast(host, out, 0)?.await
 }

@@ -2,42 +2,38 @@
 
 use std::ops::Range;
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
 use crate::reduction::Reduction;
-use crate::two_level;
+use crate::{allgather, broadcast, reduce, reduce_scatter};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::tree(
-        "recursive-doubling",
-        steps!(Allreduce: recursive_doubling[call, reduction, data]),
-    ),
-    Algorithm::on_board(Collective::Allreduce),
-    Algorithm::tree(
-        "rabenseifner",
-        steps!(Allreduce: rabenseifner[call, reduction, data]),
-    ),
-    Algorithm::commutative("ring", steps!(Allreduce: ring[call, reduction, data])),
-    Algorithm::commutative(
-        "multi-lane",
-        steps!(Allreduce: two_level::allreduce_by_lanes[call, reduction, data]),
-    )
-    .with_levels(),
-    Algorithm::commutative(
-        "two-level",
-        steps!(Allreduce: two_level::allreduce[call, reduction, data]),
-    )
-    .with_levels(),
-];
+type Function = for<'a> fn(Call<'a>, Reduction<'a>, &'a mut [u8]) -> Steps<'a>;
 
-pub(crate) async fn allreduce(
-    call: Call<'_>,
-    reduction: Reduction<'_>,
-    data: &mut [u8],
-) -> Result<()> {
+const FUNCTIONS: &Functions<Function, 5> = &Functions::of(
+    Collective::Allreduce,
+    [
+        (
+            "recursive-doubling",
+            steps!(recursive_doubling[call, reduction, data]),
+        ),
+        ("rabenseifner", steps!(rabenseifner[call, reduction, data])),
+        ("ring", steps!(ring[call, reduction, data])),
+        ("multi-lane", steps!(multi_lane[call, reduction, data])),
+        ("two-level", steps!(two_level[call, reduction, data])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn allreduce<'a>(
+    call: Call<'a>,
+    reduction: Reduction<'a>,
+    data: &'a mut [u8],
+) -> Result<Steps<'a>> {
     let may_reorder = call.may_reorder(&reduction);
-    chosen!(call, Allreduce of data.len(), may_reorder; reduction, data)
+    let algorithm = call.choose(Collective::Allreduce, data.len(), may_reorder);
+    Ok(FUNCTIONS.get(algorithm)?(call, reduction, data))
 }
 
 /// The places of a tree of a power of two members: where there are more, the first go in pairs of neighbours, of which the second has
@@ -187,4 +183,31 @@ async fn ring(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Resu
         call.exchange(read, next, write, last).await?;
     }
     Ok(())
+}
+
+/// Each host's sum goes to its leader, leaders combine those, and give the result to their hosts.
+async fn two_level(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+    let levels = call.all_levels()?;
+    let host = call.among(levels.host());
+    let sum = reduce::up_the_tree(host, reduction, data, 0).await?;
+    if let (Some(mut sum), Some(leaders)) = (sum, levels.leaders()) {
+        allreduce(call.among(leaders), reduction, &mut sum)?.await?;
+        data.copy_from_slice(&sum);
+    }
+    broadcast::binomial(host, data, 0).await
+}
+
+/// Each member of a host combines one part, and those with the same place on their hosts cross the network with it
+/// (Traeff and Hunold, 2020).
+async fn multi_lane(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+    let levels = call.all_levels()?;
+    let Some(lane) = levels.lane() else {
+        return two_level(call, reduction, data).await;
+    };
+    let (host, lane) = (call.among(levels.host()), call.among(lane));
+    let lengths = cut(data.len(), host.size(), reduction.layout.extent());
+    let mut part = call.scratch(lengths[host.me()]);
+    reduce_scatter::pairwise(host, reduction, data, &lengths, &mut part).await?;
+    allreduce(lane, reduction, &mut part)?.await?;
+    allgather::allgatherv(host, &part, &lengths, data).await
 }

@@ -1,21 +1,29 @@
 //! Exchanges of all with all.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any("bruck", steps!(Alltoall: bruck[call, input, out])),
-    Algorithm::on_board(Collective::Alltoall),
-    Algorithm::any(
-        "pairwise",
-        steps!(Alltoall: equal_pairwise[call, input, out]),
-    ),
-];
+type Function = for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>;
 
-pub(crate) async fn alltoall(call: Call<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
+const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+    Collective::Alltoall,
+    [
+        ("bruck", steps!(bruck[call, input, out])),
+        ("pairwise", steps!(equal_pairwise[call, input, out])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn alltoall<'a>(
+    call: Call<'a>,
+    input: &'a [u8],
+    out: &'a mut [u8],
+) -> Result<Steps<'a>> {
     let block = input.len() / call.size();
-    chosen!(call, Alltoall of block, true; input, out)
+    let algorithm = call.choose(Collective::Alltoall, block, true);
+    Ok(FUNCTIONS.get(algorithm)?(call, input, out))
 }
 
 pub(crate) async fn equal_pairwise(call: Call<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {

@@ -110,7 +110,7 @@ impl Bridge<'_> {
             context: own,
         };
         let mut all = vec![0; LEN * side.size()];
-        let told = allgather::allgather(call, &entry.to_bytes(), &mut all).await;
+        let told = allgather::allgather(call, &entry.to_bytes(), &mut all)?.await;
         if call.me() != self.leader {
             told?;
             return Ok((Entry::list(&all), self.hear(call, side).await?));

@@ -1,26 +1,26 @@
 //! Broadcasts.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
-use crate::{scatter, two_level};
+use crate::functions::{Functions, Steps, steps};
+use crate::scatter;
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any("binomial", steps!(Broadcast: binomial[call, data, root])),
-    Algorithm::on_board(Collective::Broadcast),
-    Algorithm::any(
-        "scatter-ring",
-        steps!(Broadcast: scatter_ring[call, data, root]),
-    ),
-    Algorithm::any(
-        "two-level",
-        steps!(Broadcast: two_level::broadcast[call, data, root]),
-    )
-    .with_levels(),
-];
+type Function = for<'a> fn(Call<'a>, &'a mut [u8], usize) -> Steps<'a>;
 
-pub(crate) async fn broadcast(call: Call<'_>, data: &mut [u8], root: usize) -> Result<()> {
-    chosen!(call, Broadcast of data.len(), true; data, root)
+const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+    Collective::Broadcast,
+    [
+        ("binomial", steps!(binomial[call, data, root])),
+        ("scatter-ring", steps!(scatter_ring[call, data, root])),
+        ("two-level", steps!(two_level[call, data, root])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn broadcast<'a>(call: Call<'a>, data: &'a mut [u8], root: usize) -> Result<Steps<'a>> {
+    let algorithm = call.choose(Collective::Broadcast, data.len(), true);
+    Ok(FUNCTIONS.get(algorithm)?(call, data, root))
 }
 
 /// A binomial tree: log2(n) steps, the data whole in each.
@@ -58,4 +58,21 @@ async fn scatter_ring(call: Call<'_>, data: &mut [u8], root: usize) -> Result<()
             .await?;
     }
     Ok(())
+}
+
+/// The root gives the data to its leader, that one to the others, and each to its host.
+async fn two_level(call: Call<'_>, data: &mut [u8], root: usize) -> Result<()> {
+    let levels = call.all_levels()?;
+    let (host, first) = (call.among(levels.host()), levels.host_of(root));
+    let is_first = levels.own_host() == first;
+    if is_first {
+        binomial(host, data, levels.place(root)).await?;
+    }
+    if let Some(leaders) = levels.leaders() {
+        broadcast(call.among(leaders), data, first)?.await?;
+    }
+    match is_first {
+        true => Ok(()),
+        false => binomial(host, data, 0).await,
+    }
 }

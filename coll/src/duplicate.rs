@@ -95,7 +95,7 @@ impl CollectiveOperation for Exchange {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let mut all = vec![0; 2 * call.size()];
-        allgather::allgather(call, &self.own, &mut all).await?;
+        allgather::allgather(call, &self.own, &mut all)?.await?;
         let _ = self.ids.set(all);
         Ok(())
     }

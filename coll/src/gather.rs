@@ -1,22 +1,29 @@
 //! Gathers.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any("binomial", steps!(Gather: binomial[call, own, out, root])),
-    Algorithm::on_board(Collective::Gather),
-    Algorithm::any("linear", steps!(Gather: linear[call, own, out, root])),
-];
+type Function = for<'a> fn(Call<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>;
 
-pub(crate) async fn gather(
-    call: Call<'_>,
-    own: &[u8],
-    out: Option<&mut [u8]>,
+const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+    Collective::Gather,
+    [
+        ("binomial", steps!(binomial[call, own, out, root])),
+        ("linear", steps!(linear[call, own, out, root])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn gather<'a>(
+    call: Call<'a>,
+    own: &'a [u8],
+    out: Option<&'a mut [u8]>,
     root: usize,
-) -> Result<()> {
-    chosen!(call, Gather of own.len(), true; own, out, root)
+) -> Result<Steps<'a>> {
+    let algorithm = call.choose(Collective::Gather, own.len(), true);
+    Ok(FUNCTIONS.get(algorithm)?(call, own, out, root))
 }
 
 async fn linear(call: Call<'_>, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {

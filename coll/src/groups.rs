@@ -93,7 +93,7 @@ impl Team {
     fn exchange_ids(&self, call: Call<'_>, own: ContextId) -> Result<Vec<ContextId>> {
         let mut all = vec![0; 2 * self.size()];
         let own = own.as_u16().to_ne_bytes();
-        self.run(allgather::allgather(call, &own, &mut all))?;
+        self.run(allgather::allgather(call, &own, &mut all)?)?;
         Ok(ids_of(&all))
     }
 }

@@ -1,4 +1,15 @@
-//! A group on several hosts, as two levels: the members of each host, and one leader of each.
+//! A group on several hosts, as two levels: members of a host meet in its memory, and one of each host, its leader, crosses the
+//! network.
+//!
+//! ```text
+//!     host 0          host 1            allreduce: up to the leaders, among them, down
+//!     0 <-- 1         2 <-- 3
+//!     0 <-----------> 2
+//!     0 --> 1         2 --> 3
+//! ```
+//!
+//! Messages have the tag of the whole operation: two members meet on one level, where their messages keep their order. On a level an
+//! operation goes by the algorithm that is chosen there.
 
 use std::ops::Range;
 

@@ -42,6 +42,7 @@ mod deaths;
 mod duplicate;
 mod error;
 mod failures;
+mod functions;
 mod gather;
 mod grid;
 mod groups;
@@ -72,7 +73,6 @@ mod tags;
 mod team;
 mod topic;
 mod transfer;
-mod two_level;
 
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
 pub use board::LineCall;

@@ -1,38 +1,45 @@
 //! Reductions to one member.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::{Call, cut};
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
+use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
-use crate::{reduce_scatter, two_level};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::tree(
-        "binomial",
-        steps!(Reduce: binomial[call, reduction, input, out, root]),
-    ),
-    Algorithm::on_board(Collective::Reduce),
-    Algorithm::commutative(
-        "scatter-gather",
-        steps!(Reduce: scatter_gather[call, reduction, input, out, root]),
-    ),
-    Algorithm::commutative(
-        "two-level",
-        steps!(Reduce: two_level::reduce[call, reduction, input, out, root]),
-    )
-    .with_levels(),
-];
+type Function =
+    for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>;
 
-pub(crate) async fn reduce(
-    call: Call<'_>,
-    reduction: Reduction<'_>,
-    input: &[u8],
-    out: Option<&mut [u8]>,
+const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+    Collective::Reduce,
+    [
+        (
+            "binomial",
+            steps!(binomial[call, reduction, input, out, root]),
+        ),
+        (
+            "scatter-gather",
+            steps!(scatter_gather[call, reduction, input, out, root]),
+        ),
+        (
+            "two-level",
+            steps!(two_level[call, reduction, input, out, root]),
+        ),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn reduce<'a>(
+    call: Call<'a>,
+    reduction: Reduction<'a>,
+    input: &'a [u8],
+    out: Option<&'a mut [u8]>,
     root: usize,
-) -> Result<()> {
+) -> Result<Steps<'a>> {
     let may_reorder = call.may_reorder(&reduction);
-    chosen!(call, Reduce of input.len(), may_reorder; reduction, input, out, root)
+    let algorithm = call.choose(Collective::Reduce, input.len(), may_reorder);
+    Ok(FUNCTIONS.get(algorithm)?(call, reduction, input, out, root))
 }
 
 /// A binomial tree, whose shape is that of recursive doubling and the same for each root: operands stay in the order of
@@ -145,6 +152,33 @@ async fn scatter_gather(
         let from = call.after(distance);
         let part = &mut out[Call::range(&lengths, from)];
         call.recv_pieces(part, from).await?;
+    }
+    Ok(())
+}
+
+/// Each host's sum goes to its leader, those to the root's, and from there to the root.
+async fn two_level(
+    call: Call<'_>,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    let levels = call.all_levels()?;
+    let (host, first) = (call.among(levels.host()), levels.host_of(root));
+    let sum = up_the_tree(host, reduction, input, 0).await?;
+    let mut whole: Option<Scratch<'_>> = None;
+    if let (Some(sum), Some(leaders)) = (sum, levels.leaders()) {
+        let leaders = call.among(leaders);
+        whole = (leaders.me() == first).then(|| call.scratch(sum.len()));
+        reduce(leaders, reduction, &sum, whole.as_deref_mut(), first)?.await?;
+    }
+    let place = levels.place(root);
+    match (whole, out) {
+        (Some(whole), Some(out)) if call.me() == root => out.copy_from_slice(&whole),
+        (Some(whole), _) => host.send(&whole, place).await?,
+        (None, Some(out)) if call.me() == root => host.recv(out, 0).await?,
+        _ => {}
     }
     Ok(())
 }

@@ -1,32 +1,42 @@
 //! Reductions whose result is cut among the members.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
 use crate::reduction::Reduction;
 use crate::{reduce, scatter};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::tree(
-        "reduce-scatterv",
-        steps!(ReduceScatter: reduce_scatterv[call, reduction, input, lengths, out]),
-    ),
-    Algorithm::on_board(Collective::ReduceScatter),
-    Algorithm::commutative(
-        "pairwise",
-        steps!(ReduceScatter: pairwise[call, reduction, input, lengths, out]),
-    ),
-];
+type Function =
+    for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], &'a [usize], &'a mut [u8]) -> Steps<'a>;
 
-pub(crate) async fn reduce_scatter(
-    call: Call<'_>,
-    reduction: Reduction<'_>,
-    input: &[u8],
-    lengths: &[usize],
-    out: &mut [u8],
-) -> Result<()> {
+const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+    Collective::ReduceScatter,
+    [
+        (
+            "reduce-scatterv",
+            steps!(reduce_scatterv[call, reduction, input, lengths, out]),
+        ),
+        (
+            "pairwise",
+            steps!(pairwise[call, reduction, input, lengths, out]),
+        ),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn reduce_scatter<'a>(
+    call: Call<'a>,
+    reduction: Reduction<'a>,
+    input: &'a [u8],
+    lengths: &'a [usize],
+    out: &'a mut [u8],
+) -> Result<Steps<'a>> {
     let may_reorder = call.may_reorder(&reduction);
-    chosen!(call, ReduceScatter of input.len(), may_reorder; reduction, input, lengths, out)
+    let algorithm = call.choose(Collective::ReduceScatter, input.len(), may_reorder);
+    Ok(FUNCTIONS.get(algorithm)?(
+        call, reduction, input, lengths, out,
+    ))
 }
 
 /// One member combines all, and gives each its part.

@@ -1,25 +1,29 @@
 //! Scatters.
 
-use crate::algorithms::{Algorithm, Collective, chosen, steps};
+use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::Result;
+use crate::functions::{Functions, Steps, steps};
 
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(
-        "binomial",
-        steps!(Scatter: binomial[call, input, own, root]),
-    ),
-    Algorithm::on_board(Collective::Scatter),
-    Algorithm::any("linear", steps!(Scatter: linear[call, input, own, root])),
-];
+type Function = for<'a> fn(Call<'a>, Option<&'a [u8]>, &'a mut [u8], usize) -> Steps<'a>;
 
-pub(crate) async fn scatter(
-    call: Call<'_>,
-    input: Option<&[u8]>,
-    own: &mut [u8],
+const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+    Collective::Scatter,
+    [
+        ("binomial", steps!(binomial[call, input, own, root])),
+        ("linear", steps!(linear[call, input, own, root])),
+    ],
+);
+
+/// Returns the steps of the algorithm that is chosen.
+pub(crate) fn scatter<'a>(
+    call: Call<'a>,
+    input: Option<&'a [u8]>,
+    own: &'a mut [u8],
     root: usize,
-) -> Result<()> {
-    chosen!(call, Scatter of own.len(), true; input, own, root)
+) -> Result<Steps<'a>> {
+    let algorithm = call.choose(Collective::Scatter, own.len(), true);
+    Ok(FUNCTIONS.get(algorithm)?(call, input, own, root))
 }
 
 async fn linear(call: Call<'_>, input: Option<&[u8]>, own: &mut [u8], root: usize) -> Result<()> {

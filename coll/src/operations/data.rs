@@ -9,7 +9,7 @@ use crate::board::{self, Head, LineCall};
 use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::team::Team;
-use crate::{allgather, alltoall, broadcast, gather, scatter, two_level};
+use crate::{allgather, alltoall, barrier, broadcast, gather, scatter};
 
 /// [`Team::barrier`].
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl CollectiveOperation for Barrier {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        two_level::barrier(call).await
+        barrier::barrier(call).await
     }
 }
 
@@ -81,7 +81,7 @@ impl CollectiveOperation for Broadcast<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        broadcast::broadcast(call, self.data, self.root).await
+        broadcast::broadcast(call, self.data, self.root)?.await
     }
 }
 
@@ -116,7 +116,7 @@ impl CollectiveOperation for Allgather<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        allgather::allgather(call, self.own, self.out).await
+        allgather::allgather(call, self.own, self.out)?.await
     }
 }
 
@@ -188,7 +188,7 @@ impl CollectiveOperation for Gather<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        gather::gather(call, self.own, self.out.as_deref_mut(), self.root).await
+        gather::gather(call, self.own, self.out.as_deref_mut(), self.root)?.await
     }
 }
 
@@ -279,7 +279,7 @@ impl CollectiveOperation for Scatter<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        scatter::scatter(call, self.input, self.own, self.root).await
+        scatter::scatter(call, self.input, self.own, self.root)?.await
     }
 }
 
@@ -356,7 +356,7 @@ impl CollectiveOperation for Alltoall<'_> {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        alltoall::alltoall(call, self.input, self.out).await
+        alltoall::alltoall(call, self.input, self.out)?.await
     }
 }
 

@@ -104,7 +104,7 @@ impl CollectiveOperation for AllgatherInPlace<'_> {
         let range = self.parts.range(self.data.len(), call.size(), call.me());
         let own = call.copy(&self.data[range]);
         match &self.parts {
-            Parts::Equal => allgather::allgather(call, &own, self.data).await,
+            Parts::Equal => allgather::allgather(call, &own, self.data)?.await,
             Parts::Of(lengths) => allgather::allgatherv(call, &own, lengths, self.data).await,
         }
     }
@@ -168,7 +168,7 @@ impl CollectiveOperation for GatherInPlace<'_> {
             None => (&*self.data, None),
         };
         match &self.parts {
-            Parts::Equal => gather::gather(call, own, out, root).await,
+            Parts::Equal => gather::gather(call, own, out, root)?.await,
             Parts::Of(lengths) => gather::gatherv(call, own, lengths, out, root).await,
         }
     }
@@ -239,7 +239,7 @@ impl CollectiveOperation for ScatterInPlace<'_> {
             None => (None, &mut *self.data),
         };
         match &self.parts {
-            Parts::Equal => scatter::scatter(call, input, own, root).await,
+            Parts::Equal => scatter::scatter(call, input, own, root)?.await,
             Parts::Of(lengths) => scatter::scatterv(call, input, lengths, own, root).await,
         }
     }
@@ -294,7 +294,7 @@ impl CollectiveOperation for AlltoallInPlace<'_> {
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let input = call.copy(self.data);
         match &self.parts {
-            Parts::Equal => alltoall::alltoall(call, &input, self.data).await,
+            Parts::Equal => alltoall::alltoall(call, &input, self.data)?.await,
             Parts::Of(lengths) => {
                 alltoall::alltoallv(call, &input, lengths, self.data, lengths).await
             }

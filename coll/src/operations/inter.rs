@@ -119,7 +119,7 @@ impl CollectiveOperation for InterBroadcast<'_> {
         let sides = call.sides()?;
         let members = self.root.members(sides);
         let call = call.among(self.root.among(sides, &members));
-        broadcast::broadcast(call, self.data, 0).await
+        broadcast::broadcast(call, self.data, 0)?.await
     }
 }
 
@@ -282,7 +282,7 @@ async fn reduced<'t>(
     let beside = call.among(call.sides()?.beside());
     let reduction = operator.reduction();
     let mut sum = (beside.me() == 0).then(|| call.scratch(input.len()));
-    reduce::reduce(beside, reduction, input, sum.as_deref_mut(), 0).await?;
+    reduce::reduce(beside, reduction, input, sum.as_deref_mut(), 0)?.await?;
     Ok(sum)
 }
 
@@ -315,7 +315,7 @@ impl CollectiveOperation for InterAllreduce<'_> {
             call.exchange(&sum, other, self.out, other).await?;
         }
         let beside = call.among(sides.beside());
-        broadcast::broadcast(beside, self.out, 0).await
+        broadcast::broadcast(beside, self.out, 0)?.await
     }
 }
 

@@ -81,7 +81,7 @@ impl CollectiveOperation for Reduce<'_> {
             None => self.out.as_deref().map(|own| call.copy(own)),
         };
         let input = self.input.or(copy.as_deref()).unwrap_or_default();
-        reduce::reduce(call, reduction, input, self.out.as_deref_mut(), self.root).await
+        reduce::reduce(call, reduction, input, self.out.as_deref_mut(), self.root)?.await
     }
 }
 
@@ -137,7 +137,7 @@ impl CollectiveOperation for Allreduce<'_> {
         if let Some(input) = self.input {
             self.data.copy_from_slice(input);
         }
-        allreduce::allreduce(call, reduction, self.data).await
+        allreduce::allreduce(call, reduction, self.data)?.await
     }
 }
 
@@ -191,7 +191,7 @@ impl CollectiveOperation for ReduceScatter<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let (reduction, lengths) = (self.operator.reduction(), &self.lengths);
-        reduce_scatter::reduce_scatter(call, reduction, self.input, lengths, self.out).await
+        reduce_scatter::reduce_scatter(call, reduction, self.input, lengths, self.out)?.await
     }
 }
 
