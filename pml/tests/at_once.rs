@@ -201,3 +201,29 @@ fn shared_buffers_are_copied_once_past_a_packet() {
         }
     }
 }
+
+/// What is packed beside is packed once it is known to go: not for a peer without contact, nor where it is long.
+#[test]
+fn what_cannot_go_at_once_is_not_packed() {
+    let [a, b] = &pair();
+    let packs = std::cell::Cell::new(0);
+    let send_packed = |scratch: &mut [u8]| {
+        a.at_once()
+            .send_packed(scratch, b.rank(), TAG, WORLD, |room| {
+                packs.set(packs.get() + 1);
+                room.fill(7);
+            })
+    };
+    assert!(!send_packed(&mut [0; 8]), "no contact yet");
+    let mut place = [0; 8];
+    let first = post(b, &mut place, a);
+    send(a, b, b"contact!");
+    b.wait(first, None).unwrap();
+    assert!(!send_packed(&mut vec![0; 1 << 20]), "too long");
+    assert_eq!(packs.get(), 0);
+
+    let request = post(b, &mut place, a);
+    assert!(send_packed(&mut [0; 8]));
+    b.wait(request, None).unwrap();
+    assert_eq!((packs.get(), place), (1, [7; 8]));
+}

@@ -95,12 +95,14 @@ fn send_elements_now(
     let comm = process.comm(to.comm).ok()?;
     let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
+    let mut packer = span.packer(data).ok()?;
     let mut scratch = process.scratch.enter_by_bias()?;
     let packed = &mut scratch.value()[..span.bytes];
-    span.packer(data).ok()?.pack(packed);
     let messenger = process.messenger.at_once();
     messenger
-        .send_copy(packed, rank, tag, context)
+        .send_packed(packed, rank, tag, context, |packed| {
+            packer.pack(packed);
+        })
         .then_some(RequestId::COMPLETE)
 }
 

@@ -34,17 +34,29 @@ impl AtOnce<'_> {
         layer.value().send_now(data, to, tag, context, mode)
     }
 
-    /// Sends a copy of `data`, over ob1. Returns whether it went.
+    /// Sends what `pack` writes into `scratch`, over ob1. It is called where nothing stands in the way alone. Returns whether the
+    /// message went.
     #[inline(always)]
     #[must_use]
-    pub fn send_copy(self, data: &[u8], to: Rank, tag: Tag, context: ContextId) -> bool {
+    pub fn send_packed(
+        self,
+        scratch: &mut [u8],
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        pack: impl FnOnce(&mut [u8]),
+    ) -> bool {
         let Some(mut layer) = self.0.pml.enter_by_bias() else {
             return false;
         };
-        let Some(pml) = layer.value().ob1() else {
+        let Some(ob1) = layer.value().ob1() else {
             return false;
         };
-        pml.send_bytes_now(data, to, tag, context)
+        if !ob1.takes_now(scratch.len(), to) {
+            return false;
+        }
+        pack(scratch);
+        ob1.send_bytes_now(scratch, to, tag, context)
     }
 
     /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued. What was posted owns nothing: the

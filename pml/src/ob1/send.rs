@@ -37,6 +37,15 @@ impl Ob1 {
         }
     }
 
+    /// Returns whether nothing that is known here stands in the way of a short message.
+    #[inline(always)]
+    pub(crate) fn takes_now(&mut self, length: usize, to: Rank) -> bool {
+        let peer = self.core.peers.known(to).filter(|_| !self.closing);
+        peer.is_some_and(|peer| {
+            length <= peer.path.terms.at_once && peer.clear && peer.credit.covers(length)
+        })
+    }
+
     /// Sends a copy of `bytes` where nothing stands in the way. Returns whether it did.
     #[inline(always)]
     pub(crate) fn send_bytes_now(
