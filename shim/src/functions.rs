@@ -6,9 +6,13 @@
 
 use std::ffi::c_void;
 use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr;
 use std::sync::mpsc::channel;
 use std::time::Duration;
+
+use rustix::fs::{FileType, fstat};
+use rustix::io::ioctl_fionread;
 
 use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
@@ -207,6 +211,23 @@ pub(crate) fn flush_streams(limit: Duration) {
     // What is left is written at the exit, unless the process is ended before.
     if thread.spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(limit);
+    }
+}
+
+/// Waits until whoever reads the pipes that the program prints into has taken what is in them: so many looks, a millisecond apart.
+pub(crate) fn drain_pipes(looks: u32) {
+    let (out, errors) = (std::io::stdout(), std::io::stderr());
+    let streams = [out.as_fd(), errors.as_fd()];
+    let is_full = |stream: &BorrowedFd<'_>| {
+        let status = fstat(stream);
+        status.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo)
+            && ioctl_fionread(stream).is_ok_and(|bytes| bytes > 0)
+    };
+    for _ in 0..looks {
+        if !streams.iter().any(is_full) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -22,7 +22,7 @@ use crate::early::Early;
 use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
 use crate::freed::Freed;
-use crate::functions::flush_streams;
+use crate::functions::{drain_pipes, flush_streams};
 use crate::group::Ranks;
 use crate::memory::Memory;
 use crate::message::Claimed;
@@ -37,6 +37,9 @@ pub(crate) const SCRATCH: usize = 8192;
 
 /// How long an abort waits for what the program has printed: nobody may read it, and another thread may hold a stream.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(1);
+
+/// How many times it looks, a millisecond apart, whether a launcher has read what was printed into its pipes.
+const DRAIN_LOOKS: u32 = 500;
 
 /// A rank: every call of MPI between initialization and finalization is one of its methods, or a handler that is given it.
 ///
@@ -280,6 +283,8 @@ impl Process {
         let status = if code & 0xff == 0 { 1 } else { code };
         // A launcher that hears of it ends this process too, with what it has not written yet.
         flush_streams(FLUSH_DEADLINE);
+        // Hydra of MPICH drops what it has not read by then.
+        drain_pipes(DRAIN_LOOKS);
         self.bootstrap.clone().abort(status);
         std::process::exit(status)
     }
