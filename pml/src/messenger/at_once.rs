@@ -52,11 +52,10 @@ impl AtOnce<'_> {
         let Some(ob1) = layer.value().ob1() else {
             return false;
         };
-        if !ob1.takes_now(scratch.len(), to) {
-            return false;
-        }
-        pack(scratch);
-        ob1.send_bytes_now(scratch, to, tag, context)
+        ob1.send_bytes_now(scratch.len(), to, tag, context, || {
+            pack(scratch);
+            scratch
+        })
     }
 
     /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued. What was posted owns nothing: the

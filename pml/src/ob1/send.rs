@@ -31,29 +31,20 @@ impl Ob1 {
         if mode == SendMode::Synchronous {
             return false;
         }
-        match data.bytes(0..data.len()) {
-            Some(bytes) => self.send_bytes_now(bytes, to, tag, context),
-            None => false,
-        }
+        let bytes = data.bytes(0..data.len());
+        bytes.is_some_and(|bytes| self.send_bytes_now(bytes.len(), to, tag, context, || bytes))
     }
 
-    /// Returns whether nothing that is known here stands in the way of a short message.
+    /// Sends a copy of the `length` bytes that `bytes` returns. It is called where nothing that is known here stands in the way
+    /// alone. Returns whether they went.
     #[inline(always)]
-    pub(crate) fn takes_now(&mut self, length: usize, to: Rank) -> bool {
-        let peer = self.core.peers.known(to).filter(|_| !self.closing);
-        peer.is_some_and(|peer| {
-            length <= peer.path.terms.at_once && peer.clear && peer.credit.covers(length)
-        })
-    }
-
-    /// Sends a copy of `bytes` where nothing stands in the way. Returns whether it did.
-    #[inline(always)]
-    pub(crate) fn send_bytes_now(
+    pub(crate) fn send_bytes_now<'b>(
         &mut self,
-        bytes: &[u8],
+        length: usize,
         to: Rank,
         tag: Tag,
         context: ContextId,
+        bytes: impl FnOnce() -> &'b [u8],
     ) -> bool {
         if self.closing {
             return false;
@@ -61,7 +52,6 @@ impl Ob1 {
         let Some(peer) = self.core.peers.known(to) else {
             return false;
         };
-        let length = bytes.len();
         if length > peer.path.terms.at_once || !peer.clear || !peer.credit.covers(length) {
             return false;
         }
@@ -76,7 +66,7 @@ impl Ob1 {
         let posted = self
             .driver
             .rail
-            .send_in_line(peer.endpoint, Class::Data, packet, bytes);
+            .send_in_line(peer.endpoint, Class::Data, packet, bytes());
         if posted != Post::Posted {
             return false;
         }
