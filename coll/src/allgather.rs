@@ -8,9 +8,9 @@ use crate::{broadcast, gather};
 
 type Function = for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Allgather,
-    [
+    &[
         ("bruck", steps!(bruck[call, own, out])),
         ("ring", steps!(equal_ring[call, own, out])),
         ("two-level", steps!(two_level[call, own, out])),

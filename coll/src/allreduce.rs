@@ -6,14 +6,16 @@ use crate::algorithms::Collective;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::functions::{Functions, Steps, steps};
+use crate::places::Places;
 use crate::reduction::Reduction;
+use crate::scratch::Scratch;
 use crate::{allgather, broadcast, reduce, reduce_scatter};
 
 type Function = for<'a> fn(Call<'a>, Reduction<'a>, &'a mut [u8]) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 5> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Allreduce,
-    [
+    &[
         (
             "recursive-doubling",
             steps!(recursive_doubling[call, reduction, data]),
@@ -36,59 +38,35 @@ pub(crate) fn allreduce<'a>(
     Ok(FUNCTIONS.get(algorithm)?(call, reduction, data))
 }
 
-/// The places of a tree of a power of two members: where there are more, the first go in pairs of neighbours, of which the second has
-/// the place, so that operands stay in the order of members.
-struct Places {
-    power: usize,
-    pairs: usize,
+/// Gives the second of a pair the data of the first. Returns the place of this member, and memory for the data of another; `None` to the
+/// first of a pair.
+async fn enter<'t>(
+    places: Places,
+    call: Call<'t>,
+    reduction: Reduction<'_>,
+    data: &mut [u8],
+) -> Result<Option<(usize, Scratch<'t>)>> {
+    let me = call.me();
+    let place = places.of_member(me);
+    if places.member(place) != me {
+        call.send(data, me + 1).await?;
+        return Ok(None);
+    }
+    let mut other = call.scratch(data.len());
+    if places.is_paired(me) {
+        call.recv(&mut other, me - 1).await?;
+        reduction.left(&other, data)?;
+    }
+    Ok(Some((place, other)))
 }
 
-impl Places {
-    const fn of(size: usize) -> Self {
-        let power = 1 << size.ilog2();
-        Self {
-            power,
-            pairs: size - power,
-        }
-    }
-
-    /// Returns the member at a place.
-    const fn member(&self, place: usize) -> usize {
-        match place < self.pairs {
-            true => 2 * place + 1,
-            false => place + self.pairs,
-        }
-    }
-
-    /// Gives the second of a pair the data of the first. Returns this member's place; `None` of the first of a pair.
-    async fn enter(
-        &self,
-        call: Call<'_>,
-        reduction: Reduction<'_>,
-        data: &mut [u8],
-        other: &mut [u8],
-    ) -> Result<Option<usize>> {
-        let me = call.me();
-        if me >= 2 * self.pairs {
-            return Ok(Some(me - self.pairs));
-        }
-        if me.is_multiple_of(2) {
-            call.send(data, me + 1).await?;
-            return Ok(None);
-        }
-        call.recv(other, me - 1).await?;
-        reduction.left(other, data)?;
-        Ok(Some(me / 2))
-    }
-
-    /// Gives the first of a pair the result.
-    async fn leave(&self, call: Call<'_>, data: &mut [u8]) -> Result<()> {
-        let me = call.me();
-        match me {
-            _ if me >= 2 * self.pairs => Ok(()),
-            _ if me.is_multiple_of(2) => call.recv(data, me + 1).await,
-            _ => call.send(data, me - 1).await,
-        }
+/// Gives the first of a pair the result.
+async fn leave(places: Places, call: Call<'_>, data: &mut [u8]) -> Result<()> {
+    let me = call.me();
+    match places.is_paired(me) {
+        false => Ok(()),
+        true if me.is_multiple_of(2) => call.recv(data, me + 1).await,
+        true => call.send(data, me - 1).await,
     }
 }
 
@@ -102,17 +80,16 @@ pub(crate) async fn recursive_doubling(
         return Ok(());
     }
     let places = Places::of(call.size());
-    let mut other = call.scratch(data.len());
-    if let Some(place) = places.enter(call, reduction, data, &mut other).await? {
+    if let Some((place, mut other)) = enter(places, call, reduction, data).await? {
         let mut mask = 1;
-        while mask < places.power {
+        while mask < places.count {
             let member = places.member(place ^ mask);
             call.exchange(data, member, &mut other, member).await?;
             reduction.with(data, &other, member < call.me())?;
             mask *= 2;
         }
     }
-    places.leave(call, data).await
+    leave(places, call, data).await
 }
 
 /// log2(n) steps in which halves of what is left are combined, and as many back, in which they come together (Rabenseifner, 2004):
@@ -122,15 +99,11 @@ async fn rabenseifner(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8])
         return Ok(());
     }
     let places = Places::of(call.size());
-    let lengths = cut(data.len(), places.power, reduction.layout.extent());
-    let range = |blocks: &Range<usize>| {
-        let start: usize = lengths[..blocks.start].iter().sum();
-        start..start + lengths[blocks.clone()].iter().sum::<usize>()
-    };
-    let mut other = call.scratch(data.len());
-    if let Some(place) = places.enter(call, reduction, data, &mut other).await? {
-        let (mut own, mut mask) = (0..places.power, 1);
-        while mask < places.power {
+    let lengths = cut(data.len(), places.count, reduction.layout.extent());
+    let range = |blocks: &Range<usize>| Call::range_of(&lengths, blocks.clone());
+    if let Some((place, mut other)) = enter(places, call, reduction, data).await? {
+        let (mut own, mut mask) = (0..places.count, 1);
+        while mask < places.count {
             let member = places.member(place ^ mask);
             let middle = own.start + own.len() / 2;
             let (lower, upper) = (own.start..middle, middle..own.end);
@@ -159,7 +132,7 @@ async fn rabenseifner(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8])
             own = whole;
         }
     }
-    places.leave(call, data).await
+    leave(places, call, data).await
 }
 
 /// Each member combines one part, and then gets the others': 2 (n - 1) steps of a part, each byte twice on its way. Operands

@@ -7,9 +7,9 @@ use crate::functions::{Functions, Steps, steps};
 
 type Function = for<'a> fn(Call<'a>, &'a [u8], &'a mut [u8]) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Alltoall,
-    [
+    &[
         ("bruck", steps!(bruck[call, input, out])),
         ("pairwise", steps!(equal_pairwise[call, input, out])),
     ],

@@ -8,9 +8,9 @@ use crate::scatter;
 
 type Function = for<'a> fn(Call<'a>, &'a mut [u8], usize) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Broadcast,
-    [
+    &[
         ("binomial", steps!(binomial[call, data, root])),
         ("scatter-ring", steps!(scatter_ring[call, data, root])),
         ("two-level", steps!(two_level[call, data, root])),

@@ -266,8 +266,13 @@ impl<'t> Call<'t> {
 
     /// Returns the range of `block` among blocks of `lengths`.
     pub(crate) fn range(lengths: &[usize], block: usize) -> Range<usize> {
-        let start = lengths[..block].iter().sum();
-        start..start + lengths[block]
+        Self::range_of(lengths, block..block + 1)
+    }
+
+    /// Returns the range of several that are side by side.
+    pub(crate) fn range_of(lengths: &[usize], blocks: Range<usize>) -> Range<usize> {
+        let start: usize = lengths[..blocks.start].iter().sum();
+        start..start + lengths[blocks].iter().sum::<usize>()
     }
 }
 

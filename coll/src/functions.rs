@@ -18,32 +18,28 @@ macro_rules! steps {
 }
 pub(crate) use steps;
 
-/// The functions of an operation's algorithms.
-pub(crate) struct Functions<F, const N: usize> {
-    list: [F; N],
-}
+/// The functions of an operation's algorithms, each with its name.
+pub(crate) struct Functions<F: 'static>(&'static [(&'static str, F)]);
 
-impl<F: Copy, const N: usize> Functions<F, N> {
-    /// Returns the functions of an operation, which are given with their names. To be called when it is compiled.
-    pub(crate) const fn of(collective: Collective, named: [(&str, F); N]) -> Self {
-        let (mut list, mut at, mut count) = ([named[0].1; N], 0, 0);
+impl<F: Copy> Functions<F> {
+    /// Returns the functions of an operation. To be called when it is compiled.
+    pub(crate) const fn of(collective: Collective, list: &'static [(&'static str, F)]) -> Self {
+        let (mut at, mut count) = (0, 0);
         while at < ALGORITHMS.len() {
             let algorithm = &ALGORITHMS[at];
             let is_own = algorithm.collective as usize == collective as usize;
             if is_own && !matches!(algorithm.needs, Needs::Board) {
-                assert!(algorithm.place < N, "an algorithm has no function");
-                let (name, function) = named[algorithm.place];
+                assert!(count < list.len(), "an algorithm has no function");
                 assert!(
-                    is_equal(name, algorithm.name),
+                    is_equal(list[count].0, algorithm.name),
                     "functions are in the order of ALGORITHMS"
                 );
-                list[algorithm.place] = function;
                 count += 1;
             }
             at += 1;
         }
-        assert!(count == N, "a function is of no algorithm");
-        Self { list }
+        assert!(count == list.len(), "a function is of no algorithm");
+        Self(list)
     }
 
     /// Returns the function of an algorithm.
@@ -52,9 +48,9 @@ impl<F: Copy, const N: usize> Functions<F, N> {
     /// Where it goes by a board.
     pub(crate) fn get(&self, algorithm: &Algorithm) -> Result<F> {
         let by_messages = algorithm.needs != Needs::Board;
-        let found = self.list.get(algorithm.place).filter(|_| by_messages);
+        let found = self.0.get(algorithm.place).filter(|_| by_messages);
         let none = || Error::Argument(format!("{algorithm} does not go by messages"));
-        found.copied().ok_or_else(none)
+        found.map(|(_, function)| *function).ok_or_else(none)
     }
 }
 

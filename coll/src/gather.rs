@@ -7,9 +7,9 @@ use crate::functions::{Functions, Steps, steps};
 
 type Function = for<'a> fn(Call<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Gather,
-    [
+    &[
         ("binomial", steps!(binomial[call, own, out, root])),
         ("linear", steps!(linear[call, own, out, root])),
     ],

@@ -57,6 +57,7 @@ mod nonblocking;
 mod opening;
 pub mod operations;
 mod persistent;
+mod places;
 mod rank;
 mod reduce;
 mod reduce_scatter;

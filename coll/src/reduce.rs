@@ -4,6 +4,7 @@ use crate::algorithms::Collective;
 use crate::call::{Call, cut};
 use crate::error::Result;
 use crate::functions::{Functions, Steps, steps};
+use crate::places::Places;
 use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
@@ -11,9 +12,9 @@ use crate::scratch::Scratch;
 type Function =
     for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], Option<&'a mut [u8]>, usize) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 3> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Reduce,
-    [
+    &[
         (
             "binomial",
             steps!(binomial[call, reduction, input, out, root]),
@@ -75,22 +76,15 @@ pub(crate) async fn up_the_tree<'t>(
     input: &[u8],
     root: usize,
 ) -> Result<Option<Scratch<'t>>> {
-    let (size, me) = (call.size(), call.me());
-    let power = 1 << size.ilog2();
-    let pairs = size - power;
-    let place_of = |member: usize| match member < 2 * pairs {
-        true => member / 2,
-        false => member - pairs,
-    };
+    let (places, me) = (Places::of(call.size()), call.me());
+    let (place, top) = (places.of_member(me), places.of_member(root));
     // The second of a pair goes on for both, or the root.
-    let at_place = |place: usize| match place < pairs {
-        true if 2 * place == root => root,
-        true => 2 * place + 1,
-        false => place + pairs,
+    let at_place = |place: usize| match place == top {
+        true => root,
+        false => places.member(place),
     };
-    let (place, top) = (place_of(me), place_of(root));
     let mut sum: Option<Scratch<'_>> = None;
-    if place < pairs {
+    if places.is_paired(me) {
         let neighbour = me ^ 1;
         if at_place(place) != me {
             call.send_pieces(input, neighbour).await?;
@@ -99,7 +93,7 @@ pub(crate) async fn up_the_tree<'t>(
         sum = Some(combined(call, reduction, sum, input, neighbour).await?);
     }
     let mut mask = 1;
-    while mask < power {
+    while mask < places.count {
         let other = at_place(place ^ mask);
         if (place ^ top) & mask != 0 {
             // A leaf has nothing but its own.

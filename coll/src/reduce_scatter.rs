@@ -10,9 +10,9 @@ use crate::{reduce, scatter};
 type Function =
     for<'a> fn(Call<'a>, Reduction<'a>, &'a [u8], &'a [usize], &'a mut [u8]) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::ReduceScatter,
-    [
+    &[
         (
             "reduce-scatterv",
             steps!(reduce_scatterv[call, reduction, input, lengths, out]),

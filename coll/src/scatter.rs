@@ -7,9 +7,9 @@ use crate::functions::{Functions, Steps, steps};
 
 type Function = for<'a> fn(Call<'a>, Option<&'a [u8]>, &'a mut [u8], usize) -> Steps<'a>;
 
-const FUNCTIONS: &Functions<Function, 2> = &Functions::of(
+const FUNCTIONS: Functions<Function> = Functions::of(
     Collective::Scatter,
-    [
+    &[
         ("binomial", steps!(binomial[call, input, own, root])),
         ("linear", steps!(linear[call, input, own, root])),
     ],
@@ -58,10 +58,7 @@ pub(crate) async fn down_the_tree(
     root: usize,
 ) -> Result<()> {
     let (size, place) = (call.size(), call.before(root));
-    let bytes = |first: usize, end: usize| {
-        let start: usize = lengths[..first].iter().sum();
-        start..start + lengths[first..end.min(size)].iter().sum::<usize>()
-    };
+    let bytes = |first: usize, end: usize| Call::range_of(lengths, first..end.min(size));
     let mut mask = 1;
     while mask < size {
         if place & mask != 0 {

@@ -1,4 +1,4 @@
-//! How often an operation is polled, by whom, and what it says of itself.
+//! How often an operation is polled, by whom, and what it reports of itself.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::future::poll_fn;
