@@ -10,10 +10,10 @@ const RANKS: u32 = 3;
 /// turns: to collectives they are alike.
 fn ways(test: &str, turn: usize) -> Vec<Vec<&'static str>> {
     let mut ways = vec![vec![], vec!["--pml", "cm"]];
-    let networks = ["ofi:tcp;ofi_rxm", "ucx:tcp,self"].map(|one| has(test, one).then_some(one));
-    let there: Vec<_> = networks.into_iter().flatten().collect();
-    if !there.is_empty() {
-        ways.push(vec!["--transport", there[turn % there.len()]]);
+    let networks = ["ofi:tcp;ofi_rxm", "ucx:tcp,self"].into_iter();
+    let networks: Vec<_> = networks.filter(|network| has(test, network)).collect();
+    if !networks.is_empty() {
+        ways.push(vec!["--transport", networks[turn % networks.len()]]);
     }
     ways
 }
@@ -33,76 +33,65 @@ fn finish(job: Job, what: &str) {
     }
 }
 
-fn dies(test: &str, turn: usize, scenario: &[&str]) {
-    for way in ways(test, turn) {
-        let what = format!("{way:?} {scenario:?}");
-        eprintln!("{what}");
-        finish(start(&way, scenario), &what);
+/// Runs each scenario in each of its ways.
+fn die(test: &str, scenarios: &[&[&str]]) {
+    for (turn, scenario) in scenarios.iter().enumerate() {
+        for way in ways(test, turn) {
+            let what = format!("{way:?} {scenario:?}");
+            eprintln!("{what}");
+            finish(start(&way, scenario), &what);
+        }
     }
 }
 
 /// The others have entered, and wait.
 #[test]
 fn a_rank_dies_before_it_enters() {
-    for (turn, what) in [
-        "barrier",
-        "broadcast",
-        "reduce-to-it",
-        "allreduce",
-        "scan",
-        "reduce-scatter",
-        "gather",
-        "scatter",
-        "allgather",
-        "alltoall",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        dies("a_rank_dies_before_it_enters", turn, &["absent", what]);
-    }
+    die(
+        "a_rank_dies_before_it_enters",
+        &[
+            &["absent", "barrier"],
+            &["absent", "broadcast"],
+            &["absent", "reduce-to-it"],
+            &["absent", "allreduce"],
+            &["absent", "scan"],
+            &["absent", "reduce-scatter"],
+            &["absent", "gather"],
+            &["absent", "scatter"],
+            &["absent", "allgather"],
+            &["absent", "alltoall"],
+        ],
+    );
 }
 
 /// It has given its numbers, or a part of them, and combines: in a line, in a piece of several, in a long one by parts.
 #[test]
 fn a_rank_dies_while_it_combines() {
-    for (turn, (what, len)) in [
-        ("allreduce", "3"),
-        ("allreduce", "3000"),
-        ("allreduce", "300000"),
-        ("reduce", "100000"),
-        ("scan", "1000"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        dies(
-            "a_rank_dies_while_it_combines",
-            turn,
-            &["within", what, len],
-        );
-    }
+    die(
+        "a_rank_dies_while_it_combines",
+        &[
+            &["within", "allreduce", "3"],
+            &["within", "allreduce", "3000"],
+            &["within", "allreduce", "300000"],
+            &["within", "reduce", "100000"],
+            &["within", "scan", "1000"],
+        ],
+    );
 }
 
 /// Some of its messages are under way, or none yet.
 #[test]
 fn a_rank_dies_amid_nonblocking_ones() {
-    for (turn, (what, steps)) in [
-        ("barrier", "0"),
-        ("broadcast", "1"),
-        ("allreduce", "3"),
-        ("allgather", "10"),
-        ("alltoall", "30"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        dies(
-            "a_rank_dies_amid_nonblocking_ones",
-            turn,
-            &["amid", what, steps],
-        );
-    }
+    die(
+        "a_rank_dies_amid_nonblocking_ones",
+        &[
+            &["amid", "barrier", "0"],
+            &["amid", "broadcast", "1"],
+            &["amid", "allreduce", "3"],
+            &["amid", "allgather", "10"],
+            &["amid", "alltoall", "30"],
+        ],
+    );
 }
 
 /// Wherever it is: the kill comes from outside.
