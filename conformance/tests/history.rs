@@ -1,4 +1,4 @@
-//! The checker of histories tells runs that a legal matching explains from others.
+//! The checker of histories accepts runs that a legal matching explains, and no others.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use tagwire_base::{ContextId, Tag};

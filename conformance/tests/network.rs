@@ -1,4 +1,4 @@
-//! The in-process network tells what a transport has to tell.
+//! The in-process network reports what a transport has to report.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use tagwire_base::Rank;

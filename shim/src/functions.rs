@@ -217,14 +217,15 @@ pub(crate) fn flush_streams(limit: Duration) {
 /// Waits until whoever reads the pipes that the program prints into has taken what is in them: so many looks, a millisecond apart.
 pub(crate) fn drain_pipes(looks: u32) {
     let (out, errors) = (std::io::stdout(), std::io::stderr());
-    let streams = [out.as_fd(), errors.as_fd()];
-    let is_full = |stream: &BorrowedFd<'_>| {
+    let is_pipe = |stream: &BorrowedFd<'_>| {
         let status = fstat(stream);
         status.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo)
-            && ioctl_fionread(stream).is_ok_and(|bytes| bytes > 0)
     };
+    let streams = [out.as_fd(), errors.as_fd()].into_iter();
+    let pipes: Vec<_> = streams.filter(is_pipe).collect();
+    let holds_some = |pipe| ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0);
     for _ in 0..looks {
-        if !streams.iter().any(is_full) {
+        if !pipes.iter().any(holds_some) {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));

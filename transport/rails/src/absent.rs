@@ -1,7 +1,7 @@
-//! A transport that this build was made without: its name is known, and opening it says which feature brings it.
+//! A transport that this build was made without: its name is known, and opening it is an error that names the feature.
 
 use tagwire_base::bootstrap::SharedBootstrap;
-use tagwire_base::config::{Config, Setting};
+use tagwire_base::config::{Chosen, Config, Setting};
 use tagwire_transport::{ByteTransport, Error, MatchTransport, Result, TransportKind};
 
 /// The kind of a transport that is not in this build. Its feature has its name.
@@ -11,13 +11,14 @@ pub(crate) struct Absent(pub &'static str);
 impl Absent {
     fn error(&self, detail: Option<&str>) -> Error {
         let name = self.0;
-        let value = match detail {
-            Some(detail) => format!("{name}:{detail}"),
-            None => name.to_owned(),
+        let asked = Chosen {
+            name,
+            file: None,
+            detail: detail.map(str::to_owned),
         };
         Error::Base(tagwire_base::Error::BadSetting {
             name: "transport".to_owned(),
-            value,
+            value: asked.to_string(),
             expected: format!(
                 "a transport of this build, which was made without the feature '{name}'; in Cargo.toml: \
                  tagwire = {{ version = \"{}\", features = [\"{name}\"] }}",

@@ -41,7 +41,7 @@ const UCX: &dyn TransportKind = &tagwire_ucx::UcxKind;
 #[cfg(not(feature = "ucx"))]
 const UCX: &dyn TransportKind = &absent::Absent("ucx");
 
-/// The transports, the default first. One that this build is without says so where it is opened.
+/// The transports, the default first. To open one that this build was made without is an error that names its feature.
 pub const KINDS: &[&dyn TransportKind] = &[&shm::ShmKind, OFI, UCX, &null::NullKind];
 
 /// Their names, in the same order.
