@@ -270,7 +270,7 @@ impl Job<'_> {
         bootstrap: &SharedBootstrap,
     ) -> Result<Used> {
         let matcher = |port: Option<&PmlPort>| {
-            port.map(|port| port.messenger().matcher().map(str::to_owned))
+            port.map(|port| port.matcher().map(str::to_owned))
                 .transpose()
         };
         let matches = pml.is_some() && config.choice("pml") == "cm";

@@ -7,9 +7,9 @@ use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_bench::Sizes;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_launch::store::wire::{FrameBuffer, Reply, Request};
-use tagwire_pml::Pml;
 use tagwire_pml::contact::{KEY, Language};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{LocalRank, PointToPoint};
 use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post, RecvBuffer, Transport};
 
 /// A rank of ob1 gets these packets from a peer that is none:

@@ -156,6 +156,26 @@ pub enum Error {
     /// The call does not fit the state of a partitioned operation.
     #[error("the partitioned operation {0}")]
     BadRound(&'static str),
+    /// The memory cannot be a region, or is none, of remote memory access.
+    #[error("a region of memory for peers {0}")]
+    BadRegion(&'static str),
+    /// An access does not lie in the region, or not at a word's place.
+    #[error(
+        "an access of {len} bytes at {offset} does not fit the region of {length} bytes of rank {rank}"
+    )]
+    OutsideRegion {
+        /// Whose region it is.
+        rank: Rank,
+        /// Where the access begins, in bytes from the start of the region.
+        offset: u64,
+        /// How many bytes it has.
+        len: u64,
+        /// How many the region has.
+        length: u64,
+    },
+    /// A peer has withdrawn the region.
+    #[error("rank {0} has no such region of memory any more")]
+    NoSuchRegion(Rank),
     /// The two ends of a partitioned channel differ in size.
     #[error("a partitioned send of {sent} bytes has matched a receive of {received} bytes")]
     Mismatch {
@@ -227,6 +247,9 @@ impl Error {
             Self::OtherLanguage { .. } => 341,
             Self::OpenTimeout(_) => 342,
             Self::NoDescriptor(_) => 343,
+            Self::BadRegion(_) => 344,
+            Self::OutsideRegion { .. } => 345,
+            Self::NoSuchRegion(_) => 346,
         }
     }
 }

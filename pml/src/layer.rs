@@ -9,7 +9,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::cm::Cm;
 use crate::error::Result;
 use crate::ob1::Ob1;
-use crate::pml::Pml;
+use crate::pml::{Pml, PointToPoint};
 use crate::types::{RequestId, SendMode, Status};
 
 /// One of the layers.
@@ -89,7 +89,7 @@ impl Layer {
         }
     }
 
-    /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
+    /// As [`PointToPoint::take`], for requests that are complete and not persistent: the short way.
     #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
         match self {
@@ -105,13 +105,13 @@ impl Layer {
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
-    /// [`Pml::progress`], which reports.
+    /// [`PointToPoint::progress`], which reports.
     #[inline]
     pub(crate) fn take_ended(&mut self) -> usize {
         either!(self, pml => pml.take_ended())
     }
 
-    /// As [`Pml::isend`].
+    /// As [`PointToPoint::isend`].
     #[inline]
     pub(crate) fn isend(
         &mut self,
@@ -124,7 +124,7 @@ impl Layer {
         either!(self, pml => pml.isend(data, to, tag, context, mode))
     }
 
-    /// As [`Pml::irecv`].
+    /// As [`PointToPoint::irecv`].
     #[inline]
     pub(crate) fn irecv(
         &mut self,
@@ -136,24 +136,24 @@ impl Layer {
         either!(self, pml => pml.irecv(data, from, tag, context))
     }
 
-    /// As [`Pml::start`].
+    /// As [`PointToPoint::start`].
     pub(crate) fn start(&mut self, request: RequestId) -> Result<()> {
         either!(self, pml => pml.start(request))
     }
 
-    /// As [`Pml::is_complete`].
+    /// As [`PointToPoint::is_complete`].
     #[inline]
     pub(crate) fn is_complete(&self, request: RequestId) -> bool {
         either!(self, pml => pml.is_complete(request))
     }
 
-    /// As [`Pml::take`].
+    /// As [`PointToPoint::take`].
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Result<Option<Status>> {
         either!(self, pml => pml.take(request))
     }
 
-    /// As [`Pml::progress`].
+    /// As [`PointToPoint::progress`].
     #[inline]
     pub(crate) fn progress(&mut self) -> usize {
         either!(self, pml => pml.progress())

@@ -13,6 +13,7 @@
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the
 //! [`Messenger`] puts a thread level, waiting and timeouts around it.
 
+pub mod channels;
 pub mod cm;
 pub mod contact;
 mod contacts;
@@ -27,11 +28,15 @@ mod lend;
 mod losses;
 pub mod messenger;
 pub mod ob1;
+mod packet;
 pub mod partitioned;
 mod peers;
 pub mod pml;
 pub mod progress;
 mod protocols;
+pub mod rma;
+mod service;
+mod services;
 pub mod settings;
 pub mod slab;
 mod sleepers;
@@ -46,9 +51,9 @@ pub use dumps::{ContextNames, Dumps, Until, WaitsFor};
 pub use error::{Error, Result};
 pub use guard::{Biased, Entered, Guarded, ThreadLevel};
 pub use layer::Layer;
-pub use messenger::{AtOnce, Messenger, Waits};
+pub use messenger::{AccessId, AtOnce, Messenger, Region, Target, Waits, Window};
 pub use partitioned::{PartitionedRecv, PartitionedSend, Policy};
-pub use pml::Pml;
+pub use pml::{LocalRank, Pml, PointToPoint, Statistics};
 pub use progress::ProgressThread;
 pub use protocols::Protocol;
 pub use settings::{SETTINGS, open};

@@ -9,7 +9,7 @@ use crate::types::Failure;
 
 /// Ranks that failed or left, in contact or not; empty in the good case.
 #[derive(Debug, Default)]
-pub(crate) struct Losses {
+pub struct Losses {
     gone: HashMap<Rank, Failure>,
     failed: Vec<Rank>,
     acknowledged: usize,

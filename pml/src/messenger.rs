@@ -5,9 +5,11 @@ mod rhythm;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
+mod window;
 
 pub use at_once::{AtOnce, Waits};
 use rhythm::Rhythm;
+pub use window::{AccessId, Region, Target, Window};
 
 use std::fmt;
 use std::hint::spin_loop;
@@ -24,8 +26,9 @@ use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
 use crate::partitioned::Registry;
+use crate::pml::Statistics;
 use crate::sleepers::{Armed, Sleepers};
-use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, SharedCore, Step, WaitPolicy};
 
 /// How many polls a wait makes before it looks at anything else.
@@ -85,6 +88,7 @@ impl Rounds<'_> {
 /// | group | calls | |
 /// |---|---|---|
 /// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dumps`](Self::dumps) | before the first message |
+/// | remote memory | [`window`](Self::window) | regions, put, get, atomic operations, flush |
 /// | memory | [`allocate`](Self::allocate), [`with_boards`](Self::with_boards) | buffers that peers map; ordinary memory serves too |
 /// | contexts | [`open_context`](Self::open_context), [`close_context`](Self::close_context) | matching spaces, whose ids each rank assigns; [`tag_limits`](Self::tag_limits) says how many |
 /// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
@@ -94,7 +98,7 @@ impl Rounds<'_> {
 /// | short ways | [`at_once`](Self::at_once) | calls that do nothing where anything stands in their way |
 /// | progress | [`progress`](Self::progress), [`progress_until`](Self::progress_until), [`take`](Self::take), [`drive_with`](Self::drive_with) | every wait and test makes progress by itself; layers above wait for more than requests, and have their own moved on |
 /// | failures | [`failed`](Self::failed), [`acknowledge_failures`](Self::acknowledge_failures) | receives from any source fail until failures are acknowledged |
-/// | inspection | [`describe`](Self::describe), [`matcher`](Self::matcher), [`counters`](Self::counters), [`dump`](Self::dump) | change nothing |
+/// | inspection | [`describe`](Self::describe), [`statistics`](Self::statistics), [`dump`](Self::dump) | change nothing |
 /// | the end | [`close`](Self::close) | once; a rank that is dropped without it has failed for its peers |
 ///
 /// Partitioned operations are in [`partitioned`](crate::partitioned).
@@ -148,7 +152,7 @@ impl Messenger {
     /// A port over one of the layers.
     #[must_use]
     pub fn new(layer: impl Into<Layer>, level: ThreadLevel, policy: WaitPolicy) -> Self {
-        let layer = layer.into();
+        let mut layer = layer.into();
         Self {
             sleepers: Sleepers::new(layer.waiter()),
             rank: layer.rank(),
@@ -280,7 +284,7 @@ impl Messenger {
         }
     }
 
-    /// Starts a send; see [`Pml::isend`](crate::Pml::isend).
+    /// Starts a send; see [`PointToPoint::isend`](crate::PointToPoint::isend).
     ///
     /// # Errors
     /// As there, and [`Error::WrongThread`].
@@ -340,7 +344,7 @@ impl Messenger {
         Ok(())
     }
 
-    /// Starts a receive; see [`Pml::irecv`](crate::Pml::irecv).
+    /// Starts a receive; see [`PointToPoint::irecv`](crate::PointToPoint::irecv).
     ///
     /// # Errors
     /// As there, and [`Error::WrongThread`].
@@ -413,7 +417,7 @@ impl Messenger {
         self.wait(request, None)
     }
 
-    /// Looks for a message; see [`Pml::probe`](crate::Pml::probe). Makes progress once.
+    /// Looks for a message; see [`PointToPoint::probe`](crate::PointToPoint::probe). Makes progress once.
     ///
     /// # Errors
     /// As there.
@@ -426,7 +430,7 @@ impl Messenger {
         self.progress_then(|layer| layer.probe(from, tag, context))?
     }
 
-    /// Looks for a message and takes it out of matching; see [`Pml::claim`](crate::Pml::claim). Makes progress once.
+    /// Looks for a message and takes it out of matching; see [`PointToPoint::claim`](crate::PointToPoint::claim). Makes progress once.
     ///
     /// # Errors
     /// As there.
@@ -490,7 +494,7 @@ impl Messenger {
         })
     }
 
-    /// Starts to receive a claimed message; see [`Pml::irecv_claimed`](crate::Pml::irecv_claimed).
+    /// Starts to receive a claimed message; see [`PointToPoint::irecv_claimed`](crate::PointToPoint::irecv_claimed).
     ///
     /// # Errors
     /// As there.
@@ -498,7 +502,7 @@ impl Messenger {
         self.call(|pml| pml.irecv_claimed(data, message))
     }
 
-    /// Takes back a receive; see [`Pml::cancel`](crate::Pml::cancel).
+    /// Takes back a receive; see [`PointToPoint::cancel`](crate::PointToPoint::cancel).
     ///
     /// # Errors
     /// As there.
@@ -506,7 +510,7 @@ impl Messenger {
         self.call(|pml| pml.cancel(request))
     }
 
-    /// An inactive persistent send; see [`Pml::send_init`](crate::Pml::send_init).
+    /// An inactive persistent send; see [`PointToPoint::send_init`](crate::PointToPoint::send_init).
     ///
     /// # Errors
     /// As there.
@@ -521,7 +525,7 @@ impl Messenger {
         self.enter()?.send_init(data, to, tag, context, mode)
     }
 
-    /// An inactive persistent receive; see [`Pml::recv_init`](crate::Pml::recv_init).
+    /// An inactive persistent receive; see [`PointToPoint::recv_init`](crate::PointToPoint::recv_init).
     ///
     /// # Errors
     /// As there.
@@ -538,12 +542,12 @@ impl Messenger {
     /// Activates persistent requests, in order.
     ///
     /// # Errors
-    /// As [`Pml::start`](crate::Pml::start); those before the one that failed are active.
+    /// As [`PointToPoint::start`](crate::PointToPoint::start); those before the one that failed are active.
     pub fn start(&self, requests: &[RequestId]) -> Result<()> {
         self.call(|pml| requests.iter().try_for_each(|request| pml.start(*request)))
     }
 
-    /// Frees an inactive persistent request; see [`Pml::free`](crate::Pml::free).
+    /// Frees an inactive persistent request; see [`PointToPoint::free`](crate::PointToPoint::free).
     ///
     /// # Errors
     /// As there.
@@ -835,7 +839,7 @@ impl Messenger {
         self.drivers.add(driver)
     }
 
-    /// Takes the end of a request, if it has come, without progress; see [`Pml::take`](crate::Pml::take).
+    /// Takes the end of a request, if it has come, without progress; see [`PointToPoint::take`](crate::PointToPoint::take).
     ///
     /// # Errors
     /// As there.
@@ -942,7 +946,7 @@ impl Messenger {
 
     /// Looks after peers when it is time, also for a caller that is never idle.
     #[inline]
-    fn count_call(&self) -> Result<()> {
+    pub(crate) fn count_call(&self) -> Result<()> {
         if self.rhythm.count() {
             // Waits that end at once have driven nothing.
             self.drive();
@@ -1127,7 +1131,7 @@ impl Messenger {
         Ok(self.enter()?.acknowledge_failures())
     }
 
-    /// Opens a context of this rank; see [`Pml::open_context`](crate::Pml::open_context).
+    /// Opens a context of this rank; see [`LocalRank::open_context`](crate::LocalRank::open_context).
     ///
     /// # Errors
     /// As there.
@@ -1135,7 +1139,7 @@ impl Messenger {
         self.enter()?.open_context()
     }
 
-    /// Frees a context of this rank; see [`Pml::close_context`](crate::Pml::close_context).
+    /// Frees a context of this rank; see [`LocalRank::close_context`](crate::LocalRank::close_context).
     ///
     /// # Errors
     /// As there.
@@ -1147,7 +1151,7 @@ impl Messenger {
         })
     }
 
-    /// Has the messages of collectives in a context dropped; see [`Pml::break_collectives`](crate::Pml::break_collectives).
+    /// Has the messages of collectives in a context dropped; see [`LocalRank::break_collectives`](crate::LocalRank::break_collectives).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1180,7 +1184,7 @@ impl Messenger {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// What a request is and how far it has come; see [`Pml::describe`](crate::Pml::describe).
+    /// What a request is and how far it has come; see [`PointToPoint::describe`](crate::PointToPoint::describe).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1188,20 +1192,12 @@ impl Messenger {
         Ok(self.enter()?.describe(request))
     }
 
-    /// What matches messages and receives; see [`Pml::matcher`](crate::Pml::matcher).
+    /// What the layer is, and what it has done; see [`LocalRank::statistics`](crate::LocalRank::statistics).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
-    pub fn matcher(&self) -> Result<&'static str> {
-        Ok(self.enter()?.matcher())
-    }
-
-    /// How many messages took which way so far; see [`Pml::counters`](crate::Pml::counters).
-    ///
-    /// # Errors
-    /// [`Error::WrongThread`].
-    pub fn counters(&self) -> Result<Counters> {
-        Ok(self.enter()?.counters())
+    pub fn statistics(&self) -> Result<Statistics> {
+        Ok(self.enter()?.statistics())
     }
 
     /// What this rank waits for, in words.

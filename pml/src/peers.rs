@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use tagwire_base::Rank;
-use tagwire_transport::EndpointId;
+use tagwire_transport::{EndpointId, Lane};
 
 use crate::types::Failure;
 
+/// All traffic of a rank is on one lane.
+pub(crate) const LANE: Lane = Lane(0);
+
 /// A peer's place in the table of peers, in the order of first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PeerIndex(pub u32);
+pub struct PeerIndex(pub u32);
 
 impl PeerIndex {
     pub(crate) const NONE: Self = Self(u32::MAX);
@@ -36,6 +39,19 @@ pub(crate) trait Known {
     fn new(rank: Rank, endpoint: EndpointId) -> Self;
 
     fn contact(&self) -> Contact;
+}
+
+/// Which peers can be heard of.
+pub trait Living {
+    /// Whether the peer is in contact, and has neither left nor failed.
+    fn is_alive(&self, index: PeerIndex) -> bool;
+}
+
+impl<P: Known> Living for Peers<P> {
+    fn is_alive(&self, index: PeerIndex) -> bool {
+        let peer = self.get(index);
+        peer.is_some_and(|peer| peer.contact().lost.is_none())
+    }
 }
 
 /// How many results of the map are kept apart.

@@ -1,4 +1,4 @@
-//! The contract of point-to-point layers.
+//! The contracts of point-to-point layers, by use: messages, and the rank that has them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,20 +7,25 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
     Allocation, Boards, Buffering, EndpointId, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
-    Waiter,
+    Transport, Waiter,
 };
 
 use crate::dumps::ContextNames;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::losses::Losses;
+use crate::peers::Living;
+use crate::service::{Terms, Wire};
+use crate::services::Services;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
-/// The longest key of a partitioned channel, in bytes: what a handshake has room for.
-pub(crate) const CHANNEL_KEY: usize = 184;
+/// The first byte of a channel's key: who has opened it.
+const BY_TRANSPORT: u8 = 0;
+const BY_SERVICE: u8 = 1;
 
-/// One rank's point-to-point layer: a state machine that never blocks.
+/// The messages of one rank: a state machine that never blocks.
 ///
 /// **Who calls.** One caller at a time ([`Messenger`](crate::Messenger) sees to that). Nothing
-/// happens but inside a call: posting calls move small messages, [`progress`](Pml::progress) does
+/// happens but inside a call: posting calls move small messages, [`progress`](PointToPoint::progress) does
 /// everything else, bulk copies above all. A send for which there is no credit makes progress once,
 /// to see whether some has come.
 ///
@@ -33,16 +38,7 @@ pub(crate) const CHANNEL_KEY: usize = 184;
 /// **What may fail.** A call is refused with an [`Error`](crate::Error); then nothing was started. How an accepted
 /// operation ends is in its [`Status`]: a failed peer fails what involves that peer, a truncated
 /// receive fails itself, and everything else goes on.
-pub trait Pml: Send {
-    /// The name in settings and reports.
-    fn name(&self) -> &'static str;
-
-    /// This rank.
-    fn rank(&self) -> Rank;
-
-    /// How many ranks the job has.
-    fn size(&self) -> u32;
-
+pub trait PointToPoint: Send {
     /// Which tags, how many contexts and how many posted receives there can be.
     fn tag_limits(&self) -> TagLimits {
         TagLimits::ALL
@@ -53,7 +49,7 @@ pub trait Pml: Send {
     ///
     /// # Errors
     /// When the rank does not exist, cannot be reached, a buffered send has no room, or the tag is
-    /// beyond the layer's [limits](Pml::tag_limits).
+    /// beyond the layer's [limits](PointToPoint::tag_limits).
     fn isend(
         &mut self,
         data: SendBuffer,
@@ -86,7 +82,7 @@ pub trait Pml: Send {
         context: ContextId,
     ) -> Result<Option<Status>>;
 
-    /// As [`probe`](Pml::probe), and takes the message out of matching (MPI-5.0, section 3.8.2).
+    /// As [`probe`](PointToPoint::probe), and takes the message out of matching (MPI-5.0, section 3.8.2).
     ///
     /// # Errors
     /// When the rank does not exist.
@@ -96,14 +92,6 @@ pub trait Pml: Send {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>>;
-
-    /// Whether a receive from `from` could still be matched, now that none of the messages here
-    /// matches.
-    ///
-    /// # Errors
-    /// [`Error::Failed`](crate::Error::Failed) when the rank is gone, or a failure is not
-    /// acknowledged and any source was asked for.
-    fn receive_can_happen(&self, from: SourceSelector) -> Result<()>;
 
     /// Starts to receive a claimed message into `data` (MPI-5.0, section 3.8.3).
     ///
@@ -118,11 +106,11 @@ pub trait Pml: Send {
     /// When the request is stale or a send.
     fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome>;
 
-    /// An inactive persistent send; [`start`](Pml::start) sends. The buffer stays lent until
-    /// [`free`](Pml::free) (MPI-5.0, section 3.9).
+    /// An inactive persistent send; [`start`](PointToPoint::start) sends. The buffer stays lent until
+    /// [`free`](PointToPoint::free) (MPI-5.0, section 3.9).
     ///
     /// # Errors
-    /// As [`isend`](Pml::isend).
+    /// As [`isend`](PointToPoint::isend).
     fn send_init(
         &mut self,
         data: SendBuffer,
@@ -132,11 +120,11 @@ pub trait Pml: Send {
         mode: SendMode,
     ) -> Result<RequestId>;
 
-    /// An inactive persistent receive; [`start`](Pml::start) posts it. The buffer stays lent until
-    /// [`free`](Pml::free) (MPI-5.0, section 3.9).
+    /// An inactive persistent receive; [`start`](PointToPoint::start) posts it. The buffer stays lent until
+    /// [`free`](PointToPoint::free) (MPI-5.0, section 3.9).
     ///
     /// # Errors
-    /// As [`irecv`](Pml::irecv).
+    /// As [`irecv`](PointToPoint::irecv).
     fn recv_init(
         &mut self,
         data: RecvBuffer,
@@ -170,24 +158,37 @@ pub trait Pml: Send {
     /// Makes progress. Returns how many things happened.
     fn progress(&mut self) -> usize;
 
+    /// What a request is and how far it has come, in words, with its peer and its tag; `None` when
+    /// it is stale.
+    fn describe(&self, request: RequestId) -> Option<String>;
+}
+
+/// What a rank is beside its messages: its peers, its contexts, its transport and what it lends, and its end.
+pub trait LocalRank: Send {
+    /// This rank, and how many ranks the job has.
+    fn identity(&self) -> (Rank, u32);
+
+    /// The transport.
+    fn transport(&mut self) -> &mut dyn Transport;
+
+    /// Where `rank`, which is contacted if it was not, is reached, and how.
+    ///
+    /// # Errors
+    /// When the rank does not exist or cannot be reached.
+    fn terms(&mut self, rank: Rank) -> Result<Terms>;
+
+    /// The [services](crate::services), and what they work with.
+    fn services(&mut self) -> (&mut Services, Wire<'_>);
+
+    /// The same, to be looked at; `None` while nothing was asked of them.
+    fn services_in_use(&self) -> Option<(&Services, &dyn Living)>;
+
+    /// The ranks that are gone.
+    fn losses(&mut self) -> &mut Losses;
+
     /// Looks after peers and members: deaths, sleepers. May take system calls; about ten times
     /// a second while anything waits.
     fn look_after_peers(&mut self);
-
-    /// What threads sleep on while nothing arrives.
-    fn waiter(&self) -> Arc<dyn Waiter>;
-
-    /// How long a thread may sleep at most: shorter while something may arrive that wakes nobody.
-    fn longest_nap(&self) -> Duration {
-        Duration::MAX
-    }
-
-    /// The ranks that have failed, in the order of discovery.
-    fn failed(&self) -> Vec<Rank>;
-
-    /// Takes note of all failures so far: any-source receives work again among the living.
-    /// Returns the ranks.
-    fn acknowledge_failures(&mut self) -> Vec<Rank>;
 
     /// Opens a context of this rank and returns its id, under which peers send to this rank. Local: no other rank has
     /// a part in it, and each assigns ids of its own.
@@ -210,11 +211,104 @@ pub trait Pml: Send {
         let _ = context;
     }
 
+    /// From now on only what is under way is done: posted receives complete as
+    /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
+    fn begin_close(&mut self);
+
+    /// What it is, and what it has done.
+    fn statistics(&self) -> Statistics;
+
+    /// What is still open after [`begin_close`](LocalRank::begin_close), by name; `None` when all is
+    /// done and the object may be dropped.
+    fn open_work(&self) -> Option<String>;
+
+    /// Says goodbye to the job's bootstrap. After everything else.
+    fn leave(&mut self);
+
+    /// Writes what this rank waits for: posted receives, unexpected messages, unfinished sends,
+    /// credits, peers; contexts by their `names`.
+    ///
+    /// # Errors
+    /// When `out` refuses.
+    fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// What a layer is, and what it has done.
+#[derive(Debug, Clone, Copy)]
+pub struct Statistics {
+    /// The layer's name in settings and reports.
+    pub layer: &'static str,
+    /// What matches messages and receives: an engine by its name, or the library under a transport that matches.
+    pub matcher: &'static str,
+    /// How many messages took which way.
+    pub counters: Counters,
+}
+
+/// One rank's point-to-point layer: what follows from both contracts.
+pub trait Pml: PointToPoint + LocalRank {
+    /// The name in settings and reports.
+    #[must_use]
+    fn name(&self) -> &'static str {
+        self.statistics().layer
+    }
+
+    /// This rank.
+    #[must_use]
+    fn rank(&self) -> Rank {
+        self.identity().0
+    }
+
+    /// How many ranks the job has.
+    #[must_use]
+    fn size(&self) -> u32 {
+        self.identity().1
+    }
+
+    /// Whether a receive from `from` could still be matched, now that none of the messages here
+    /// matches.
+    ///
+    /// # Errors
+    /// [`Error::Failed`](crate::Error::Failed) when the rank is gone, or a failure is not
+    /// acknowledged and any source was asked for.
+    fn receive_can_happen(&mut self, from: SourceSelector) -> Result<()> {
+        let losses = self.losses();
+        if losses.is_empty() {
+            return Ok(());
+        }
+        let failure = losses.of_receive(from);
+        failure.map_or(Ok(()), |failure| Err(Error::Failed(failure)))
+    }
+
+    /// What threads sleep on while nothing arrives.
+    fn waiter(&mut self) -> Arc<dyn Waiter> {
+        self.transport().waiter()
+    }
+
+    /// How long a thread may sleep at most: shorter while something may arrive that wakes nobody.
+    #[must_use]
+    fn longest_nap(&self) -> Duration {
+        let services = self.services_in_use();
+        services.map_or(Duration::MAX, |(services, peers)| {
+            services.longest_nap(peers)
+        })
+    }
+
+    /// The ranks that have failed, in the order of discovery.
+    #[must_use]
+    fn failed(&mut self) -> Vec<Rank> {
+        self.losses().failed()
+    }
+
+    /// Takes note of all failures so far: any-source receives work again among the living.
+    /// Returns the ranks.
+    fn acknowledge_failures(&mut self) -> Vec<Rank> {
+        self.losses().acknowledge()
+    }
+
     /// Memory of `len` bytes that peers on this host can reach by a mapping; see
     /// [`Transport::allocate`](tagwire_transport::Transport::allocate).
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        let _ = len;
-        None
+        self.transport().allocate(len)
     }
 
     /// How many bytes are worth a write of their own on the way to `to`, of those that could go together
@@ -222,7 +316,9 @@ pub trait Pml: Send {
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.
-    fn worth_a_write(&mut self, to: Rank) -> Result<usize>;
+    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
+        Ok(self.terms(to)?.write)
+    }
 
     /// Opens the receiving end of a partitioned channel from `from`; see
     /// [`Transport::open_channel`](tagwire_transport::Transport::open_channel).
@@ -235,7 +331,24 @@ pub trait Pml: Send {
         data: &RecvBuffer,
         ends: &[u64],
         buffering: Buffering,
-    ) -> Result<Option<OpenChannel>>;
+    ) -> Result<Option<OpenChannel>> {
+        let terms = self.terms(from)?;
+        let transport = self.transport();
+        let own = transport.open_channel(terms.endpoint, data, ends, buffering);
+        let (by, opened) = match own {
+            Some(opened) => (BY_TRANSPORT, Some(opened)),
+            None => {
+                let (services, wire) = self.services();
+                let channels = &mut services.channels;
+                let written = |rail| channels.open(rail, &terms, data, ends, buffering);
+                (BY_SERVICE, wire.rail.and_then(written))
+            }
+        };
+        Ok(opened.map(|mut opened| {
+            opened.key.insert(0, by);
+            opened
+        }))
+    }
 
     /// Joins the channel that `to` opened; see
     /// [`Transport::join_channel`](tagwire_transport::Transport::join_channel).
@@ -248,41 +361,45 @@ pub trait Pml: Send {
         data: &SendBuffer,
         ends: &[u64],
         key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>>;
+    ) -> Result<Arc<dyn SendChannel>> {
+        const UNKNOWN: Error = Error::BadRound("was answered with a key of no known kind");
+        let terms = self.terms(to)?;
+        match key.split_first() {
+            Some((&BY_TRANSPORT, key)) => {
+                let transport = self.transport();
+                Ok(transport.join_channel(terms.endpoint, data, ends, key)?)
+            }
+            Some((&BY_SERVICE, key)) => {
+                let (services, wire) = self.services();
+                let rail = wire.rail.ok_or(UNKNOWN)?;
+                services.channels.join(rail, &terms, data, ends, key)
+            }
+            _ => Err(UNKNOWN),
+        }
+    }
 
     /// Lends the part of the transport that makes boards with `peer`, and the peer's endpoint there; see
     /// [`Transport::boards`](tagwire_transport::Transport::boards).
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.
-    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>>;
-
-    /// From now on only what is under way is done: posted receives complete as
-    /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
-    fn begin_close(&mut self);
+    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
+        let endpoint = self.terms(peer)?.endpoint;
+        Ok(self.transport().boards(endpoint))
+    }
 
     /// What matches messages and receives: an engine by its name, or the library under a transport that
     /// matches.
-    fn matcher(&self) -> &'static str;
+    #[must_use]
+    fn matcher(&self) -> &'static str {
+        self.statistics().matcher
+    }
 
     /// How many messages took which way so far.
-    fn counters(&self) -> Counters;
-
-    /// What is still open after [`begin_close`](Pml::begin_close), by name; `None` when all is
-    /// done and the object may be dropped.
-    fn open_work(&self) -> Option<String>;
-
-    /// Says goodbye to the job's bootstrap. After everything else.
-    fn leave(&mut self);
-
-    /// What a request is and how far it has come, in words, with its peer and its tag; `None` when
-    /// it is stale.
-    fn describe(&self, request: RequestId) -> Option<String>;
-
-    /// Writes what this rank waits for: posted receives, unexpected messages, unfinished sends,
-    /// credits, peers; contexts by their `names`.
-    ///
-    /// # Errors
-    /// When `out` refuses.
-    fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result;
+    #[must_use]
+    fn counters(&self) -> Counters {
+        self.statistics().counters
+    }
 }
+
+impl<L: PointToPoint + LocalRank + ?Sized> Pml for L {}

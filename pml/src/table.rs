@@ -1,7 +1,9 @@
 //! The table of requests under way: a [`Slab`](crate::slab::Slab) whose vacant slots keep what
 //! they held, so that a new request writes just the fields that it needs.
 
+use crate::error::{Error, Result};
 use crate::slab::Handle;
+use crate::types::{RequestId, Status};
 
 /// What a [`Table`] holds.
 pub(crate) trait Entry {
@@ -130,6 +132,73 @@ impl<T: Entry> Table<T> {
             .enumerate()
             .filter(|(_, slot)| slot.generation < VACANT);
         used.map(|(number, slot)| (Handle::new(number as u32, slot.generation), &slot.entry))
+    }
+}
+
+/// A request, as far as its owner is concerned.
+pub(crate) trait Request: Entry {
+    /// Whether something is still to be done for it.
+    fn is_active(&self) -> bool;
+
+    /// Whether it was started often, and is not now.
+    fn is_inactive(&self) -> bool;
+
+    fn is_persistent(&self) -> bool;
+
+    fn status(&self) -> Status;
+
+    /// Its end was taken: it may be started again.
+    fn deactivate(&mut self);
+}
+
+impl<T: Request> Table<T> {
+    /// As [`PointToPoint::is_complete`](crate::PointToPoint::is_complete).
+    #[inline]
+    pub(crate) fn is_complete(&self, request: RequestId) -> bool {
+        request == RequestId::COMPLETE
+            || self
+                .get(request.0)
+                .is_none_or(|request| !request.is_active())
+    }
+
+    /// As [`PointToPoint::take`](crate::PointToPoint::take).
+    #[inline]
+    pub(crate) fn take_end(&mut self, request: RequestId) -> Result<Option<Status>> {
+        if request == RequestId::COMPLETE {
+            return Ok(Some(Status::EMPTY));
+        }
+        let entry = self.get_mut(request.0).ok_or(Error::StaleRequest)?;
+        if entry.is_active() {
+            return Ok(None);
+        }
+        if entry.is_inactive() {
+            return Ok(Some(Status::EMPTY));
+        }
+        let status = entry.status();
+        match entry.is_persistent() {
+            true => entry.deactivate(),
+            false => self.remove(request.0),
+        }
+        Ok(Some(status))
+    }
+
+    /// Returns a persistent request that is inactive, to be `done` something with: started, or freed.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn at_rest(&mut self, request: RequestId, done: &'static str) -> Result<&mut T> {
+        let entry = self.get_mut(request.0).ok_or(Error::StaleRequest)?;
+        match entry.is_persistent() && entry.is_inactive() {
+            true => Ok(entry),
+            false => Err(Error::WrongRequest(done)),
+        }
+    }
+
+    /// As [`PointToPoint::free`](crate::PointToPoint::free).
+    pub(crate) fn free(&mut self, request: RequestId) -> Result<()> {
+        self.at_rest(request, "freed: it is not persistent and inactive")?;
+        self.remove(request.0);
+        Ok(())
     }
 }
 

@@ -75,13 +75,13 @@ fn who_waits_for_one_message_leaves_the_others_where_they_are() {
         let sent = a.isend(data, b.rank(), TAG, WORLD, SendMode::Standard);
         assert_eq!(sent.unwrap(), RequestId::COMPLETE);
     }
-    let before = b.counters().unwrap().unexpected_short;
+    let before = b.statistics().unwrap().counters.unexpected_short;
     for number in 0..MESSAGES {
         let request = post(b, &mut place, a);
         b.wait(request, None).unwrap();
         assert_eq!(u64::from_le_bytes(place), number);
     }
-    assert_eq!(b.counters().unwrap().unexpected_short, before);
+    assert_eq!(b.statistics().unwrap().counters.unexpected_short, before);
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn shared_buffers_are_copied_once_past_a_packet() {
     ];
     for (length, of_shared, of_own) in ways {
         for (data, is_long) in [(shared.bytes(), of_shared), (&own[..], of_own)] {
-            let before = a.counters().unwrap().sent_long;
+            let before = a.statistics().unwrap().counters.sent_long;
             place.fill(0);
             let request = post(b, &mut place[..length], a);
             send(a, b, &data[..length]);
             b.wait(request, None).unwrap();
             assert!(place[..length].iter().all(|byte| *byte == 7));
-            let long = a.counters().unwrap().sent_long - before;
+            let long = a.statistics().unwrap().counters.sent_long - before;
             assert_eq!(long == 1, is_long, "{length} bytes");
         }
     }

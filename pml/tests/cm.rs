@@ -79,7 +79,7 @@ mod limits {
     use tagwire_base::bootstrap::LocalJob;
     use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
     use tagwire_pml::cm::{Cm, CmOptions};
-    use tagwire_pml::{Error, Pml, SendMode};
+    use tagwire_pml::{Error, LocalRank, PointToPoint, SendMode};
     use tagwire_transport::{RecvBuffer, SendBuffer};
 
     use super::*;

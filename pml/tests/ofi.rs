@@ -15,6 +15,14 @@ pair!(ob1_rxm: selection, "ob1", "ofi:tcp;ofi_rxm", NEWER_LIBFABRIC);
 pair!(cm_rxm: selection, "cm", "ofi:tcp;ofi_rxm", NEWER_LIBFABRIC);
 pair!(ob1_rxd: selection, "ob1", "ofi:udp;ofi_rxd", NEWER_LIBFABRIC);
 
+/// Without messages, whoever matches them.
+#[test]
+fn partitions_are_written_under_both_layers() {
+    for layer in ["ob1", "cm"] {
+        fabrics::expect_written(layer, "ofi:tcp", common::published::NEWER_LIBFABRIC);
+    }
+}
+
 /// Partitions over writes that say nothing of themselves.
 macro_rules! without_notices {
     ($name:ident, $notices:expr) => {

@@ -11,6 +11,14 @@ pair!(cm_posix: for_each, "cm", "ucx:posix,cma,self", SYSTEM_UCX);
 pair!(ob1_sysv: for_each, "ob1", "ucx:sysv,cma,self", SYSTEM_UCX);
 pair!(cm_sysv: for_each, "cm", "ucx:sysv,cma,self", SYSTEM_UCX);
 
+/// Without messages, whoever matches them.
+#[test]
+fn partitions_are_written_under_both_layers() {
+    for layer in ["ob1", "cm"] {
+        fabrics::expect_written(layer, "ucx:tcp,self", common::published::SYSTEM_UCX);
+    }
+}
+
 /// A tier is published where some of its checks are run, and what is skipped or selected is a check.
 #[test]
 fn pairs_run_the_tiers_that_are_published() {

@@ -53,7 +53,7 @@ pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use matching::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
-    MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
+    MatchRemote, MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
 pub use message::{
     AmHeader, Arrival, EndpointId, Lane, Outcome, Payload, PeerEvent, Token, Upcalls,

@@ -18,9 +18,12 @@
 
 use tagwire_base::Rank;
 
-use crate::capability::{ThreadMode, WaitObject};
+use crate::byte::ByteTransport;
+use crate::capability::{Limits, ThreadMode, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer};
-use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
+use crate::message::{AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token};
+use crate::post::{Class, Post};
+use crate::remote::RemoteAccess;
 use crate::transport::Transport;
 
 /// What a receive or a probe accepts.
@@ -243,6 +246,46 @@ pub trait MatchUpcalls {
 
     /// Something happened to a peer.
     fn peer(&mut self, event: PeerEvent);
+
+    /// A [packet](MatchRemote::send_packet) has arrived. Nobody sends any to a layer that sends none.
+    fn packet(&mut self, arrival: Arrival<'_>) {
+        let _ = arrival;
+    }
+
+    /// The [access](crate::RemoteAccess) that was given `token` has ended.
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        let _ = (token, outcome);
+    }
+
+    /// As [`Upcalls::notice`](crate::Upcalls::notice).
+    fn notice(&mut self, immediate: u64) {
+        let _ = immediate;
+    }
+}
+
+/// What a transport that matches has beside its messages: access to the memory of peers, and packets of the layer above.
+/// [`MatchTransport::progress`] reports what comes of both.
+///
+/// The tokens of accesses have their highest bit set, and the first words of packets' headers have 0 in their highest byte:
+/// others are the transport's own.
+pub trait MatchRemote: RemoteAccess {
+    /// The sizes within which access and packets work. What there is of access, its
+    /// [capabilities](Transport::capabilities) report.
+    fn remote_limits(&self) -> Limits;
+
+    /// Sends a packet by copy: `header` and at most [`Limits::max_send`] bytes. Complete when it returns [`Post::Posted`]. Packets to one peer keep their order among
+    /// themselves, and none with messages.
+    fn send_packet(&mut self, to: EndpointId, header: AmHeader, data: &[u8]) -> Post;
+}
+
+impl<T: ByteTransport> MatchRemote for T {
+    fn remote_limits(&self) -> Limits {
+        self.limits()
+    }
+
+    fn send_packet(&mut self, to: EndpointId, header: AmHeader, data: &[u8]) -> Post {
+        self.send(Lane(0), to, Class::Control, header, data)
+    }
 }
 
 /// A transport that matches messages itself.
@@ -329,6 +372,11 @@ pub trait MatchTransport: Transport {
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
     /// had found out itself.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls);
+
+    /// Lends what there is beside messages. `None` where there is nothing.
+    fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
+        None
+    }
 
     /// How many things this rank still has to do for its peers, besides the operations that are
     /// open (a notice to be sent, say).

@@ -159,6 +159,18 @@ pub struct Arrival<'a> {
     pub payload: Payload<'a>,
 }
 
+impl<'a> Arrival<'a> {
+    /// One that is told again, with the bytes that were kept of it.
+    #[must_use]
+    pub fn kept(from: EndpointId, header: AmHeader, bytes: &'a [u8]) -> Self {
+        Self {
+            from,
+            header,
+            payload: Payload::from_slice(bytes),
+        }
+    }
+}
+
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -73,6 +73,13 @@ impl PmlPort {
     }
 }
 
+impl PmlPort {
+    /// What matches messages and receives.
+    pub(crate) fn matcher(&self) -> tagwire_pml::Result<&'static str> {
+        Ok(self.messenger.statistics()?.matcher)
+    }
+}
+
 impl Port for PmlPort {
     type Request = RequestId;
 
@@ -158,7 +165,7 @@ impl Port for PmlPort {
 
     #[inline]
     fn counters(&self) -> Option<Counters> {
-        self.messenger.counters().ok()
+        self.messenger.statistics().ok().map(|all| all.counters)
     }
 }
 

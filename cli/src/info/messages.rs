@@ -5,7 +5,7 @@ use tagwire_base::Config;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::Value;
 use tagwire_pml::Protocol;
-use tagwire_transport::{ByteTransport, Capabilities, EndpointId};
+use tagwire_transport::{ByteTransport, Capabilities, EndpointId, MatchTransport};
 
 use super::choices::PML;
 use super::transports::{TRANSPORT, only_rank, open};
@@ -61,12 +61,19 @@ pub fn of_ob1(config: &Config, transport: &dyn ByteTransport) -> Vec<ProtocolRep
 
 /// Those of cm over the transport called `name`.
 pub fn of_cm(name: &str, config: &Config) -> Result<Vec<ProtocolReport>, String> {
+    let all = Protocol::of_cm(&open_matching(name, config)?.match_limits());
+    Ok(all.into_iter().map(ProtocolReport::from).collect())
+}
+
+/// Opens the transport called `name` as one that matches, alone in its job.
+///
+/// # Errors
+/// Why it cannot be opened so.
+pub fn open_matching(name: &str, config: &Config) -> Result<Box<dyn MatchTransport>, String> {
     let (config, member) = only_rank(config, &[(TRANSPORT, name)])?;
     let opened = tagwire_rails::open_matching(&config, &SharedBootstrap::new(member));
     let transport = opened.map_err(|error| error.to_string())?;
-    let transport = transport.ok_or_else(|| format!("{name} does not match messages"))?;
-    let all = Protocol::of_cm(&transport.match_limits());
-    Ok(all.into_iter().map(ProtocolReport::from).collect())
+    transport.ok_or_else(|| format!("{name} does not match messages"))
 }
 
 /// What would be used, as the settings are.

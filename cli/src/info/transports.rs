@@ -9,12 +9,12 @@ use tagwire_base::bootstrap::{LocalBootstrap, LocalJob, SharedBootstrap};
 use tagwire_base::config::Chosen;
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
-use tagwire_pml::ob1::ChannelWay;
+use tagwire_pml::channels::ChannelWay;
 use tagwire_transport::{ByteTransport, Capabilities, ForeignLibrary, Limits, Way};
 
 use super::choices::{Named, choices};
 use super::conformance;
-use super::messages::{ProtocolReport, of_cm, of_ob1};
+use super::messages::{ProtocolReport, of_cm, of_ob1, open_matching};
 
 /// The setting that chooses the transport.
 pub const TRANSPORT: &str = "transport";
@@ -239,9 +239,13 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
             };
             report.capabilities = names(transport.capabilities());
             let (capabilities, limits) = (transport.capabilities(), transport.limits());
+            // Where cm cannot be, its line says nothing else than that of ob1.
+            let ob1 = ChannelWay::of_ob1(capabilities, &limits);
+            let asked = asked_for(named.name, config).to_string();
+            let cm = open_matching(&asked, config).map(|mut open| ChannelWay::of_cm(&mut *open));
             report.partitions = Some(PartitionsReport {
-                ob1: ChannelWay::of_ob1(capabilities, &limits).about(),
-                cm: ChannelWay::of_cm(capabilities).about(),
+                ob1: ob1.about(),
+                cm: cm.unwrap_or(ob1).about(),
             });
             report.limits = Some(limits.into());
             report.notes = notes(named.name, config, topology);

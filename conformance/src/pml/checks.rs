@@ -4,7 +4,7 @@ use crate::Check;
 
 use super::{
     Factory, Tier, buffers, cancel, close, eight, failure, flow, lengths, matching, partitioned,
-    persistent, probes, random, refusals, threads, waits,
+    persistent, probes, random, refusals, rma, threads, waits,
 };
 
 /// Every check, by tier.
@@ -401,6 +401,30 @@ pub const CHECKS: &[Check<Factory>] = &[
         partitioned::a_partitioned_send_ends_with_its_receiver,
     ),
     Check::new(
+        "regions_are_written_and_read",
+        Tier::Core,
+        2,
+        rma::regions_are_written_and_read,
+    ),
+    Check::new(
+        "words_are_changed_in_one_step",
+        Tier::Core,
+        2,
+        rma::words_are_changed_in_one_step,
+    ),
+    Check::new(
+        "accesses_are_refused_by_what_they_name",
+        Tier::Core,
+        2,
+        rma::accesses_are_refused_by_what_they_name,
+    ),
+    Check::new(
+        "accesses_end_with_the_peer",
+        Tier::Failure,
+        2,
+        rma::accesses_end_with_the_peer,
+    ),
+    Check::new(
         "waits_end_with_the_peer",
         Tier::Failure,
         2,
@@ -597,6 +621,10 @@ macro_rules! pml_conformance {
             partitions_arrive_in_every_round
             a_partitioned_round_ends_with_its_peer
             a_partitioned_send_ends_with_its_receiver
+            regions_are_written_and_read
+            words_are_changed_in_one_step
+            accesses_are_refused_by_what_they_name
+            accesses_end_with_the_peer
             waits_end_with_the_peer
             random_traffic_around_a_death
             a_rank_that_waits_for_long_sleeps

@@ -43,6 +43,7 @@ mod probes;
 mod random;
 mod refusals;
 mod rig;
+mod rma;
 mod threads;
 mod waits;
 
@@ -239,7 +240,11 @@ impl Factory {
         self
     }
 
-    fn job(&self, size: u32, setup: &Setup) -> Result<Arc<dyn Job>, String> {
+    /// Opens a job of `size` ranks.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn job(&self, size: u32, setup: &Setup) -> Result<Arc<dyn Job>, String> {
         (self.open)(size, setup)
     }
 

@@ -4,8 +4,9 @@ use tagwire_base::{Bootstrap, Rank};
 use tagwire_transport::Transport;
 
 use super::peer::{Peer, PeerIndex, Peers};
-use super::{Cm, LANE, LAYER};
+use super::{Cm, LAYER};
 use crate::contacts::Contacts;
+use crate::peers::LANE;
 use crate::types::Failure;
 
 impl Contacts for Cm {

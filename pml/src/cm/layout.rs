@@ -18,9 +18,10 @@ use tagwire_transport::{Directed, MatchEnvelope, MatchLimits, MatchPattern};
 use crate::error::{Error, Result};
 
 /// Context and tag bits to choose among, the best first.
-const SHAPES: [(u32, u32); 7] = [
+const SHAPES: [(u32, u32); 8] = [
     (16, 31),
     (15, 31),
+    (14, 31),
     (12, 31),
     (12, 23),
     (8, 23),

@@ -3,7 +3,7 @@
 //! ```text
 //!    isend ---> rail.send(bits)     Done: no request at all | Open: a slot in the table
 //!    irecv ---> rail.post(pattern)  Done | Open
-//!                                             \-> rail.progress -> Core (upcalls) -> the slot
+//!                                             \-> rail.progress -> State (upcalls) -> the slot
 //! ```
 //!
 //! Context and tag travel in the match bits (`layout.rs`), the source beside them. Where the
@@ -13,40 +13,42 @@
 mod bounce;
 mod config;
 mod contact;
-mod core;
 mod dump;
 mod layout;
 mod peer;
 mod recv;
 mod request;
 mod send;
+mod state;
 
 use std::fmt;
-use std::sync::Arc;
 
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Allocation, Boards, Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport,
-    OpenChannel, Preference, RecvBuffer, SendBuffer, SendChannel, Waiter,
+    AmHeader, Capabilities, Directed, MatchTransport, Post, Preference, RecvBuffer, RemoteAccess,
+    SendBuffer, Transport,
 };
 
-use self::core::{Core, Pending};
 use self::layout::Layout;
 use self::peer::PeerIndex;
 use self::request::{Buffer, Phase};
+use self::state::{Pending, State};
 use crate::contact::Language;
-use crate::contacts;
+use crate::contacts::{self, Reach};
 use crate::contexts::Contexts;
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
-use crate::pml::Pml;
+use crate::losses::Losses;
+use crate::peers::LANE;
+use crate::peers::Living;
+use crate::pml::{LocalRank, PointToPoint, Statistics};
+use crate::service::{Terms, Wire};
+use crate::services::Services;
 use crate::slab::Handle;
 use crate::types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
 };
-
-const LANE: Lane = Lane(0);
 
 /// The name of the layer.
 const LAYER: &str = "cm";
@@ -59,7 +61,7 @@ const GOODBYE_LOOKS: u32 = 20;
 pub struct Cm {
     rail: Box<dyn MatchTransport>,
     bootstrap: Box<dyn Bootstrap>,
-    core: Core,
+    core: State,
     rank: Rank,
     size: u32,
     directed: Directed,
@@ -104,7 +106,7 @@ impl Cm {
         let language = Language::new(LAYER, rail.name());
         language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
         Ok(Self {
-            core: Core::new(layout),
+            core: State::new(layout, bootstrap.clock()),
             rank,
             size,
             directed: limits.directed,
@@ -121,14 +123,14 @@ impl Cm {
         })
     }
 
-    /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
+    /// As [`PointToPoint::take`], for requests that are complete and not persistent: the short way.
     #[inline]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
         self.core.requests.take_complete(request.0)
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
-    /// [`Pml::progress`], which reports: others may wait for them.
+    /// [`PointToPoint::progress`], which reports: others may wait for them.
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
         std::mem::replace(&mut self.core.ended, 0)
@@ -174,11 +176,40 @@ impl Cm {
 
     #[inline]
     fn progress_once(&mut self) -> usize {
-        let events = self.rail.progress(LANE, &mut self.core);
+        let mut events = self.rail.progress(LANE, &mut self.core);
+        if self.core.services.is_some() {
+            events += self.drive_services();
+        }
         if self.core.pending.is_empty() {
             events
         } else {
             events + self.advance_pending()
+        }
+    }
+
+    /// Looks at memory that peers write, and has the services that were called do what there is. Returns how many things
+    /// happened.
+    #[cold]
+    fn drive_services(&mut self) -> usize {
+        let (services, mut wire) = self.services();
+        let come = services.look();
+        match services.are_called() {
+            true => come + services.drive(&mut wire),
+            false => come,
+        }
+    }
+
+    /// Sends a packet. Returns whether that is done with.
+    fn send_packet(&mut self, to: PeerIndex, header: AmHeader, payload: &[u8]) -> bool {
+        match contacts::reach(self, to) {
+            Reach::Now => {}
+            Reach::Later => return false,
+            Reach::Never => return true,
+        }
+        let endpoint = self.core.peers.get(to).map(|peer| peer.endpoint);
+        match (endpoint, self.rail.remote()) {
+            (Some(to), Some(remote)) => remote.send_packet(to, header, payload) != Post::Busy,
+            _ => true,
         }
     }
 
@@ -194,6 +225,22 @@ impl Cm {
             events += match operation {
                 Pending::Flush(peer) => self.flush(peer),
                 Pending::Post => self.post_waiting(),
+                Pending::Packet {
+                    to,
+                    header,
+                    payload,
+                } => {
+                    let sent = self.send_packet(to, header, &payload);
+                    if !sent {
+                        let again = Pending::Packet {
+                            to,
+                            header,
+                            payload,
+                        };
+                        self.core.pending.push_back(again);
+                    }
+                    usize::from(sent)
+                }
                 Pending::Lost {
                     peer,
                     rank,
@@ -272,19 +319,7 @@ impl Cm {
     }
 }
 
-impl Pml for Cm {
-    fn name(&self) -> &'static str {
-        LAYER
-    }
-
-    fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
+impl PointToPoint for Cm {
     fn tag_limits(&self) -> TagLimits {
         TagLimits {
             largest_tag: self.core.layout.largest_tag(),
@@ -340,16 +375,6 @@ impl Pml for Cm {
         self.find_and_claim(from, tag, context)
     }
 
-    fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
-        if self.core.losses.is_empty() {
-            return Ok(());
-        }
-        self.core
-            .losses
-            .of_receive(from)
-            .map_or(Ok(()), |failure| Err(Error::Failed(failure)))
-    }
-
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
         self.check_open()?;
         self.start_claimed(data, message)
@@ -401,16 +426,8 @@ impl Pml for Cm {
     fn start(&mut self, request: RequestId) -> Result<()> {
         self.check_open()?;
         let posted = self.core.posted;
-        let entry = self
-            .core
-            .requests
-            .get_mut(request.0)
-            .ok_or(Error::StaleRequest)?;
-        if !entry.persistent || entry.phase != Phase::Inactive {
-            return Err(Error::WrongRequest(
-                "started: it is not persistent and inactive",
-            ));
-        }
+        let requests = &mut self.core.requests;
+        let entry = requests.at_rest(request, "started: it is not persistent and inactive")?;
         entry.doomed = None;
         if !entry.is_send {
             if !self.contexts.contains(entry.context) {
@@ -431,51 +448,17 @@ impl Pml for Cm {
     }
 
     fn free(&mut self, request: RequestId) -> Result<()> {
-        let entry = self
-            .core
-            .requests
-            .get(request.0)
-            .ok_or(Error::StaleRequest)?;
-        if !entry.persistent || entry.phase != Phase::Inactive {
-            return Err(Error::WrongRequest(
-                "freed: it is not persistent and inactive",
-            ));
-        }
-        self.core.requests.remove(request.0);
-        Ok(())
+        self.core.requests.free(request)
     }
 
     #[inline]
     fn is_complete(&self, request: RequestId) -> bool {
-        request == RequestId::COMPLETE
-            || self
-                .core
-                .requests
-                .get(request.0)
-                .is_none_or(|request| !request.is_active())
+        self.core.requests.is_complete(request)
     }
 
     #[inline]
     fn take(&mut self, request: RequestId) -> Result<Option<Status>> {
-        if request == RequestId::COMPLETE {
-            return Ok(Some(Status::EMPTY));
-        }
-        let Some(entry) = self.core.requests.get_mut(request.0) else {
-            return Err(Error::StaleRequest);
-        };
-        match entry.phase {
-            Phase::Complete if entry.persistent => {
-                entry.phase = Phase::Inactive;
-                Ok(Some(entry.status))
-            }
-            Phase::Complete => {
-                let status = entry.status;
-                self.core.requests.remove(request.0);
-                Ok(Some(status))
-            }
-            Phase::Inactive => Ok(Some(Status::EMPTY)),
-            Phase::Queued | Phase::Open => Ok(None),
-        }
+        self.core.requests.take_end(request)
     }
 
     #[inline]
@@ -483,6 +466,55 @@ impl Pml for Cm {
         let events = self.progress_once();
         self.core.ended = 0;
         events
+    }
+
+    fn describe(&self, request: RequestId) -> Option<String> {
+        let request = self.core.requests.get(request.0)?;
+        Some(dump::describe(request))
+    }
+}
+
+impl LocalRank for Cm {
+    fn identity(&self) -> (Rank, u32) {
+        (self.rank, self.size)
+    }
+
+    fn transport(&mut self) -> &mut dyn Transport {
+        &mut *self.rail
+    }
+
+    fn terms(&mut self, rank: Rank) -> Result<Terms> {
+        let peer = contacts::contact(self, rank)?;
+        let endpoint = contacts::endpoint(self, rank)?;
+        let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
+            true => Preference::SHARED_MEMORY,
+            false => Preference::NETWORK,
+        };
+        let remote = self.rail.remote();
+        Ok(Terms {
+            peer,
+            endpoint,
+            write: preference.write,
+            access: remote.map(|remote| (remote.capabilities(), remote.remote_limits())),
+        })
+    }
+
+    fn services(&mut self) -> (&mut Services, Wire<'_>) {
+        let (services, peers, out) = self.core.services();
+        let rail = self
+            .rail
+            .remote()
+            .map(|remote| remote as &mut dyn RemoteAccess);
+        (services, Wire { rail, peers, out })
+    }
+
+    fn services_in_use(&self) -> Option<(&Services, &dyn Living)> {
+        let services = self.core.services.as_deref()?;
+        Some((services, &self.core.peers))
+    }
+
+    fn losses(&mut self) -> &mut Losses {
+        &mut self.core.losses
     }
 
     fn look_after_peers(&mut self) {
@@ -496,18 +528,6 @@ impl Pml for Cm {
             let _ = self.drop_collectives(context);
         }
         self.advance_pending();
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.rail.waiter()
-    }
-
-    fn failed(&self) -> Vec<Rank> {
-        self.core.losses.failed()
-    }
-
-    fn acknowledge_failures(&mut self) -> Vec<Rank> {
-        self.core.losses.acknowledge()
     }
 
     fn open_context(&mut self) -> Result<ContextId> {
@@ -532,46 +552,6 @@ impl Pml for Cm {
         let _ = self.drop_collectives(context);
     }
 
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        self.rail.allocate(len)
-    }
-
-    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
-        contacts::contact(self, to)?;
-        let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
-            true => Preference::SHARED_MEMORY,
-            false => Preference::NETWORK,
-        };
-        Ok(preference.write)
-    }
-
-    fn open_channel(
-        &mut self,
-        from: Rank,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Result<Option<OpenChannel>> {
-        let endpoint = contacts::endpoint(self, from)?;
-        Ok(self.rail.open_channel(endpoint, data, ends, buffering))
-    }
-
-    fn join_channel(
-        &mut self,
-        to: Rank,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        let endpoint = contacts::endpoint(self, to)?;
-        Ok(self.rail.join_channel(endpoint, data, ends, key)?)
-    }
-
-    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
-        let endpoint = contacts::endpoint(self, peer)?;
-        Ok(self.rail.boards(endpoint))
-    }
-
     fn begin_close(&mut self) {
         self.closing = true;
         let receives: Vec<Handle> = self
@@ -588,14 +568,14 @@ impl Pml for Cm {
         }
     }
 
-    fn matcher(&self) -> &'static str {
-        self.rail.matcher()
-    }
-
-    fn counters(&self) -> Counters {
-        Counters {
-            unexpected_long: self.rail.fetched(),
-            ..self.core.counters
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            layer: LAYER,
+            matcher: self.rail.matcher(),
+            counters: Counters {
+                unexpected_long: self.rail.fetched(),
+                ..self.core.counters
+            },
         }
     }
 
@@ -609,7 +589,9 @@ impl Pml for Cm {
         };
         let sends = active().filter(|request| request.is_send).count();
         let receives = active().filter(|request| !request.is_send).count();
-        let pending = self.core.pending.len() + self.rail.unfinished();
+        let services = self.core.services.as_ref();
+        let services = services.map_or(0, |services| services.unfinished());
+        let pending = self.core.pending.len() + self.rail.unfinished() + services;
         if sends + receives + pending == 0 {
             return None;
         }
@@ -627,11 +609,6 @@ impl Pml for Cm {
     fn leave(&mut self) {
         self.rail.leave();
         self.bootstrap.leave();
-    }
-
-    fn describe(&self, request: RequestId) -> Option<String> {
-        let request = self.core.requests.get(request.0)?;
-        Some(dump::describe(request))
     }
 
     fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {

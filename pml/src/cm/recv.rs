@@ -5,12 +5,13 @@ use tagwire_transport::{
     Cancel, Directed, Found, MatchPattern, Posted, Probed, ReceiveEnd, RecvBuffer, Refusal, Token,
 };
 
-use super::core::{Claimed, Core, Pending};
+use super::Cm;
 use super::request::{Buffer, Phase};
-use super::{Cm, LANE};
+use super::state::{Claimed, Pending, State};
 use crate::contacts;
 use crate::error::{Error, Result};
 use crate::lend::lend_room;
+use crate::peers::LANE;
 use crate::slab::Handle;
 use crate::types::{CancelOutcome, Failure, MessageId, RequestId, Status};
 
@@ -443,7 +444,7 @@ impl Cm {
 /// is that a message has matched whose bytes are on the way.
 const LATE_ROUNDS: u32 = 64;
 
-impl Core {
+impl State {
     /// Keeps a claimed message until it is received.
     fn keep(&mut self, found: &Found) -> Option<(MessageId, Status)> {
         let status = self.describe(&found.envelope)?;

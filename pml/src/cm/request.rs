@@ -6,7 +6,7 @@ use tagwire_transport::{ClaimId, Payload, RecvBuffer, SendBuffer};
 use super::bounce::Bounce;
 use super::peer::PeerIndex;
 use crate::slab::Handle;
-use crate::table::{Entry, Table};
+use crate::table::{self, Entry, Table};
 use crate::types::{Failure, SendMode, Status};
 
 /// Where a request stands.
@@ -162,6 +162,32 @@ impl Entry for Request {
             self.bounce = None;
             self.claim = None;
         }
+    }
+}
+
+impl table::Request for Request {
+    #[inline]
+    fn is_active(&self) -> bool {
+        matches!(self.phase, Phase::Queued | Phase::Open)
+    }
+
+    #[inline]
+    fn is_inactive(&self) -> bool {
+        self.phase == Phase::Inactive
+    }
+
+    #[inline]
+    fn is_persistent(&self) -> bool {
+        self.persistent
+    }
+
+    #[inline]
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn deactivate(&mut self) {
+        self.phase = Phase::Inactive;
     }
 }
 

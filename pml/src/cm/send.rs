@@ -3,13 +3,14 @@
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Refusal, SendBuffer, Sent, Token};
 
-use super::core::Pending;
+use super::Cm;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
-use super::{Cm, LANE};
+use super::state::Pending;
 use crate::contacts::{self, Reach};
 use crate::error::{Error, Result};
 use crate::lend::lend;
+use crate::peers::LANE;
 use crate::slab::Handle;
 use crate::types::{Failure, RequestId, SendMode};
 

@@ -15,7 +15,7 @@ use super::peer::{Early, Health, Peer, PeerIndex, Stream};
 use super::protocol::{Packet, Turn};
 use super::protocols::{self, State, synchronous};
 use super::unexpected::{Content, Unexpected};
-use super::writes::state::{Writes, is_write};
+use crate::service::Tokens;
 use crate::slab::Handle;
 
 /// How far ahead of its turn a packet may come.
@@ -400,16 +400,25 @@ impl Arrivals<'_> {
             Kind::PULL => self.core.held().wish(from, header, payload),
             Kind::PEEK => self.core.held().question(from, payload),
             Kind::PULL_TAKEN | Kind::PULL_RETURNED => self.core.held().answered(from, header),
-            kind if Writes::KINDS.contains(&kind) => {
-                self.core.ended += 1;
-                self.core.writes().said(from, header)
-            }
             kind if protocols::is_known(kind) => self.about_operation(from, header, payload),
-            _ => Err(UNKNOWN),
+            _ => self.for_service(from, header, payload),
         };
         if let Err(what) = taken {
             self.core.broken(from, what);
         }
+    }
+
+    /// A packet that is no message's.
+    fn for_service(
+        &mut self,
+        from: PeerIndex,
+        header: ControlHeader,
+        payload: Payload<'_>,
+    ) -> Result<(), &'static str> {
+        self.core.ended += 1;
+        let (services, _, out) = self.core.services();
+        let taken = services.packet(from, header, payload, out);
+        taken.unwrap_or(Err(UNKNOWN))
     }
 
     /// A peer grants more.
@@ -495,10 +504,10 @@ impl Upcalls for Core {
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
-        if is_write(token) {
+        if Tokens::are_of(token) {
             self.ended += 1;
-            if let Some(writes) = self.writes.as_deref_mut() {
-                writes.complete(token, outcome, &mut self.pending);
+            if let Some(services) = self.services.as_deref_mut() {
+                services.complete(token, outcome, &mut self.pending);
             }
             return;
         }
@@ -520,8 +529,8 @@ impl Upcalls for Core {
 
     fn notice(&mut self, immediate: u64) {
         self.ended += 1;
-        let writes = self.writes.as_deref();
-        if let Some(Err((peer, what))) = writes.map(|writes| writes.written(immediate)) {
+        let services = self.services.as_deref();
+        if let Some(Err((peer, what))) = services.map(|services| services.notice(immediate)) {
             self.broken(peer, what);
         }
     }

@@ -17,12 +17,12 @@ use tagwire_transport::{AmHeader, Arrival, ByteTransport, Class, Post};
 use zerocopy::IntoBytes;
 
 use super::header::{EnvelopeHeader, Kind};
-use super::link::LANE;
 use super::path::HEADER;
 use super::peer::{PeerIndex, Peers};
 #[cfg(test)]
 use super::protocol::PacketKinds;
 use super::protocols::zero_copy;
+use crate::peers::LANE;
 
 impl Kind {
     /// Short eager messages, each a header of [`MATCH`](Self::MATCH) with its bytes behind it.

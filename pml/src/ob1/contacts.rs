@@ -6,11 +6,11 @@ use tagwire_transport::{EndpointId, Transport};
 use super::config::LAYER;
 use super::core::Core;
 use super::driver::Driver;
-use super::link::LANE;
 use super::peer::{Health, Peer, PeerIndex, Peers};
 use super::protocols;
 use crate::contacts::{self, Contacts, Reach};
 use crate::error::Result;
+use crate::peers::LANE;
 use crate::types::Failure;
 
 impl Driver {

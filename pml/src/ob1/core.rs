@@ -11,8 +11,8 @@ use super::pending::Pending;
 use super::protocol::{Fallback, Step, Turn};
 use super::protocols::State;
 use super::request::Requests;
-use super::writes::state::Writes;
 use crate::losses::Losses;
+use crate::services::Services;
 use crate::slab::Handle;
 use crate::types::{Counters, Failure};
 
@@ -33,10 +33,10 @@ pub(super) struct Core {
     pub ended: usize,
     pub counters: Counters,
     pub coalescing: Coalescing,
-    /// Messages may wait for others, or there are partitioned channels: progress has more to do.
+    /// Messages may wait for others, or services are in use: progress has more to do.
     pub has_extras: bool,
-    /// Partitioned channels, once there were any.
-    pub writes: Option<Box<Writes>>,
+    /// What this rank does beside messages, once it does.
+    pub services: Option<Box<Services>>,
     clock: Clock,
 }
 
@@ -55,7 +55,7 @@ impl Core {
             counters: Counters::default(),
             coalescing: Coalescing::default(),
             has_extras: false,
-            writes: None,
+            services: None,
             clock,
         }
     }
@@ -69,18 +69,19 @@ impl Core {
         }
     }
 
-    /// Returns the partitioned channels, of which there may be none yet.
-    pub(super) fn writes(&mut self) -> &mut Writes {
+    /// Returns the services, which are in use from now on, the peers, and what sends packets.
+    pub(super) fn services(&mut self) -> (&mut Services, &Peers, &mut Pending) {
         self.has_extras = true;
         let clock = &self.clock;
-        let new = || Box::new(Writes::new(clock.clone()));
-        self.writes.get_or_insert_with(new)
+        let new = || Box::new(Services::new(clock));
+        let services = self.services.get_or_insert_with(new);
+        (services, &self.peers, &mut self.pending)
     }
 
-    /// Looks at the flags of partitioned channels; returns how many partitions have come.
+    /// Looks at memory that peers write for services; returns how many things have come.
     #[inline(never)]
-    pub(super) fn look_at_flags(&self) -> usize {
-        self.writes.as_deref().map_or(0, Writes::look_at_flags)
+    pub(super) fn look_at_memory(&self) -> usize {
+        self.services.as_deref().map_or(0, Services::look)
     }
 
     /// Ends an operation.

@@ -7,13 +7,15 @@ use zerocopy::IntoBytes;
 use super::config::Ob1Options;
 use super::core::Core;
 use super::header::RendezvousBody;
-use super::link::{LANE, Link};
+use super::link::Link;
 use super::peer::PeerIndex;
 use super::pending::{Control, Operation};
 use super::protocol::{Launch, Turn};
 use super::protocols::State;
 use super::rail::Rail;
 use crate::contacts::Reach;
+use crate::peers::LANE;
+use crate::service::Wire;
 use crate::slab::Handle;
 use crate::types::SendMode;
 
@@ -74,20 +76,23 @@ impl Driver {
         self.size
     }
 
-    /// Sends what waits for others, and drives the partitioned channels that call. Returns how many things happened.
+    /// Sends what waits for others, and drives the services that were called. Returns how many things happened.
     #[cold]
     pub(super) fn run_extras(&mut self, core: &mut Core) -> usize {
         let Core {
             coalescing,
             peers,
             pending,
-            writes,
+            services,
             ..
         } = core;
-        let rail = &mut *self.rail;
-        let batches = coalescing.flush_all(rail, peers);
-        match writes.as_deref_mut() {
-            Some(writes) if writes.is_called() => batches + writes.drive(rail, peers, pending),
+        let batches = coalescing.flush_all(&mut *self.rail, peers);
+        match services.as_deref_mut() {
+            Some(services) if services.are_called() => {
+                let rail = Some(self.rail.remote());
+                let out = pending;
+                batches + services.drive(&mut Wire { rail, peers, out })
+            }
             _ => batches,
         }
     }

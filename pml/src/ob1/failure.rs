@@ -39,10 +39,8 @@ impl Core {
         let budget = &mut self.budget;
         self.matcher
             .forget(index, |charged| budget.release(charged));
-        if let Some(writes) = &self.writes {
-            // It may have set flags before, of which nobody told.
-            writes.look_at_flags();
-            writes.lose(index);
+        if let Some(services) = &mut self.services {
+            services.lose(index, failure);
         }
         self.fail_operations(index, rank, failure);
         self.note_gone(rank, failure);

@@ -27,48 +27,8 @@ use tagwire_matching::Envelope;
 use tagwire_transport::AmHeader;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub(super) use crate::packet::{ControlHeader, Kind};
 use crate::slab::Handle;
-
-/// What a packet is: its first byte. Each protocol, and each of ob1's other parts, declares the kinds that are its own
-/// beside the code that sends and takes them; [`PacketKinds`](super::protocol::PacketKinds) lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(transparent)]
-pub(super) struct Kind(u8);
-
-impl Kind {
-    /// The first kind of packet that has no place in its sender's sequence.
-    const FIRST_CONTROL: u8 = 16;
-
-    /// Returns the kind of sequenced packets whose byte is `byte`.
-    pub(super) const fn envelope(byte: u8) -> Self {
-        assert!(byte < Self::FIRST_CONTROL, "it is one of a control packet");
-        Self(byte)
-    }
-
-    /// Returns the kind of control packets whose byte is `byte`.
-    pub(super) const fn control(byte: u8) -> Self {
-        assert!(byte >= Self::FIRST_CONTROL, "it is one of an envelope");
-        Self(byte)
-    }
-
-    /// Returns the kind of a packet, which may be one that nobody knows.
-    #[inline]
-    pub(super) const fn of(header: AmHeader) -> Self {
-        Self(header.0[0] as u8)
-    }
-
-    /// Returns the byte on the wire.
-    #[inline]
-    pub(super) const fn as_byte(self) -> u8 {
-        self.0
-    }
-
-    /// Whether the packet has a place in its sender's sequence.
-    #[inline]
-    pub(super) const fn is_sequenced(self) -> bool {
-        self.0 < Self::FIRST_CONTROL
-    }
-}
 
 /// The header of a sequenced packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,37 +84,6 @@ impl EnvelopeHeader {
     }
 }
 
-/// The header of a control packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ControlHeader {
-    pub kind: Kind,
-    pub handle: Handle,
-    pub argument: u64,
-}
-
-impl ControlHeader {
-    #[inline]
-    pub(super) const fn encode(self) -> AmHeader {
-        let handle = self.handle.to_wire();
-        let generation = (handle >> 32) << 8;
-        AmHeader([
-            ((handle & 0xffff_ffff) << 32) | generation | self.kind.as_byte() as u64,
-            self.argument,
-        ])
-    }
-
-    #[inline]
-    pub(super) const fn decode(kind: Kind, header: AmHeader) -> Self {
-        let AmHeader([word, argument]) = header;
-        let handle = Handle::from_wire((((word >> 8) & 0xff_ffff) << 32) | (word >> 32));
-        Self {
-            kind,
-            handle,
-            argument,
-        }
-    }
-}
-
 /// What follows the header of an envelope whose message stays with its sender until it is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -190,13 +119,6 @@ mod tests {
     use super::*;
 
     const KIND: Kind = Kind::envelope(1);
-    const CONTROL: Kind = Kind::control(18);
-
-    #[test]
-    fn kinds_below_sixteen_are_sequenced() {
-        assert!(KIND.is_sequenced());
-        assert!(!CONTROL.is_sequenced());
-    }
 
     proptest! {
         #[test]
@@ -211,14 +133,6 @@ mod tests {
             let wire = header.encode();
             prop_assert_eq!(Kind::of(wire), KIND);
             prop_assert_eq!(EnvelopeHeader::decode(KIND, wire), Some(header));
-        }
-
-        #[test]
-        fn handles_come_back(word: u64, argument: u64) {
-            let handle = Handle::from_wire(word);
-            let header = ControlHeader { kind: CONTROL, handle, argument };
-            prop_assert_eq!(Kind::of(header.encode()), CONTROL);
-            prop_assert_eq!(ControlHeader::decode(CONTROL, header.encode()), header);
         }
 
         #[test]

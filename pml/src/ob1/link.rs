@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tagwire_transport::{
-    Body, ByteTransport, Class, Lane, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
+    Body, ByteTransport, Class, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
     RemoteMemory, SendBuffer, Ticket, Token,
 };
 
@@ -11,11 +11,9 @@ use super::common::Common;
 use super::header::{ControlHeader, EnvelopeHeader, Kind};
 use super::path::Terms;
 use super::peer::{Health, Peer};
+use crate::peers::LANE;
 use crate::slab::Handle;
 use crate::types::Failure;
-
-/// All traffic of a rank is on one lane.
-pub(super) const LANE: Lane = Lane(0);
 
 /// The transport towards the peer of an operation.
 pub(super) struct Link<'a> {

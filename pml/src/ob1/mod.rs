@@ -6,7 +6,7 @@
 //!   Driver    the transport: queues of sends, pending operations, connections
 //!    |  \___ Link ___ protocols/   how the bytes of a message travel: a state machine each
 //!   Core      what arrives: matching, credit, requests, peers
-//!       \___ Matcher, Budget, Held, Coalescing, Writes
+//!       \___ Matcher, Budget, Held, Coalescing, Services
 //! ```
 //!
 //! Which protocols a message can take follows from its length, by the table of its peer (`path.rs`); what a protocol
@@ -43,23 +43,15 @@ mod table;
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 mod unexpected;
-mod writes;
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
 pub use config::Ob1Options;
 pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Pattern};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{
-    Allocation, Boards, Buffering, ByteTransport, EndpointId, OpenChannel, RecvBuffer, SendBuffer,
-    SendChannel, Waiter,
-};
-pub use writes::state::ChannelWay;
-use writes::state::Writes;
+use tagwire_transport::{ByteTransport, Capabilities, RecvBuffer, SendBuffer, Transport};
 
 use self::common::Buffer;
 use self::config::LAYER;
@@ -73,14 +65,12 @@ use crate::contexts::Contexts;
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
 use crate::lend::lend;
-use crate::pml::Pml;
-use crate::types::{
-    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
-};
-
-/// The first byte of a channel's key: whose channel it is.
-const RAILS_OWN: u8 = 0;
-const WRITTEN: u8 = 1;
+use crate::losses::Losses;
+use crate::peers::Living;
+use crate::pml::{LocalRank, PointToPoint, Statistics};
+use crate::service::{Terms, Wire};
+use crate::services::Services;
+use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// The ob1 layer of one rank.
 pub struct Ob1 {
@@ -144,7 +134,7 @@ impl Ob1 {
         }
         events += driver.rail.progress_in_line(burst, core);
         if core.has_extras || !core.pending.is_empty() {
-            events += core.look_at_flags() + driver.run_pending(core);
+            events += core.look_at_memory() + driver.run_pending(core);
         }
         core.ended = 0;
         events
@@ -156,7 +146,7 @@ impl Ob1 {
         self.core.requests.is_takeable(request.0)
     }
 
-    /// As [`Pml::take`], for requests that are complete and not persistent: returns what `look` finds in the status.
+    /// As [`PointToPoint::take`], for requests that are complete and not persistent: returns what `look` finds in the status.
     #[inline(always)]
     pub(crate) fn take_with<R>(
         &mut self,
@@ -185,7 +175,7 @@ impl Ob1 {
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
-    /// [`Pml::progress`], which reports: others may wait for them.
+    /// [`PointToPoint::progress`], which reports: others may wait for them.
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
         std::mem::replace(&mut self.core.ended, 0)
@@ -255,19 +245,7 @@ impl Ob1 {
     }
 }
 
-impl Pml for Ob1 {
-    fn name(&self) -> &'static str {
-        LAYER
-    }
-
-    fn rank(&self) -> Rank {
-        self.driver.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.driver.size()
-    }
-
+impl PointToPoint for Ob1 {
     fn tag_limits(&self) -> TagLimits {
         TagLimits {
             receives: self.driver.options.match_capacity as usize,
@@ -330,16 +308,6 @@ impl Pml for Ob1 {
         }))
     }
 
-    fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
-        if self.core.losses.is_empty() {
-            return Ok(());
-        }
-        self.core
-            .losses
-            .of_receive(from)
-            .map_or(Ok(()), |failure| Err(Error::Failed(failure)))
-    }
-
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
         self.check_open()?;
         let Some(claimed) = self.core.matcher.claimed(message.0) else {
@@ -390,16 +358,8 @@ impl Pml for Ob1 {
 
     fn start(&mut self, request: RequestId) -> Result<()> {
         self.check_open()?;
-        let entry = self
-            .core
-            .requests
-            .get_mut(request.0)
-            .ok_or(Error::StaleRequest)?;
-        if !entry.common.persistent || !matches!(entry.state, State::Inactive) {
-            return Err(Error::WrongRequest(
-                "started: it is not persistent and inactive",
-            ));
-        }
+        let requests = &mut self.core.requests.table;
+        let entry = requests.at_rest(request, "started: it is not persistent and inactive")?;
         let common = &mut entry.common;
         common.status.failure = None;
         match &common.buffer {
@@ -425,51 +385,17 @@ impl Pml for Ob1 {
     }
 
     fn free(&mut self, request: RequestId) -> Result<()> {
-        let entry = self
-            .core
-            .requests
-            .get(request.0)
-            .ok_or(Error::StaleRequest)?;
-        if !entry.common.persistent || !matches!(entry.state, State::Inactive) {
-            return Err(Error::WrongRequest(
-                "freed: it is not persistent and inactive",
-            ));
-        }
-        self.core.requests.remove(request.0);
-        Ok(())
+        self.core.requests.table.free(request)
     }
 
     #[inline]
     fn is_complete(&self, request: RequestId) -> bool {
-        request == RequestId::COMPLETE
-            || self
-                .core
-                .requests
-                .get(request.0)
-                .is_none_or(|request| !request.is_active())
+        self.core.requests.table.is_complete(request)
     }
 
     #[inline]
     fn take(&mut self, request: RequestId) -> Result<Option<Status>> {
-        if request == RequestId::COMPLETE {
-            return Ok(Some(Status::EMPTY));
-        }
-        let Some(entry) = self.core.requests.get_mut(request.0) else {
-            return Err(Error::StaleRequest);
-        };
-        let status = entry.common.status;
-        match entry.state {
-            State::Complete if entry.common.persistent => {
-                entry.state = State::Inactive;
-                Ok(Some(status))
-            }
-            State::Complete => {
-                self.core.requests.remove(request.0);
-                Ok(Some(status))
-            }
-            State::Inactive => Ok(Some(Status::EMPTY)),
-            _ => Ok(None),
-        }
+        self.core.requests.table.take_end(request)
     }
 
     #[inline]
@@ -477,29 +403,57 @@ impl Pml for Ob1 {
         self.progress_by(Shm::BURST)
     }
 
+    fn describe(&self, request: RequestId) -> Option<String> {
+        let request = self.core.requests.get(request.0)?;
+        Some(dump::describe(request))
+    }
+}
+
+impl LocalRank for Ob1 {
+    fn identity(&self) -> (Rank, u32) {
+        (self.driver.rank(), self.driver.size())
+    }
+
+    fn transport(&mut self) -> &mut dyn Transport {
+        &mut *self.driver.rail
+    }
+
+    fn terms(&mut self, rank: Rank) -> Result<Terms> {
+        let peer = self.driver.contact(&mut self.core, rank)?;
+        let endpoint = self.driver.endpoint(&mut self.core, rank)?;
+        let preference = self.driver.rail.preference(endpoint);
+        let (mut capabilities, limits) = self.driver.rail.towards(endpoint);
+        if !preference.remote_access {
+            capabilities -= Capabilities::PUT | Capabilities::GET;
+        }
+        Ok(Terms {
+            peer,
+            endpoint,
+            write: preference.write,
+            access: Some((capabilities, limits)),
+        })
+    }
+
+    fn services(&mut self) -> (&mut Services, Wire<'_>) {
+        let (services, peers, out) = self.core.services();
+        let rail = Some(self.driver.rail.remote());
+        (services, Wire { rail, peers, out })
+    }
+
+    fn services_in_use(&self) -> Option<(&Services, &dyn Living)> {
+        let services = self.core.services.as_deref()?;
+        Some((services, &self.core.peers))
+    }
+
+    fn losses(&mut self) -> &mut Losses {
+        &mut self.core.losses
+    }
+
     fn look_after_peers(&mut self) {
         self.drop_strays();
         self.driver.out_of_reach.clear();
         self.driver.hear_of_ends(&mut self.core);
         self.driver.run_pending(&mut self.core);
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.driver.rail.waiter()
-    }
-
-    fn longest_nap(&self) -> Duration {
-        let Core { writes, peers, .. } = &self.core;
-        let nap = |writes: &Writes| writes.longest_nap(peers);
-        writes.as_deref().map_or(Duration::MAX, nap)
-    }
-
-    fn failed(&self) -> Vec<Rank> {
-        self.core.losses.failed()
-    }
-
-    fn acknowledge_failures(&mut self) -> Vec<Rank> {
-        self.core.losses.acknowledge()
     }
 
     fn open_context(&mut self) -> Result<ContextId> {
@@ -530,69 +484,6 @@ impl Pml for Ob1 {
         self.drop_strays();
     }
 
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        self.driver.rail.allocate(len)
-    }
-
-    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
-        let endpoint = self.driver.endpoint(&mut self.core, to)?;
-        Ok(self.driver.rail.preference(endpoint).write)
-    }
-
-    fn open_channel(
-        &mut self,
-        from: Rank,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Result<Option<OpenChannel>> {
-        let peer = self.driver.contact(&mut self.core, from)?;
-        let endpoint = self.driver.endpoint(&mut self.core, from)?;
-        let (kind, opened) = match self
-            .driver
-            .rail
-            .open_channel(endpoint, data, ends, buffering)
-        {
-            Some(opened) => (RAILS_OWN, Some(opened)),
-            None => {
-                let writes = self.core.writes();
-                let rail = &mut *self.driver.rail;
-                let opened = writes.open(rail, (peer, endpoint), data, ends, buffering);
-                (WRITTEN, opened)
-            }
-        };
-        Ok(opened.map(|mut opened| {
-            opened.key.insert(0, kind);
-            opened
-        }))
-    }
-
-    fn join_channel(
-        &mut self,
-        to: Rank,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        let peer = self.driver.contact(&mut self.core, to)?;
-        let endpoint = self.driver.endpoint(&mut self.core, to)?;
-        match key.split_first() {
-            Some((&RAILS_OWN, key)) => {
-                Ok(self.driver.rail.join_channel(endpoint, data, ends, key)?)
-            }
-            Some((&WRITTEN, key)) => {
-                let writes = self.core.writes();
-                writes.join(&*self.driver.rail, (peer, endpoint), data, ends, key)
-            }
-            _ => Err(Error::BadRound("was answered with a key of no known kind")),
-        }
-    }
-
-    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
-        let endpoint = self.driver.endpoint(&mut self.core, peer)?;
-        Ok(self.driver.rail.boards(endpoint))
-    }
-
     fn begin_close(&mut self) {
         self.closing = true;
         let requests = self.core.requests.iter();
@@ -605,12 +496,12 @@ impl Pml for Ob1 {
         }
     }
 
-    fn matcher(&self) -> &'static str {
-        self.core.matcher.name()
-    }
-
-    fn counters(&self) -> Counters {
-        self.core.counters
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            layer: LAYER,
+            matcher: self.core.matcher.name(),
+            counters: self.core.counters,
+        }
     }
 
     fn open_work(&self) -> Option<String> {
@@ -619,9 +510,9 @@ impl Pml for Ob1 {
         let receives = requests().filter(|r| r.is_active() && !r.is_send()).count();
         let closing = self
             .core
-            .writes
+            .services
             .as_ref()
-            .map_or(0, |writes| writes.unfinished());
+            .map_or(0, |services| services.unfinished());
         let pending = self.core.pending.len() + self.core.coalescing.len() + closing;
         if sends + receives + pending == 0 {
             return None;
@@ -642,13 +533,8 @@ impl Pml for Ob1 {
         self.driver.bootstrap.leave();
     }
 
-    fn describe(&self, request: RequestId) -> Option<String> {
-        let request = self.core.requests.get(request.0)?;
-        Some(dump::describe(request))
-    }
-
     fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {
-        let rank = (self.rank(), self.size());
+        let rank = self.identity();
         dump::write(&self.core, rank, &*self.driver.rail, (names, out))
     }
 }

@@ -17,14 +17,6 @@ use crate::types::Failure;
 /// The peers in contact.
 pub(super) type Peers = peers::Peers<Peer>;
 
-impl Peers {
-    /// Whether the peer is in contact, and has neither left nor failed.
-    pub(super) fn is_alive(&self, index: PeerIndex) -> bool {
-        let peer = self.get(index);
-        peer.is_some_and(|peer| peer.health == Health::Alive)
-    }
-}
-
 impl Accounts for Peers {
     #[inline]
     fn account(&mut self, peer: PeerIndex) -> Option<&mut Account> {

@@ -6,6 +6,7 @@ use tagwire_transport::AmHeader;
 
 use super::header::{ControlHeader, Kind};
 use crate::peers::PeerIndex;
+use crate::service::Out;
 use crate::slab::Handle;
 
 /// Most bytes behind the header of a control packet that lie beside it.
@@ -105,6 +106,12 @@ impl Pending {
     /// Lets the protocol of `request` go on, with the transport.
     pub(super) fn advance(&mut self, request: Handle) {
         self.push(Operation::Advance(request));
+    }
+}
+
+impl Out for Pending {
+    fn packet(&mut self, to: PeerIndex, header: ControlHeader, payload: &[u8]) {
+        self.control(to, header, payload);
     }
 }
 

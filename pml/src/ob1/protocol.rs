@@ -24,11 +24,9 @@ use super::header::{Kind, RendezvousBody};
 use super::link::Link;
 use super::path::{Sends, Terms};
 use super::pending::Pending;
+pub(super) use crate::packet::PacketKinds;
 use crate::slab::Handle;
 use crate::types::Failure;
-
-/// The kinds of packets that a part of ob1 sends and takes.
-pub(super) type PacketKinds = &'static [Kind];
 
 /// What became of a send whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::matcher::Place;
 use super::peer::PeerIndex;
 use super::protocols::State;
 use crate::slab::Handle;
-use crate::table::{Entry, Table};
+use crate::table::{self, Entry, Table};
 use crate::types::{SendMode, Status};
 
 /// An operation.
@@ -153,11 +153,37 @@ impl Entry for Request {
     }
 }
 
+impl table::Request for Request {
+    #[inline]
+    fn is_active(&self) -> bool {
+        self.state.is_active()
+    }
+
+    #[inline]
+    fn is_inactive(&self) -> bool {
+        matches!(self.state, State::Inactive)
+    }
+
+    #[inline]
+    fn is_persistent(&self) -> bool {
+        self.common.persistent
+    }
+
+    #[inline]
+    fn status(&self) -> Status {
+        self.common.status
+    }
+
+    fn deactivate(&mut self) {
+        self.state = State::Inactive;
+    }
+}
+
 /// The requests of a rank. A receive writes just the fields that it needs: nothing of the size of
 /// a request is moved on the path of a message.
 #[derive(Debug)]
 pub(super) struct Requests {
-    table: Table<Request>,
+    pub table: Table<Request>,
     /// How many requests walks over all of them have looked at.
     #[cfg(test)]
     pub walked: std::cell::Cell<usize>,

@@ -7,12 +7,12 @@ use super::Ob1;
 use super::common::Buffer;
 use super::core::Core;
 use super::header::{EnvelopeHeader, Kind};
-use super::link::LANE;
 use super::peer::PeerIndex;
 use super::protocols::State;
 use super::request::Request;
 use crate::error::{Error, Result};
 use crate::lend::lend;
+use crate::peers::LANE;
 use crate::slab::Handle;
 use crate::types::{RequestId, SendMode};
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tagwire_base::Clock;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{AmHeader, Arrival, EndpointId, Payload, PeerEvent, Transport, Upcalls};
@@ -11,6 +12,7 @@ use tagwire_transport::{AmHeader, Arrival, EndpointId, Payload, PeerEvent, Trans
 use super::header::Kind;
 use super::peer::Health;
 use super::*;
+use crate::pml::Pml;
 
 mod coalesce;
 mod hostile;
@@ -26,14 +28,13 @@ fn tag(value: i32) -> Tag {
 
 /// The packets of all parts of ob1.
 fn kinds() -> Vec<Kind> {
-    let parts = [
-        held::KINDS,
-        flow::KINDS,
-        super::coalesce::KINDS,
-        Writes::KINDS,
-    ];
+    let parts = [held::KINDS, flow::KINDS, super::coalesce::KINDS];
     let parts = parts.into_iter().flatten().copied();
-    protocols::kinds().chain(parts).collect()
+    let services = Services::new(&Clock::default());
+    protocols::kinds()
+        .chain(parts)
+        .chain(services.kinds())
+        .collect()
 }
 
 #[test]
@@ -120,7 +121,7 @@ impl World {
     fn settle(&mut self) {
         let mut quiet = 0;
         for _ in 0..1_000_000 {
-            let events: usize = self.ranks.iter_mut().map(Pml::progress).sum();
+            let events: usize = self.ranks.iter_mut().map(PointToPoint::progress).sum();
             quiet = if events == 0 { quiet + 1 } else { 0 };
             if quiet == 4 {
                 return;
@@ -572,7 +573,7 @@ fn a_dead_peer_fails_what_involves_it() {
         let killed = world.ranks.pop().unwrap();
         for _ in 0..3 {
             world.settle();
-            world.ranks.iter_mut().for_each(Pml::look_after_peers);
+            world.ranks.iter_mut().for_each(LocalRank::look_after_peers);
         }
         let failure = Some(Failure::PeerFailed(dead));
         for request in [from_dead, from_any, unmatched, synchronous] {

@@ -4,8 +4,8 @@ use tagwire_base::Tag;
 use tagwire_transport::{Buffering, WriteRegion};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::channels::LONGEST_KEY;
 use crate::error::Error;
-use crate::pml::CHANNEL_KEY;
 
 /// The first message of a sending end.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -38,7 +38,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) const MOST: usize = CHANNEL_KEY;
+    pub(super) const MOST: usize = LONGEST_KEY;
 
     /// The channel's key, if it has one.
     pub(super) fn key(&self) -> Option<&[u8]> {

@@ -1,18 +1,23 @@
 //! Layers over the transports of libraries: a pair is a line in the test file of its library, since
 //! a process can have one version only, and one in what `tagwire info` publishes.
-#![allow(dead_code)]
+#![allow(dead_code, unsafe_code)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::Bootstrap;
+use tagwire_base::{Bootstrap, ContextId, Rank, Tag};
 use tagwire_conformance::assert_check;
-use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, RailJob, Rails};
+use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, RailJob, Rails, Setup};
 use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
-use tagwire_transport::{ByteTransport, MatchTransport};
+use tagwire_pml::{PartitionedRecv, PartitionedSend, Policy, ThreadLevel, WaitPolicy};
+use tagwire_transport::{ByteTransport, MatchTransport, RecvBuffer, SendBuffer};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 
 use super::common::published::{self, FabricPair};
 use super::common::{of_system, ofi_options, wheel};
+
+/// How long a test waits.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The tests of a pair: `for_each` check of the suite, or those of the `selection` alone.
 #[macro_export]
@@ -54,6 +59,50 @@ pub fn expect_published(layer: &str, transport: &str, library: &str, run: &[&str
     let whole = tagwire_conformance::pml_conformance!(@for_each names);
     let only = published_pair(layer, transport, library).only;
     assert_eq!(run, only.unwrap_or(&whole));
+}
+
+/// Checks that partitions of a pair are written into their receiver's memory; it says so loudly where the library or the
+/// transport is not there.
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+pub fn expect_written(layer: &str, transport: &str, library: &str) {
+    let Some(factory) = factory(published_pair(layer, transport, library)) else {
+        return;
+    };
+    let job = factory.job(2, &Setup::default()).unwrap();
+    std::thread::scope(|scope| {
+        for rank in [0, 1] {
+            let job = Arc::clone(&job);
+            scope.spawn(move || {
+                let (own, other) = (Rank::new(rank), Rank::new(1 - rank));
+                let port = job.port(own, ThreadLevel::Single, WaitPolicy::adaptive(true));
+                let port = Arc::new(port.unwrap());
+                let mut bytes = [rank as u8; 4096];
+                let (world, tag) = (ContextId::WORLD, Tag::user(7).unwrap());
+                if rank == 0 {
+                    // SAFETY: the bytes stay where they are, and nobody else touches them, until the operation is freed.
+                    let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+                    let send =
+                        PartitionedSend::init(&port, &data, 4, other, tag, world, Policy::Each);
+                    let send = send.unwrap();
+                    send.start().unwrap();
+                    send.ready_list(&[0, 1, 2, 3]).unwrap();
+                    send.wait(Some(PATIENCE)).unwrap();
+                    let how = send.describe().unwrap();
+                    assert!(how.contains("written into place"), "{how}");
+                    send.free().unwrap();
+                } else {
+                    // SAFETY: as above.
+                    let room = unsafe { RecvBuffer::contiguous(bytes.as_mut_ptr(), bytes.len()) };
+                    let recv = PartitionedRecv::init(&port, &room, 4, other, tag, world).unwrap();
+                    recv.start().unwrap();
+                    recv.wait(Some(PATIENCE)).unwrap();
+                    recv.free().unwrap();
+                    assert_eq!(bytes, [0; 4096]);
+                }
+                port.close(PATIENCE).unwrap();
+            });
+        }
+    });
 }
 
 /// What `tagwire info` publishes of a pair.

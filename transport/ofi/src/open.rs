@@ -17,7 +17,7 @@ use crate::quirks;
 pub(crate) enum Use {
     /// Messages, and remote access where there is any.
     Bytes,
-    /// Tagged messages.
+    /// Tagged messages, and remote access where there is any.
     Matching,
 }
 
@@ -74,7 +74,8 @@ pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result
     let library = open_library(options.library_name(), ranks)?;
     let infos = match wanted {
         Use::Matching => {
-            let infos = Infos::find(&library, options, Wanted::MATCHING)?;
+            let infos = Infos::find(&library, options, Wanted::MATCHING_REMOTE)
+                .or_else(|_| Infos::find(&library, options, Wanted::MATCHING))?;
             quirks::check_matching(&library, &infos)?;
             infos
         }

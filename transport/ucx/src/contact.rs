@@ -41,7 +41,7 @@ pub(crate) struct Landing {
 }
 
 /// What came while nobody could be told.
-enum Early {
+pub(crate) enum Early {
     Message(EndpointId, AmHeader, Vec<u8>),
     Notice(u64),
     Event(PeerEvent),
@@ -437,24 +437,15 @@ impl Inbox {
                 Early::Event(event) => upcalls.peer(event),
                 Early::Notice(immediate) => upcalls.notice(immediate),
                 Early::Message(from, header, bytes) => {
-                    let arrival = Arrival {
-                        from,
-                        header,
-                        payload: Payload::from_slice(&bytes),
-                    };
-                    upcalls.deliver(arrival);
+                    upcalls.deliver(Arrival::kept(from, header, &bytes))
                 }
             }
         }
     }
 
-    /// The events among what came early, for a layer that is sent no messages this way.
-    pub(crate) fn next_event(&mut self) -> Option<PeerEvent> {
-        loop {
-            if let Early::Event(event) = self.early.pop_front()? {
-                return Some(event);
-            }
-        }
+    /// Takes the first of what came early.
+    pub(crate) fn next_early(&mut self) -> Option<Early> {
+        self.early.pop_front()
     }
 
     /// How many things were told since the last call.

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Clock, Error as BaseError, Rank};
-use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Post, Result, WaitObject};
+use tagwire_transport::{
+    Capabilities, EndpointId, Error, Outcome, PeerEvent, Post, Result, Token, WaitObject,
+};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
@@ -614,6 +616,19 @@ impl Core {
     pub(crate) fn end_landing(&self, from: EndpointId, notice: Option<u64>) {
         let noted = self.shared.inbox.borrow_mut().end_landing(from, notice);
         self.shared.note(noted);
+    }
+
+    /// Tells of the flushes that have nothing to wait for any more. Returns how many did.
+    pub(crate) fn tell_flushes(&mut self, mut tell: impl FnMut(Token, Outcome)) -> usize {
+        let (before, links) = (self.flushes.len(), &self.links);
+        self.flushes.retain(|flush| match flush.outcome(links) {
+            Some(outcome) => {
+                tell(flush.token, outcome);
+                false
+            }
+            None => true,
+        });
+        before - self.flushes.len()
     }
 
     /// After progress: sees to it that sleepers are woken. `count` is what the worker returned.

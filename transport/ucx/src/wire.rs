@@ -25,7 +25,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const DATA_MESSAGES: usize = 64;
 
 const MAGIC: u32 = 0x5857_4754;
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// What stands before the payload of data: as few bytes as can be. Over shared memory UCX's own header
 /// of 36 bytes comes before it, and 28 more are what is left of the cache line; a message that takes

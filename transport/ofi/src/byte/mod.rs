@@ -29,7 +29,7 @@ use remote::Exposed;
 pub struct Ofi {
     /// Before the engine, so that registrations end before their domain.
     exposed: Exposed,
-    engine: Engine,
+    pub(crate) engine: Engine,
     /// Writes to one peer become visible in their order: that was tested.
     ordered: bool,
 }
@@ -40,7 +40,16 @@ impl Ofi {
     /// # Errors
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
-        let info = open_info(options, bootstrap.size(), Use::Bytes)?;
+        Self::open_for(options, bootstrap, Use::Bytes)
+    }
+
+    /// As [`Ofi::open`], for a transport that matches too.
+    pub(crate) fn open_for(
+        options: &OfiOptions,
+        bootstrap: &dyn Bootstrap,
+        wanted: Use,
+    ) -> Result<Self> {
+        let info = open_info(options, bootstrap.size(), wanted)?;
         let engine = Engine::open(info, options, bootstrap)?;
         // Where each write can tell its target of itself, nobody needs to know.
         let needed = engine.has_remote_access()

@@ -35,6 +35,9 @@ impl Wanted {
     pub(crate) const MATCHING: Self = Self {
         capabilities: FI_MSG | FI_TAGGED,
     };
+    pub(crate) const MATCHING_REMOTE: Self = Self {
+        capabilities: FI_MSG | FI_TAGGED | FI_RMA,
+    };
 }
 
 /// Modes of registration that are kept to: all that there are for memory of the host.

@@ -34,17 +34,18 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::{
     AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
-    MatchLevels, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, PeerEvent,
-    Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, WaitObject,
-    Waiter,
+    MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome,
+    PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport,
+    WaitObject, Waiter,
 };
 
 use crate::NAME;
+use crate::byte::Ofi;
 use crate::config::OfiOptions;
-use crate::engine::{Engine, MAX_WIRE, Sink};
+use crate::engine::{MAX_WIRE, Sink};
 use crate::error::Failure;
 use crate::fabric::{BlockId, Completion, Fault, Place};
-use crate::open::{Use, open_info};
+use crate::open::Use;
 use flow::{Count, Flows};
 use incoming::Incoming;
 use lengths::Lengths;
@@ -57,6 +58,9 @@ use tags::{Asks, Tags};
 enum Happening {
     End(u32, std::result::Result<Completion, Fault>),
     Control(EndpointId, Control),
+    Packet(EndpointId, AmHeader, Vec<u8>),
+    Complete(Token, Outcome),
+    Notice(u64),
     Peer(PeerEvent),
 }
 
@@ -78,7 +82,7 @@ enum Control {
 }
 
 impl Control {
-    /// Which one it is: the upper byte of the first word.
+    /// Which one it is: the highest byte of the first word, which is 0 in packets of the layer above.
     const GRANT: u64 = 1 << 56;
     const MATCHED: u64 = 2 << 56;
     const LENGTH: u64 = 3 << 56;
@@ -99,7 +103,8 @@ impl Control {
                 [0; 8],
             ),
             Self::Length { number, length } => {
-                (AmHeader([Self::LENGTH | u64::from(number), length]), [0; 8])
+                let first = Self::LENGTH | u64::from(number);
+                (AmHeader([first, length]), [0; 8])
             }
             Self::Nonsense => (AmHeader([0, 0]), [0; 8]),
         }
@@ -143,7 +148,8 @@ enum Owed {
 /// One rank's access to a provider that matches.
 #[derive(Debug)]
 pub struct OfiMatch {
-    engine: Engine,
+    /// What it is without matching: peers, packets, and access to memory.
+    bytes: Ofi,
     tags: Tags,
     asks: Asks,
     lengths: Lengths,
@@ -174,8 +180,8 @@ impl OfiMatch {
     /// # Errors
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
-        let info = open_info(options, bootstrap.size(), Use::Matching)?;
-        let mut engine = Engine::open(info, options, bootstrap)?;
+        let mut bytes = Ofi::open_for(options, bootstrap, Use::Matching)?;
+        let engine = &mut bytes.engine;
         let name = engine.net.provider().name();
         let width = engine.net.provider().immediate_width();
         if width < Asks::NEEDED {
@@ -215,20 +221,8 @@ impl OfiMatch {
             waste,
             claiming: 0,
             fetched: 0,
-            engine,
+            bytes,
         })
-    }
-
-    /// The provider's name, as libfabric spells it.
-    #[must_use]
-    pub fn provider(&self) -> String {
-        self.engine.net.provider().name()
-    }
-
-    /// The library's version.
-    #[must_use]
-    pub fn library_version(&self) -> (u32, u32) {
-        self.engine.net.library().version()
     }
 
     /// Sends a word to a peer, or keeps it until there is room.
@@ -249,13 +243,13 @@ impl OfiMatch {
     /// Sends a word to a peer; returns whether that is done with.
     fn tell_peer(&mut self, to: EndpointId, control: Control) -> bool {
         use tagwire_transport::{Class, Post};
-        let link = &self.engine.links[to];
+        let link = &self.bytes.engine.links[to];
         if link.peer.is_none() && !link.closed {
             // Its hello is on the way.
             return false;
         }
         let (header, payload) = control.encode();
-        self.engine.post(to, Class::Control, header, &payload) != Post::Busy
+        self.bytes.engine.post(to, Class::Control, header, &payload) != Post::Busy
     }
 
     /// Does what there was no room for.
@@ -268,7 +262,7 @@ impl OfiMatch {
             let done = match owed {
                 Owed::Control(to, control) => self.tell_peer(to, control),
                 Owed::Bytes(slot) => self.send_bytes(slot),
-                Owed::Receive(slot) if self.engine.is_broken() => {
+                Owed::Receive(slot) if self.bytes.engine.is_broken() => {
                     self.end_unposted(slot, upcalls);
                     true
                 }
@@ -293,7 +287,7 @@ impl OfiMatch {
         if !self.owed.is_empty() {
             self.pay(upcalls);
         }
-        self.engine.set_restless(!self.owed.is_empty());
+        self.bytes.engine.set_restless(!self.owed.is_empty());
     }
 
     #[inline]
@@ -306,12 +300,17 @@ impl OfiMatch {
                 self.end_outgoing(number >> 1, end.is_ok(), upcalls);
             }
             Happening::Control(from, control) => self.heed(from, control, upcalls),
+            Happening::Packet(from, header, bytes) => {
+                upcalls.packet(Arrival::kept(from, header, &bytes))
+            }
+            Happening::Complete(token, outcome) => upcalls.complete(token, outcome),
+            Happening::Notice(immediate) => upcalls.notice(immediate),
             Happening::Peer(event) => self.tell_of_peer(event, upcalls),
         }
     }
 
     fn heed(&mut self, from: EndpointId, control: Control, upcalls: &mut dyn MatchUpcalls) {
-        if self.engine.links[from].closed {
+        if self.bytes.engine.links[from].closed {
             return;
         }
         let good = match control {
@@ -326,7 +325,8 @@ impl OfiMatch {
         };
         if !good {
             let mut told = Collect(&mut self.happenings);
-            self.engine
+            self.bytes
+                .engine
                 .break_off(from, "a word that fits nothing", &mut told);
         }
     }
@@ -369,37 +369,30 @@ impl Transport for OfiMatch {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut all = Capabilities::ORDERED
-            | Capabilities::RELIABLE
-            | Capabilities::LOCAL
-            | Capabilities::LOOPBACK;
-        all.set(
-            Capabilities::REMOTE,
-            self.engine.net.provider().name() != "shm",
-        );
-        all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
-        all.set(Capabilities::THREADS, self.engine.has_threads());
-        all
+        // These are those of `remote`.
+        let bytes =
+            Capabilities::ZERO_COPY | Capabilities::PUT | Capabilities::GET | Capabilities::NOTICE;
+        (self.bytes.capabilities() - bytes) | Capabilities::LOOPBACK
     }
 
     fn address(&self) -> Vec<u8> {
-        self.engine.address()
+        self.bytes.address()
     }
 
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        self.engine.connect(peer, address)
+        self.bytes.connect(peer, address)
     }
 
     fn leave(&mut self) {
-        self.engine.leave();
+        self.bytes.leave();
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
+        self.bytes.waiter()
     }
 
     fn describe(&self, out: &mut dyn Write) {
-        self.engine.describe(out);
+        self.bytes.describe(out);
         let levels = self.levels();
         // Whoever writes a dump has nobody to tell that it fails.
         let _ = writeln!(
@@ -420,8 +413,8 @@ impl MatchTransport for OfiMatch {
         limits.directed = Directed::BySource;
         limits.max_message = tags::MAX_MESSAGE;
         limits.max_short = self.short;
-        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
-        if self.engine.waiter().sees_arrivals() {
+        limits.memory_per_peer = self.bytes.engine.window() as usize * MAX_WIRE;
+        if self.bytes.engine.waiter().sees_arrivals() {
             limits.wait_object = WaitObject::Descriptor;
         }
         limits
@@ -468,7 +461,10 @@ impl MatchTransport for OfiMatch {
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
-        let told = self.engine.progress(&mut Collect(&mut self.happenings));
+        let told = self
+            .bytes
+            .engine
+            .progress(&mut Collect(&mut self.happenings));
         if told > 0 || !self.owed.is_empty() {
             self.settle(upcalls);
         }
@@ -480,14 +476,19 @@ impl MatchTransport for OfiMatch {
     }
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        self.engine
+        self.bytes
+            .engine
             .peer_failed(rank, &mut Collect(&mut self.happenings));
         self.settle(upcalls);
         // What was under way ends with the connection, or is given up: both very soon.
-        while self.engine.lets_die() {
+        while self.bytes.engine.lets_die() {
             self.progress(Lane(0), upcalls);
             std::thread::yield_now();
         }
+    }
+
+    fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
+        Some(&mut self.bytes)
     }
 
     fn unfinished(&self) -> usize {
@@ -521,7 +522,7 @@ impl Drop for OfiMatch {
     fn drop(&mut self) {
         let receives = self.incoming.iter().any(|(_, one)| one.moves());
         if receives || self.outgoing.iter().any(|(_, one)| one.moves()) {
-            self.engine.set_mid_transfer();
+            self.bytes.engine.set_mid_transfer();
         }
     }
 }
@@ -531,11 +532,20 @@ struct Collect<'a>(&'a mut Vec<Happening>);
 
 impl Sink for Collect<'_> {
     fn deliver(&mut self, arrival: Arrival<'_>) {
-        let control = Control::decode(&arrival);
-        self.0.push(Happening::Control(arrival.from, control));
+        let (from, header) = (arrival.from, arrival.header);
+        self.0.push(match header.0[0] & Control::KINDS {
+            0 => Happening::Packet(from, header, arrival.payload.to_vec()),
+            _ => Happening::Control(from, Control::decode(&arrival)),
+        });
     }
 
-    fn complete(&mut self, _: Token, _: Outcome) {}
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.0.push(Happening::Complete(token, outcome));
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.0.push(Happening::Notice(immediate));
+    }
 
     fn peer(&mut self, event: PeerEvent) {
         self.0.push(Happening::Peer(event));

@@ -41,7 +41,7 @@ impl OfiMatch {
             return Posted::Busy;
         }
         // Where nobody can be heard any more, it waits to be taken back.
-        let is_vain = self.engine.is_broken();
+        let is_vain = self.bytes.engine.is_broken();
         let len = if is_vain { 0 } else { target.len() };
         let Ok(registered) = self.register_target(target, len) else {
             return Posted::Busy;
@@ -70,7 +70,7 @@ impl OfiMatch {
     ) -> Result<Option<Registered>, i32> {
         let start = target.as_ptr().cast_const();
         // SAFETY: the buffer is lent until the receive has ended, and its entry goes before it is told.
-        unsafe { self.engine.register_locally(start, len, FI_RECV) }
+        unsafe { self.bytes.engine.register_locally(start, len, FI_RECV) }
     }
 
     /// Gives a receive to the provider, as what it is now; returns whether that is done with.
@@ -78,7 +78,7 @@ impl OfiMatch {
     pub(super) fn give_receive(&mut self, slot: u32) -> bool {
         let (first, bits) = NUMBER;
         let number = self.incoming.number(slot, first, bits).unwrap_or_default();
-        let engine = &mut self.engine;
+        let engine = &mut self.bytes.engine;
         let started = match self.incoming.get(slot) {
             // It could take the message that a claim has seen, for which that then waits in vain.
             Some(Incoming::Posted { .. }) if self.claiming > 0 => Err(Took::Busy),
@@ -120,7 +120,7 @@ impl OfiMatch {
             Ok(id) => id,
             Err(took) => {
                 if let Took::Failed(code) = took {
-                    self.engine.lose_all_later(code);
+                    self.bytes.engine.lose_all_later(code);
                 }
                 return false;
             }
@@ -146,7 +146,7 @@ impl OfiMatch {
         if source.as_u32() >= self.size {
             return None;
         }
-        let from = self.engine.links.at(source);
+        let from = self.bytes.engine.links.at(source);
         let (number, length) = if Tags::is_announcement(completion.tag) {
             let (number, length) = self.asks.decode(completion.data);
             let length = length.or_else(|| self.lengths.find(from, number));
@@ -168,7 +168,7 @@ impl OfiMatch {
 
     /// Whether the bytes of a message can still be had.
     fn can_be_had(&self, seen: &Seen) -> bool {
-        seen.number.is_none() || !self.engine.links[seen.from].closed
+        seen.number.is_none() || !self.bytes.engine.links[seen.from].closed
     }
 
     /// Tells the sender, now and then, how much of what it sent at once has matched.
@@ -320,13 +320,15 @@ impl OfiMatch {
             Some(Ok(len)) if len == target.len() => Outcome::Done(len as u64),
             _ => Outcome::PeerFailed,
         };
-        if outcome == Outcome::PeerFailed && !self.engine.links[from].closed {
+        if outcome == Outcome::PeerFailed && !self.bytes.engine.links[from].closed {
             let mut told = Collect(&mut self.happenings);
             match len {
-                Some(Ok(_)) => self
-                    .engine
-                    .break_off(from, "not the bytes asked for", &mut told),
-                _ => self.engine.lose(from, &mut told),
+                Some(Ok(_)) => {
+                    self.bytes
+                        .engine
+                        .break_off(from, "not the bytes asked for", &mut told)
+                }
+                _ => self.bytes.engine.lose(from, &mut told),
             };
         }
         upcalls.received(token, ReceiveEnd::Matched(envelope, outcome));
@@ -336,7 +338,7 @@ impl OfiMatch {
         if let Some(refusal) = self.check(pattern) {
             return Probed::Refused(refusal);
         }
-        if self.engine.is_broken() {
+        if self.bytes.engine.is_broken() {
             return Probed::Nothing;
         }
         if self.claiming > 0 {
@@ -441,7 +443,7 @@ impl OfiMatch {
             offset: 0,
         };
         let room = (waste, self.longest);
-        let started = self.engine.start_tagged(slot << 1, |net, op| {
+        let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
             net.receive_tagged_at(message, room, op)
         });
         let (token, pattern, claim) = look;
@@ -461,12 +463,16 @@ impl OfiMatch {
     /// Room for a claimed message of `length` bytes.
     fn take_room(&mut self, length: u64) -> Result<(Place, usize), i32> {
         if length <= self.short as u64 {
-            return self.engine.take_place().map(|place| (place, self.short));
+            return self
+                .bytes
+                .engine
+                .take_place()
+                .map(|place| (place, self.short));
         }
         let place = match self.rooms.pop() {
             Some(place) => place,
             None => Place {
-                block: self.engine.net.allocate(self.longest)?,
+                block: self.bytes.engine.net.allocate(self.longest)?,
                 offset: 0,
             },
         };
@@ -475,7 +481,7 @@ impl OfiMatch {
 
     fn put_room(&mut self, place: Place, length: u64) {
         if length <= self.short as u64 {
-            self.engine.put_place(place);
+            self.bytes.engine.put_place(place);
         } else {
             self.rooms.push(place);
         }
@@ -494,7 +500,7 @@ impl OfiMatch {
             return;
         };
         let place = room.0;
-        let started = self.engine.start_tagged(slot << 1, |net, op| {
+        let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
             net.receive_tagged_at(message, room, op)
         });
         if started.is_ok() {
@@ -584,14 +590,15 @@ impl OfiMatch {
         match content {
             Content::Kept(place, length) => {
                 let fits = envelope.length.min(target.len() as u64);
-                self.engine
+                self.bytes
+                    .engine
                     .net
                     .copy_out(place, envelope.length as usize, data);
                 self.put_room(place, length);
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(fits)))
             }
-            Content::Announced(_) if self.engine.links[from].closed => {
+            Content::Announced(_) if self.bytes.engine.links[from].closed => {
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed))
             }
@@ -652,7 +659,7 @@ impl OfiMatch {
         if let Some(Incoming::Posted { unwanted, .. }) = self.incoming.get_mut(slot) {
             *unwanted = true;
         }
-        self.engine.net.cancel(op);
+        self.bytes.engine.net.cancel(op);
         Cancel::Pending
     }
 
@@ -685,9 +692,9 @@ impl OfiMatch {
         for (slot, op) in slots {
             match op {
                 Some(op) => {
-                    self.engine.disconnect(gone);
-                    self.engine.net.cancel(op);
-                    self.engine.give_up_soon(op);
+                    self.bytes.engine.disconnect(gone);
+                    self.bytes.engine.net.cancel(op);
+                    self.bytes.engine.give_up_soon(op);
                 }
                 None => {
                     self.drop_owed(slot);

@@ -24,15 +24,15 @@ impl OfiMatch {
         if bits & !self.tags.user() != 0 {
             return Sent::Refused(Refusal::ReservedBits);
         }
-        if self.engine.links.get(to).is_none() {
+        if self.bytes.engine.links.get(to).is_none() {
             return Sent::Refused(Refusal::Unknown);
         }
-        let peer = match self.engine.check(to, u32::MAX) {
+        let peer = match self.bytes.engine.check(to, u32::MAX) {
             Ok(peer) => peer,
             Err(Post::Busy) => return Sent::Busy,
             Err(_) => return Sent::Gone,
         };
-        let tag = self.tags.message(self.engine.rank(), bits);
+        let tag = self.tags.message(self.bytes.engine.rank(), bits);
         if !synchronous && data.len() <= self.short && self.flows.allows(to, data.len()) {
             return self.send_at_once(to, peer, tag, data);
         }
@@ -52,10 +52,10 @@ impl OfiMatch {
     #[inline]
     fn send_at_once(&mut self, to: EndpointId, peer: Peer, tag: u64, data: &SendBuffer) -> Sent {
         let took = match data.bytes(0..data.len()) {
-            Some(bytes) if bytes.len() <= self.engine.inject_size() => {
-                self.engine.net.inject_tagged(peer, tag, bytes)
+            Some(bytes) if bytes.len() <= self.bytes.engine.inject_size() => {
+                self.bytes.engine.net.inject_tagged(peer, tag, bytes)
             }
-            _ => self.engine.send_copy_tagged(to, peer, tag, data),
+            _ => self.bytes.engine.send_copy_tagged(to, peer, tag, data),
         };
         match took {
             Took::Yes => {
@@ -64,7 +64,7 @@ impl OfiMatch {
             }
             Took::Busy => Sent::Busy,
             Took::Failed(code) => {
-                self.engine.lose_later(to, code);
+                self.bytes.engine.lose_later(to, code);
                 Sent::Gone
             }
         }
@@ -97,7 +97,7 @@ impl OfiMatch {
         self.outgoing.take(slot);
         match took {
             Took::Failed(code) => {
-                self.engine.lose_later(to, code);
+                self.bytes.engine.lose_later(to, code);
                 Sent::Gone
             }
             _ => Sent::Busy,
@@ -124,6 +124,7 @@ impl OfiMatch {
         let (number, length) = (number as u32, data.len() as u64);
         let word = self.asks.encode(number, length);
         let took = self
+            .bytes
             .engine
             .net
             .inject_word(peer, Tags::announcement(tag), word);
@@ -136,7 +137,7 @@ impl OfiMatch {
         self.outgoing.take(slot);
         match took {
             Took::Failed(code) => {
-                self.engine.lose_later(to, code);
+                self.bytes.engine.lose_later(to, code);
                 Sent::Gone
             }
             _ => Sent::Busy,
@@ -202,14 +203,14 @@ impl OfiMatch {
         let Some(part) = data.slice(0..*granted) else {
             return true;
         };
-        let Some(peer) = self.engine.links[to].peer else {
+        let Some(peer) = self.bytes.engine.links[to].peer else {
             return true;
         };
         match self.give_bytes(slot, peer, Tags::private(receive), part) {
             Took::Yes => true,
             Took::Busy => false,
             Took::Failed(code) => {
-                self.engine.lose_later(to, code);
+                self.bytes.engine.lose_later(to, code);
                 true
             }
         }
@@ -220,14 +221,15 @@ impl OfiMatch {
     fn give_bytes(&mut self, slot: u32, peer: Peer, tag: u64, part: ReadRegion) -> Took {
         // SAFETY: the buffer is lent until the send has ended, and its entry keeps the registration.
         let memory = unsafe {
-            self.engine
+            self.bytes
+                .engine
                 .register_locally(part.as_ptr(), part.len(), FI_SEND)
         };
         let Ok(memory) = memory else {
             return Took::Busy;
         };
         let number = slot << 1 | 1;
-        let started = self.engine.start_tagged(number, |net, op| {
+        let started = self.bytes.engine.start_tagged(number, |net, op| {
             // SAFETY: as above; the send has not ended while the provider has this operation for it.
             unsafe { net.send_region_tagged(peer, tag, (part, memory.as_ref()), op) }
         });
@@ -253,9 +255,9 @@ impl OfiMatch {
             upcalls.sent(token, Outcome::Done(granted as u64));
             return;
         }
-        if !self.engine.links[to].closed {
+        if !self.bytes.engine.links[to].closed {
             let mut told = super::Collect(&mut self.happenings);
-            self.engine.lose(to, &mut told);
+            self.bytes.engine.lose(to, &mut told);
         }
         upcalls.sent(token, Outcome::PeerFailed);
     }
@@ -267,9 +269,9 @@ impl OfiMatch {
         for slot in slots {
             if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
                 let op = *op;
-                self.engine.disconnect(gone);
-                self.engine.net.cancel(op);
-                self.engine.give_up_soon(op);
+                self.bytes.engine.disconnect(gone);
+                self.bytes.engine.net.cancel(op);
+                self.bytes.engine.give_up_soon(op);
             } else if let Some(outgoing) = self.outgoing.take(slot) {
                 upcalls.sent(outgoing.token(), Outcome::PeerFailed);
             }

@@ -24,11 +24,11 @@ impl OfiMatch {
     /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
     /// cannot be had any more. What it sent whole stays.
     pub(super) fn sweep(&mut self, gone: EndpointId) {
-        if self.engine.is_broken() {
+        if self.bytes.engine.is_broken() {
             // Nothing is matched any more.
             return;
         }
-        let pattern = self.tags.announced_by(self.engine.links[gone].rank);
+        let pattern = self.tags.announced_by(self.bytes.engine.links[gone].rank);
         let slot = self.incoming.enter(Incoming::Sweeping);
         loop {
             let seen = self.sweep_step(slot, |net, _, op| net.peek(pattern, op));
@@ -61,17 +61,18 @@ impl OfiMatch {
             offset: 0,
         };
         let room = (waste, self.longest);
-        let deadline = self.engine.clock.now() + SWEEP;
+        let deadline = self.bytes.engine.clock.now() + SWEEP;
         let mut took = Took::Busy;
-        while self.engine.clock.now() < deadline {
+        while self.bytes.engine.clock.now() < deadline {
             if took == Took::Busy {
                 let started = self
+                    .bytes
                     .engine
                     .start_tagged(number, |net, op| post(net, room, op));
                 took = started.err().unwrap_or(Took::Yes);
             }
             let told = &mut Collect(&mut self.happenings);
-            self.engine.progress(told);
+            self.bytes.engine.progress(told);
             let is_it = |one: &Happening| matches!(one, Happening::End(of, _) if *of == number);
             if let Some(place) = self.happenings.iter().position(is_it)
                 && let Happening::End(_, end) = self.happenings.remove(place)

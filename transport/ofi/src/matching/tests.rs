@@ -25,7 +25,7 @@ use crate::open::Use;
 /// Opens a rank that follows the script.
 fn open(options: &OfiOptions, member: &LocalBootstrap) -> Result<OfiMatch> {
     let mut ofi = OfiMatch::open(options, member)?;
-    ofi.engine.net.make_faulty();
+    ofi.bytes.engine.net.make_faulty();
     Ok(ofi)
 }
 
@@ -349,12 +349,12 @@ fn receives_are_not_given_up_with_those_from_the_gone() {
     assert_eq!(op.slot, waiting.slot, "the slot is used again");
     loop {
         pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
-        if !pair.ranks[0].engine.lets_die() {
+        if !pair.ranks[0].bytes.engine.lets_die() {
             break;
         }
     }
     assert_eq!(op_of(&pair, posted), op, "it was posted once");
-    assert!(pair.ranks[0].engine.ops.get(op).is_some());
+    assert!(pair.ranks[0].bytes.engine.ops.get(op).is_some());
     pair.ends[0] = itself;
     pair.send(0, 8, Token(5));
     pair.until(|pair| pair.events[0].received.len() == 2);
@@ -476,6 +476,7 @@ fn a_peer_that_sends_other_bytes_than_asked_for_is_given_up() {
             let (rank, events) = (&mut pair.ranks[1], &mut pair.events[1]);
             rank.progress(Lane(0), events);
             pair.ranks[0]
+                .bytes
                 .engine
                 .progress(&mut super::Collect(&mut Vec::new()));
         }
@@ -485,6 +486,7 @@ fn a_peer_that_sends_other_bytes_than_asked_for_is_given_up() {
         while pair.events[1].received.is_empty() {
             pair.ranks[1].progress(Lane(0), &mut pair.events[1]);
             pair.ranks[0]
+                .bytes
                 .engine
                 .progress(&mut super::Collect(&mut Vec::new()));
         }
@@ -502,7 +504,7 @@ fn send_raw(pair: &mut Pair, tag: u64, len: usize) {
     // SAFETY: the bytes are kept longer than the ranks.
     let data = unsafe { SendBuffer::contiguous(pair.bytes.as_ptr(), len) };
     let region = data.region().unwrap();
-    let engine = &mut pair.ranks[0].engine;
+    let engine = &mut pair.ranks[0].bytes.engine;
     let peer = engine.links[to].peer.unwrap();
     let op = engine.ops.enter(Op::Orphan);
     // SAFETY: as above.

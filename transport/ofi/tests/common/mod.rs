@@ -223,8 +223,8 @@ pub fn without_notices(options: OfiOptions) -> OfiOptions {
 
 /// Opens a rank that matches; returns the library's version.
 pub fn open_matching(options: &OfiOptions) -> Result<(u32, u32), String> {
-    let job = LocalJob::new(1).unwrap();
-    let opened = OfiMatch::open(options, &job.member(Rank::new(0)));
+    let alone = || LocalJob::new(1).unwrap().member(Rank::new(0));
+    let opened = OfiMatch::open(options, &alone()).and_then(|_| Ofi::open(options, &alone()));
     opened
         .map(|ofi| ofi.library_version())
         .map_err(|error| error.to_string())

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::matching::{MatchUpcalls, ReceiveEnd};
-use crate::message::{Outcome, PeerEvent, Token};
+use crate::message::{AmHeader, Arrival, EndpointId, Outcome, PeerEvent, Token};
 
 /// What is to be reported.
 #[derive(Debug)]
 pub(super) enum Ended {
     Sent(Token, Outcome),
     Received(Token, ReceiveEnd),
+    Packet(EndpointId, AmHeader, Vec<u8>),
+    Access(Token, Outcome),
     Peer(PeerEvent),
 }
 
@@ -19,6 +21,10 @@ impl Ended {
         match self {
             Self::Sent(token, outcome) => upcalls.sent(token, outcome),
             Self::Received(token, end) => upcalls.received(token, end),
+            Self::Packet(from, header, bytes) => {
+                upcalls.packet(Arrival::kept(from, header, &bytes))
+            }
+            Self::Access(token, outcome) => upcalls.complete(token, outcome),
             Self::Peer(event) => upcalls.peer(event),
         }
     }

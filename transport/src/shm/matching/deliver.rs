@@ -56,6 +56,9 @@ impl<'a> Deliver<'a> {
 
     #[inline]
     fn arrived(&mut self, from: EndpointId, header: AmHeader, payload: Payload<'_>) {
+        if wire::is_packet(header) {
+            return self.report(Ended::Packet(from, header, payload.to_vec()));
+        }
         let Some(kind) = wire::kind_of(header) else {
             return self.broken(from, "a message of an unknown kind");
         };
@@ -124,8 +127,13 @@ impl Upcalls for Deliver<'_> {
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
         let ended = match TransferToken::unpack(token) {
-            TransferToken::Receive(index) => self.state.receiver.transfer_ended(index, outcome),
-            TransferToken::Send(slot) => self.state.sender.sends.transfer_ended(slot, outcome),
+            Some(TransferToken::Receive(index)) => {
+                self.state.receiver.transfer_ended(index, outcome)
+            }
+            Some(TransferToken::Send(slot)) => {
+                self.state.sender.sends.transfer_ended(slot, outcome)
+            }
+            None => Some(Ended::Access(token, outcome)),
         };
         if let Some(ended) = ended {
             self.report(ended);

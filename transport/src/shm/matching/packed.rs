@@ -241,7 +241,7 @@ impl LockWord {
     }
 }
 
-/// Whose transfer a token of the byte transport underneath is.
+/// Whose transfer a token of the byte transport underneath is, where it is no access of the layer above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransferToken {
     /// Of the receive at an index.
@@ -260,16 +260,19 @@ impl TransferToken {
     }
 
     #[inline]
-    pub(super) const fn unpack(token: Token) -> Self {
-        if token.0 & RECEIVE != 0 {
-            Self::Receive(token.0 as u32)
+    pub(super) const fn unpack(token: Token) -> Option<Self> {
+        if token.0 & ACCESS != 0 {
+            None
+        } else if token.0 & RECEIVE != 0 {
+            Some(Self::Receive(token.0 as u32))
         } else {
-            Self::Send(token.0 as u32)
+            Some(Self::Send(token.0 as u32))
         }
     }
 }
 
-const RECEIVE: u64 = 1 << 63;
+const RECEIVE: u64 = 1 << 62;
+const ACCESS: u64 = 1 << 63;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -370,7 +373,7 @@ mod tests {
     fn tokens_come_back() {
         for index in NUMBERS {
             for token in [TransferToken::Receive(index), TransferToken::Send(index)] {
-                assert_eq!(TransferToken::unpack(token.pack()), token);
+                assert_eq!(TransferToken::unpack(token.pack()), Some(token));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::matching::{
-    Cancel, ClaimId, Directed, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
+    Cancel, ClaimId, Directed, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchRemote,
     MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
 };
 use crate::message::{EndpointId, Lane, Token};
@@ -359,6 +359,10 @@ impl Transport for ShmMatch {
 }
 
 impl MatchTransport for ShmMatch {
+    fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
+        Some(&mut self.shm)
+    }
+
     fn match_limits(&self) -> MatchLimits {
         MatchLimits {
             bits: BITS,

@@ -1,7 +1,8 @@
 //! The messages of ranks that match for each other, in the rings.
 //!
 //! ```text
-//!   header word 0   match bits u47 | sent because envelopes were asked for << 55 | kind u8 << 56
+//!   header word 0   0 in the highest byte: a packet of the layer above; else
+//!                   match bits u47 | sent because envelopes were asked for << 55 | kind u8 << 56
 //!   header word 1   the sender's number for the message, or the one that is answered
 //!
 //!   kind      payload
@@ -85,6 +86,12 @@ pub(super) const IGNORABLE: u64 = 0x7fff_ffff;
 #[inline]
 pub(super) const fn header(kind: Kind, bits: u64, number: u64) -> AmHeader {
     AmHeader([bits | (kind as u64) << 56, number])
+}
+
+/// Whether it is the header of a packet of the layer above.
+#[inline]
+pub(super) const fn is_packet(header: AmHeader) -> bool {
+    header.0[0] >> 56 == 0
 }
 
 /// What a header says: `None` when no correct peer writes it.

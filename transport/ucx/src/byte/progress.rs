@@ -54,23 +54,7 @@ impl Ucx {
                 upcalls.complete(token, outcome);
             }
         }
-        told + self.tell_flushes(upcalls)
-    }
-
-    /// Tells of the flushes that have nothing to wait for any more.
-    fn tell_flushes(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        let core = &mut self.core;
-        let mut told = 0;
-        core.flushes
-            .retain(|flush| match flush.outcome(&core.links) {
-                Some(outcome) => {
-                    told += 1;
-                    upcalls.complete(flush.token, outcome);
-                    false
-                }
-                None => true,
-            });
-        told
+        told + core.tell_flushes(|token, outcome| upcalls.complete(token, outcome))
     }
 
     /// `rank` has failed: its last messages are delivered, then that is told.

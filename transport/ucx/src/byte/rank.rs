@@ -39,7 +39,7 @@ const CONTROL_BYTES: usize = DATA_BYTES + (1 << 20);
 
 /// UCX as a byte transport.
 pub struct Ucx {
-    pub(super) core: Core,
+    pub(crate) core: Core,
 }
 
 impl Ucx {

@@ -32,6 +32,7 @@ use zerocopy::IntoBytes;
 
 use super::Ucx;
 use crate::NAME;
+use crate::layout::access_tag;
 use crate::operations::Purpose;
 use crate::piece::Piece;
 use crate::wire::{Access, ControlKind, Key};
@@ -125,7 +126,7 @@ impl Ucx {
         // SAFETY: the region is lent until the token completes, which it does once the mark ended.
         let started = unsafe {
             core.worker
-                .receive_tagged(region.as_ptr(), region.len(), (tag, !0), mark)
+                .receive_tagged(region.as_ptr(), region.len(), (access_tag(tag), !0), mark)
         };
         let Started::Open(request) = started else {
             core.operations.give(index);
@@ -143,7 +144,7 @@ impl Ucx {
     }
 
     /// Serves what peers ask for, and takes note of what has been served.
-    pub(super) fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         self.land_writes();
         let accesses = std::mem::take(&mut self.core.shared.inbox.borrow_mut().accesses);
         for (from, kind, access) in accesses {
@@ -183,7 +184,7 @@ impl Ucx {
         // SAFETY: the memory is registered, so lent, and `forget` waits for the end.
         let started = unsafe {
             core.worker
-                .send_tagged(endpoint, access.tag.get(), part, false, mark)
+                .send_tagged(endpoint, access_tag(access.tag.get()), part, false, mark)
         };
         let open = matches!(started, Started::Open(_));
         core.note_start(to, index, started);
@@ -286,8 +287,12 @@ impl Ucx {
         // SAFETY: the memory was registered as one to be written, so lent, and `forget` waits for
         // the end.
         let started = unsafe {
-            core.worker
-                .receive_tagged(part.start.cast_mut(), part.len, (name, !0), mark)
+            core.worker.receive_tagged(
+                part.start.cast_mut(),
+                part.len,
+                (access_tag(name), !0),
+                mark,
+            )
         };
         let Started::Open(request) = started else {
             core.operations.give(index);
@@ -322,7 +327,7 @@ impl Ucx {
         // this has ended.
         let started = unsafe {
             core.worker
-                .send_tagged(endpoint, access.tag.get(), part, false, mark)
+                .send_tagged(endpoint, access_tag(access.tag.get()), part, false, mark)
         };
         if !matches!(started, Started::Open(_)) {
             core.operations.get_mut(index).sent = true;

@@ -15,7 +15,10 @@ fn greeted() -> (Inbox, EndpointId) {
     let hello = Control::hello(Rank::new(1), 5, Rank::new(0), &secret());
     inbox.take_control(hello.as_bytes());
     let from = inbox.find(Rank::new(1)).unwrap();
-    assert!(matches!(inbox.next_event(), Some(PeerEvent::Up { .. })));
+    assert!(matches!(
+        inbox.next_early(),
+        Some(Early::Event(PeerEvent::Up { .. }))
+    ));
     (inbox, from)
 }
 
@@ -25,8 +28,11 @@ fn what_is_not_understood_is_told() {
     let (mut inbox, _) = greeted();
     let mut hear = |say: &dyn Fn(&mut Inbox)| {
         say(&mut inbox);
-        let told = inbox.next_event();
-        assert!(matches!(told, Some(PeerEvent::Protocol(None, _))));
+        let told = inbox.next_early();
+        assert!(matches!(
+            told,
+            Some(Early::Event(PeerEvent::Protocol(None, _)))
+        ));
     };
     let (own, last) = (Rank::new(0), Rank::new(Rank::MAX));
     let hello = Control::hello(last, 5, own, &secret());
@@ -86,11 +92,14 @@ fn writes_are_taken_of_acquaintances_alone() {
     let good = write(5);
     let (sender, access) = inbox.take_write(good.as_bytes(), 3).unwrap();
     assert_eq!((sender, access.tag.get()), (from, 9));
-    assert!(inbox.next_event().is_none());
+    assert!(inbox.next_early().is_none());
     let mut refuse = |header: &[u8], len| {
         assert!(inbox.take_write(header, len).is_none());
-        let told = inbox.next_event();
-        assert!(matches!(told, Some(PeerEvent::Protocol(None, _))));
+        let told = inbox.next_early();
+        assert!(matches!(
+            told,
+            Some(Early::Event(PeerEvent::Protocol(None, _)))
+        ));
     };
     for len in 0..size_of::<Write>() {
         refuse(&good.as_bytes()[..len], 3);
@@ -100,9 +109,9 @@ fn writes_are_taken_of_acquaintances_alone() {
     refuse(good.as_bytes(), usize::MAX);
     refuse(write(6).as_bytes(), 3);
     say(&mut inbox, ControlKind::Leaving, 0);
-    inbox.next_event();
+    inbox.next_early();
     assert!(inbox.take_write(good.as_bytes(), 3).is_none());
-    assert!(inbox.next_event().is_none());
+    assert!(inbox.next_early().is_none());
 }
 
 #[test]

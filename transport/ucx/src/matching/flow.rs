@@ -82,19 +82,19 @@ impl UcxMatch {
     /// Tells `peer` what was received of it.
     #[cold]
     fn tell_received(&mut self, peer: EndpointId) {
-        if self.core.links[peer.index()].endpoint.is_none() {
+        if self.bytes.core.links[peer.index()].endpoint.is_none() {
             return;
         }
         let received = std::mem::take(&mut self.account(peer).received);
-        let mut control = self.core.control(ControlKind::Credit, peer);
+        let mut control = self.bytes.core.control(ControlKind::Credit, peer);
         control.a = U32::new(u32::try_from(received.messages).unwrap_or(u32::MAX));
         control.b = U64::new(received.bytes);
-        self.core.send_control(peer, &control, &[]);
+        self.bytes.core.send_control(peer, &control, &[]);
     }
 
     /// Takes note of what peers have received.
     pub(super) fn take_credits(&mut self) {
-        let credits = std::mem::take(&mut self.core.shared.inbox.borrow_mut().credits);
+        let credits = std::mem::take(&mut self.bytes.core.shared.inbox.borrow_mut().credits);
         for (peer, messages, bytes) in credits {
             let sent = &mut self.account(peer).sent;
             sent.messages = sent.messages.saturating_sub(messages.into());

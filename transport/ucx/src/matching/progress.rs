@@ -1,10 +1,11 @@
 //! What has arrived and what has ended.
 
 use tagwire_base::Rank;
-use tagwire_transport::{MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
+use tagwire_transport::{Arrival, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
 use tagwire_ucx_sys::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
 
 use super::UcxMatch;
+use crate::contact::Early;
 use crate::core::until_silent;
 use crate::layout::envelope_of;
 use crate::link::Ended;
@@ -17,18 +18,19 @@ impl UcxMatch {
         let count = self.pump();
         let told = self.tell(upcalls);
         if told == 0 {
-            self.core.after_progress(count);
+            self.bytes.core.after_progress(count);
         } else {
-            self.core.waiter.disturbed();
+            self.bytes.core.waiter.disturbed();
         }
         told
     }
 
     #[inline]
     fn pump(&mut self) -> u32 {
-        let count = self.core.worker.progress();
-        if self.core.attend() {
+        let count = self.bytes.core.worker.progress();
+        if self.bytes.core.attend() {
             self.take_credits();
+            self.bytes.serve();
         }
         count
     }
@@ -38,27 +40,43 @@ impl UcxMatch {
     fn tell(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
         let mut told = 0;
         loop {
-            let event = self.core.shared.inbox.borrow_mut().next_event();
-            let Some(event) = event else {
+            let early = self.bytes.core.shared.inbox.borrow_mut().next_early();
+            let Some(early) = early else {
                 break;
             };
-            if let PeerEvent::Left(gone) | PeerEvent::Failed(gone) = event {
-                self.inherit(self.core.links[gone.index()].rank);
-            }
             told += 1;
-            upcalls.peer(event);
+            self.tell_early(early, upcalls);
         }
-        if self.core.ended.is_empty() {
+        told += self
+            .bytes
+            .core
+            .tell_flushes(|token, outcome| upcalls.complete(token, outcome));
+        if self.bytes.core.ended.is_empty() {
             return told;
         }
-        let mut ended = std::mem::take(&mut self.core.ended);
+        let mut ended = std::mem::take(&mut self.bytes.core.ended);
         for one in ended.drain(..) {
             told += 1;
             self.tell_end(&one, upcalls);
         }
         // Nothing ends in between: what ends is noted by `attend` alone.
-        self.core.ended = ended;
+        self.bytes.core.ended = ended;
         told
+    }
+
+    fn tell_early(&mut self, early: Early, upcalls: &mut dyn MatchUpcalls) {
+        match early {
+            Early::Event(event) => {
+                if let PeerEvent::Left(gone) | PeerEvent::Failed(gone) = event {
+                    self.inherit(self.bytes.core.links[gone.index()].rank);
+                }
+                upcalls.peer(event);
+            }
+            Early::Notice(immediate) => upcalls.notice(immediate),
+            Early::Message(from, header, bytes) => {
+                upcalls.packet(Arrival::kept(from, header, &bytes))
+            }
+        }
     }
 
     fn tell_end(&mut self, ended: &Ended, upcalls: &mut dyn MatchUpcalls) {
@@ -68,8 +86,12 @@ impl UcxMatch {
                 upcalls.received(token, end);
             }
             _ => {
-                if let Some((token, outcome)) = ended.outcome(&self.core.links) {
-                    upcalls.sent(token, outcome);
+                let Some((token, outcome)) = ended.outcome(&self.bytes.core.links) else {
+                    return;
+                };
+                match ended.purpose {
+                    Purpose::Lent(..) => upcalls.sent(token, outcome),
+                    _ => upcalls.complete(token, outcome),
                 }
             }
         }
@@ -95,13 +117,13 @@ impl UcxMatch {
 
     /// `rank` has failed: what it sent is taken first, then that is told.
     pub(super) fn bury(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        let known = self.core.shared.inbox.borrow().find(rank);
+        let known = self.bytes.core.shared.inbox.borrow().find(rank);
         self.listen();
-        self.core.shared.inbox.borrow_mut().lose(rank);
+        self.bytes.core.shared.inbox.borrow_mut().lose(rank);
         if let Some(id) = known {
-            self.core.fail(id);
+            self.bytes.core.fail(id);
         }
-        self.core.shared.stir();
+        self.bytes.core.shared.stir();
         self.listen();
         self.tell(upcalls);
     }

@@ -11,17 +11,17 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::{
     Cancel, Capabilities, ClaimId, EndpointId, Found, Lane, MatchEnvelope, MatchLevels,
-    MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, Payload, Posted, Probed,
-    ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, Waiter,
+    MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome, Payload, Posted,
+    Probed, ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, Waiter,
 };
-use tagwire_ucx_sys::{Started, UCP_FEATURE_AM, UCP_FEATURE_TAG};
+use tagwire_ucx_sys::Started;
 
 use super::flow::{Account, Amount};
 use super::unexpected::{Claims, Place, Taken, empty_list};
 use crate::NAME;
+use crate::byte::Ucx;
 use crate::config::UcxOptions;
-use crate::core::Core;
-use crate::layout::{COUNTED, SOURCE_MASK, SOURCE_SHIFT, USER_MASK};
+use crate::layout::{ACCESS, COUNTED, SOURCE_MASK, SOURCE_SHIFT, USER_MASK};
 use crate::operations::Purpose;
 use crate::piece::Piece;
 
@@ -33,7 +33,8 @@ const MAX_UNDER_WAY: usize = 1 << 16;
 
 /// UCX as a transport that matches.
 pub struct UcxMatch {
-    pub(super) core: Core,
+    /// What it is without matching: peers, packets, and access to memory.
+    pub(super) bytes: Ucx,
     pub(super) accounts: Vec<Account>,
     pub(super) allowance: Amount,
     /// Unexpected messages that are out of UCX: all of them earlier than those in it.
@@ -51,9 +52,8 @@ impl UcxMatch {
             messages: options.unexpected_messages as u64,
             bytes: options.unexpected_bytes as u64,
         };
-        let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
         Ok(Self {
-            core: Core::open(options, bootstrap, features)?,
+            bytes: Ucx::open(options, bootstrap)?,
             accounts: Vec::new(),
             allowance,
             list: RefCell::new(empty_list()),
@@ -63,7 +63,7 @@ impl UcxMatch {
 
     /// The endpoint of `rank`, where there was contact.
     pub(super) fn peer(&self, rank: Rank) -> Option<EndpointId> {
-        self.core.shared.inbox.borrow().find(rank)
+        self.bytes.core.shared.inbox.borrow().find(rank)
     }
 
     /// Starts a receive by `start`, which says what became of it at once.
@@ -72,7 +72,7 @@ impl UcxMatch {
         let Some(region) = data.region() else {
             return Posted::Refused(Refusal::Shape);
         };
-        let core = &mut self.core;
+        let core = &mut self.bytes.core;
         let purpose = Purpose::Receive(token, region.len() as u64);
         let index = core.operations.take(&core.shared, purpose, None);
         let mark = &core.operations.get(index).mark;
@@ -138,7 +138,7 @@ fn bits_of(pattern: &MatchPattern) -> Result<(u64, u64), Refusal> {
     if pattern.ignore & !USER_MASK != 0 {
         return Err(Refusal::Ignore);
     }
-    let mask = USER_MASK & !pattern.ignore;
+    let mask = ACCESS | USER_MASK & !pattern.ignore;
     match pattern.source {
         None => Ok((pattern.bits, mask)),
         Some(source) => {
@@ -150,7 +150,7 @@ fn bits_of(pattern: &MatchPattern) -> Result<(u64, u64), Refusal> {
 
 impl fmt::Debug for UcxMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UcxMatch(rank {})", self.core.rank)
+        write!(f, "UcxMatch(rank {})", self.bytes.core.rank)
     }
 }
 
@@ -160,27 +160,27 @@ impl Transport for UcxMatch {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.core.capabilities() | Capabilities::ALL_OR_NOTHING
+        self.bytes.core.capabilities() | Capabilities::ALL_OR_NOTHING
     }
 
     fn address(&self) -> Vec<u8> {
-        self.core.address()
+        self.bytes.address()
     }
 
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        self.core.connect(peer, address)
+        self.bytes.connect(peer, address)
     }
 
     fn leave(&mut self) {
-        self.core.leave();
+        Transport::leave(&mut self.bytes);
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
+        self.bytes.waiter()
     }
 
     fn describe(&self, out: &mut dyn fmt::Write) {
-        self.core.describe(out);
+        self.bytes.describe(out);
     }
 }
 
@@ -191,8 +191,8 @@ impl MatchTransport for UcxMatch {
         limits.ignorable = USER_MASK;
         limits.max_message = u64::MAX >> 1;
         limits.max_short = MAX_SHORT;
-        limits.memory_per_peer = self.core.options().unexpected_bytes;
-        limits.wait_object = self.core.wait_object();
+        limits.memory_per_peer = self.bytes.core.options().unexpected_bytes;
+        limits.wait_object = self.bytes.core.wait_object();
         limits
     }
 
@@ -212,7 +212,7 @@ impl MatchTransport for UcxMatch {
         let Some(region) = data.region() else {
             return Sent::Refused(Refusal::Shape);
         };
-        let Some(link) = self.core.links.get(to.index()) else {
+        let Some(link) = self.bytes.core.links.get(to.index()) else {
             return Sent::Refused(Refusal::Unknown);
         };
         let Some(endpoint) = link.endpoint else {
@@ -223,7 +223,7 @@ impl MatchTransport for UcxMatch {
         }
         let len = region.len() as u64;
         let counted = !synchronous && self.count_sent(to, len);
-        let core = &mut self.core;
+        let core = &mut self.bytes.core;
         let own = u64::from(core.rank.as_u32()) << SOURCE_SHIFT;
         let tag = own | bits | if counted { COUNTED } else { 0 };
         let purpose = Purpose::Lent(token, len);
@@ -284,7 +284,7 @@ impl MatchTransport for UcxMatch {
             let claim = taken.map(|taken| self.claims.add(taken));
             return Probed::Found(Found { envelope, claim });
         }
-        let Some((message, info)) = self.core.worker.probe(bits, claim) else {
+        let Some((message, info)) = self.bytes.core.worker.probe(bits, claim) else {
             return Probed::Nothing;
         };
         let taken = Taken {
@@ -316,7 +316,7 @@ impl MatchTransport for UcxMatch {
 
     fn cancel(&mut self, _lane: Lane, token: Token) -> Cancel {
         let is_it = |purpose| matches!(purpose, Purpose::Receive(of, _) if of == token);
-        let core = &mut self.core;
+        let core = &mut self.bytes.core;
         let found = core.operations.iter().find(|(_, slot)| is_it(slot.purpose));
         let Some((index, operation)) = found else {
             return Cancel::TooLate;
@@ -337,7 +337,7 @@ impl MatchTransport for UcxMatch {
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
-        self.core.end_overdue();
+        self.bytes.core.end_overdue();
         self.advance(upcalls);
     }
 
@@ -345,8 +345,12 @@ impl MatchTransport for UcxMatch {
         self.bury(rank, upcalls);
     }
 
+    fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
+        Some(&mut self.bytes)
+    }
+
     fn levels(&self) -> MatchLevels {
-        let operations = self.core.operations.iter();
+        let operations = self.bytes.core.operations.iter();
         let posted = operations
             .filter(|(_, slot)| matches!(slot.purpose, Purpose::Receive(..)))
             .count();

@@ -9,7 +9,7 @@ use tagwire_transport::{ClaimId, MatchEnvelope, MatchLevels, MatchPattern};
 use tagwire_ucx_sys::{Started, UCS_OK};
 
 use super::UcxMatch;
-use crate::layout::{COUNTED, envelope_of};
+use crate::layout::{ACCESS, COUNTED, envelope_of};
 use crate::operations::Purpose;
 use crate::worker::Message;
 
@@ -83,7 +83,7 @@ impl UcxMatch {
     /// Takes every unexpected message out of UCX, in their order, after those that were before.
     pub(super) fn empty_into_list(&self) {
         let mut list = self.list.borrow_mut();
-        while let Some((message, info)) = self.core.worker.probe((0, 0), true) {
+        while let Some((message, info)) = self.bytes.core.worker.probe((0, ACCESS), true) {
             list.push_back(Taken {
                 tag: info.sender_tag,
                 length: info.length as u64,
@@ -127,7 +127,7 @@ impl UcxMatch {
         } else {
             0
         };
-        let core = &mut self.core;
+        let core = &mut self.bytes.core;
         let index = core.operations.take(&core.shared, Purpose::Inherit, None);
         let operation = core.operations.get_mut(index);
         let start = operation.make_room(room);

@@ -29,32 +29,30 @@
 mod ends;
 mod flags;
 mod key;
-mod owner;
-pub(super) mod state;
+mod service;
+mod state;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tagwire_transport::{
-    Buffering, ByteTransport, Capabilities, EndpointId, Limits, OpenChannel, RecvBuffer,
-    SendBuffer, SendChannel,
+    Buffering, Capabilities, Limits, OpenChannel, RecvBuffer, RemoteAccess, SendBuffer, SendChannel,
 };
 
 use self::ends::{Line, Receiver, Sender};
 use self::flags::{Sources, Targets};
+pub(crate) use self::key::LONGEST_KEY;
 use self::key::{Key, Notification, Numbers};
-use self::state::{
-    Call, ChannelWay, FLAG_NAP, Incoming, LONGEST_PUT, Notifying, Outgoing, Writes, flags, notifies,
-};
-use super::header::Kind;
-use super::peer::{PeerIndex, Peers};
-use super::protocol::PacketKinds;
+pub use self::state::ChannelWay;
+pub(crate) use self::state::Channels;
+use self::state::{Call, Incoming, LONGEST_PUT, Notifying, Outgoing, flags, notifies};
 use crate::error::{Error, Result};
+use crate::packet::{Kind, PacketKinds};
+use crate::service::Terms;
 
 /// Flags for a channel of so many transport partitions, where they serve and the key has room for theirs.
 fn open_flags(
-    rail: &mut dyn ByteTransport,
+    rail: &mut dyn RemoteAccess,
     limits: &Limits,
     memory: &[u8],
     (units, buffering): (u32, Buffering),
@@ -86,42 +84,40 @@ fn describe(transport: &str, way: ChannelWay) -> String {
 impl Kind {
     /// To the sender of a channel: its receiver has opened a round. Handle: the channel, as the receiver
     /// calls it; argument: the round.
-    pub(super) const CHANNEL_OPENED: Self = Self::control(27);
+    const CHANNEL_OPENED: Self = Self::control(27);
     /// To the receiver of a channel: partitions were written. Argument: the first, and the one after the last.
-    pub(super) const CHANNEL_LANDED: Self = Self::control(28);
+    const CHANNEL_LANDED: Self = Self::control(28);
     /// To the receiver of a channel: its sender has closed it. Argument: the rounds that it has sent.
-    pub(super) const CHANNEL_ENDED: Self = Self::control(29);
+    const CHANNEL_ENDED: Self = Self::control(29);
     /// To the sender of a channel: its receiver has closed it. Argument: the rounds that it has received.
-    pub(super) const CHANNEL_CLOSED: Self = Self::control(30);
+    const CHANNEL_CLOSED: Self = Self::control(30);
 }
 
-impl Writes {
+impl Channels {
     /// The packets of channels.
-    pub(super) const KINDS: PacketKinds = &[
+    const KINDS: PacketKinds = &[
         Kind::CHANNEL_OPENED,
         Kind::CHANNEL_LANDED,
         Kind::CHANNEL_ENDED,
         Kind::CHANNEL_CLOSED,
     ];
 
-    /// Opens a receiving end for writes of the peer `from`; `None` where the transport has none.
-    pub(super) fn open(
+    /// Opens a receiving end for writes of the peer; `None` where the transport has none.
+    pub(crate) fn open(
         &mut self,
-        rail: &mut dyn ByteTransport,
-        (from, endpoint): (PeerIndex, EndpointId),
+        rail: &mut dyn RemoteAccess,
+        terms: &Terms,
         data: &RecvBuffer,
         ends: &[u64],
         buffering: Buffering,
     ) -> Option<OpenChannel> {
-        let (capabilities, limits) = rail.towards(endpoint);
+        let (capabilities, limits) = terms.access.as_ref()?;
         let region = data.region()?;
         let total = ends.last().copied().unwrap_or(0);
         let fits = region.len() as u64 == total * buffering.rooms() as u64;
         // A partition of no bytes gives nothing to write, and none is cut.
         let goes = lengths(ends).all(|len| (1..=limits.max_remote_access).contains(&len));
-        let can =
-            capabilities.contains(Capabilities::PUT) && rail.preference(endpoint).remote_access;
-        if !can || !fits || !goes {
+        if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
             return None;
         }
         let registration = rail.register(data).ok()?;
@@ -130,11 +126,11 @@ impl Writes {
             return None;
         }
         let units = ends.len() as u32;
-        let hears = match notifies(capabilities, &limits) {
+        let hears = match notifies(*capabilities, limits) {
             true => self
                 .take_numbers(units, buffering)
                 .map_or(Notifying::Messages, Notifying::Numbers),
-            false => open_flags(rail, &limits, &registration.key, (units, buffering))
+            false => open_flags(rail, limits, &registration.key, (units, buffering))
                 .map_or(Notifying::Messages, Notifying::Flags),
         };
         let how = describe(rail.name(), hears.way());
@@ -146,7 +142,7 @@ impl Writes {
                 units,
                 buffering,
             )),
-            peer: from,
+            peer: terms.peer,
             hears,
             registration,
             notification: 0,
@@ -172,11 +168,11 @@ impl Writes {
         })
     }
 
-    /// Joins the channel that the peer `to` opened.
-    pub(super) fn join(
+    /// Joins the channel that the peer opened.
+    pub(crate) fn join(
         &mut self,
-        rail: &dyn ByteTransport,
-        (to, endpoint): (PeerIndex, EndpointId),
+        rail: &dyn RemoteAccess,
+        terms: &Terms,
         data: &SendBuffer,
         ends: &[u64],
         key: &[u8],
@@ -189,12 +185,15 @@ impl Writes {
             return Err(Error::BadRound("has partitions beyond its buffer"));
         }
         let units = ends.len() as u32;
-        let (capabilities, limits) = rail.towards(endpoint);
+        let (capabilities, limits) = terms.access.as_ref().ok_or(Error::BadRound(
+            "was answered with a key of another transport",
+        ))?;
+        let (to, endpoint) = (terms.peer, terms.endpoint);
         let tells = match key.notification {
-            Notification::Numbers(first) if notifies(capabilities, &limits) => {
+            Notification::Numbers(first) if notifies(*capabilities, limits) => {
                 Notifying::Numbers(Numbers::new(first, units, key.buffering))
             }
-            Notification::Words(address, words) if flags(&limits) => {
+            Notification::Words(address, words) if flags(limits) => {
                 Notifying::Flags(Sources::new(units, key.buffering, address, words))
             }
             _ => Notifying::Messages,
@@ -234,21 +233,5 @@ impl Writes {
             out.end.line.call();
         }
         Ok(Arc::clone(&out.end) as Arc<dyn SendChannel>)
-    }
-
-    /// Whether some channel has something to be done.
-    #[inline]
-    pub(super) fn is_called(&self) -> bool {
-        !self.doorbell.calls.is_empty()
-    }
-
-    /// Returns how long the rank may sleep, as far as channels are concerned.
-    pub(super) fn longest_nap(&self, peers: &Peers) -> Duration {
-        let mut ends = self
-            .flagged
-            .iter()
-            .filter_map(|handle| self.incoming.get(*handle));
-        let waits = ends.any(|one| one.end.waits() && peers.is_alive(one.peer));
-        if waits { FLAG_NAP } else { Duration::MAX }
     }
 }

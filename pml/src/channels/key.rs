@@ -15,7 +15,6 @@ use std::ops::Range;
 
 use tagwire_transport::Buffering;
 
-use crate::pml::CHANNEL_KEY;
 use crate::slab::Handle;
 
 /// What a sender needs to write.
@@ -44,11 +43,14 @@ const NUMBERED: u64 = 1;
 const DOUBLE: u64 = 2;
 const WORDS: u64 = 4;
 
+/// The longest key of a partitioned channel, in bytes: what a handshake has room for.
+pub(crate) const LONGEST_KEY: usize = 184;
+
 /// Bytes in front of the registration's key.
 const FRONT: usize = 24;
 
 /// The longest key of a registration that a channel's key has room for, behind its first byte.
-const LONGEST: usize = CHANNEL_KEY - 1 - FRONT;
+const LONGEST: usize = LONGEST_KEY - 1 - FRONT;
 
 impl<'a> Key<'a> {
     pub(super) const fn has_room_for(memory: &[u8]) -> bool {

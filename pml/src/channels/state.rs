@@ -7,17 +7,16 @@ use std::time::Duration;
 use crossbeam_queue::SegQueue;
 use tagwire_base::Clock;
 use tagwire_transport::{
-    Buffering, Capabilities, EndpointId, Limits, Ordering, ReadRegion, RegistrationHandle, Token,
+    Buffering, Capabilities, EndpointId, Limits, MatchTransport, Ordering, ReadRegion,
+    RegistrationHandle, Token,
 };
 
 use super::ends::{Receiver, Sender};
 use super::flags::{Sources, Targets};
 use super::key::{Notification, Numbers, Run};
 use crate::peers::PeerIndex;
+use crate::service::Tokens;
 use crate::slab::{Handle, Slab};
-
-/// Set in the tokens of channels, and never in those of requests.
-pub(super) const OURS: u64 = 1 << 63;
 
 /// Most of what peers may say of channels that this rank has not joined yet.
 pub(super) const MOST_EARLY: usize = 1 << 16;
@@ -149,6 +148,26 @@ pub(super) enum Operation {
     Flush,
 }
 
+/// The puts and flushes under way.
+#[derive(Debug)]
+pub(super) struct Flights {
+    slab: Slab<Flight>,
+    tokens: Tokens,
+}
+
+impl Flights {
+    /// Enters one. Returns its handle and its token.
+    pub(super) fn begin(&mut self, flight: Flight) -> (Handle, Token) {
+        let handle = self.slab.insert(flight);
+        (handle, self.tokens.of(handle))
+    }
+
+    /// Takes out one that has ended, or has not begun.
+    pub(super) fn end(&mut self, handle: Handle) -> Option<Flight> {
+        self.slab.remove(handle)
+    }
+}
+
 /// What a receiver has said of its channel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReceiverState {
@@ -157,8 +176,8 @@ pub(super) struct ReceiverState {
 }
 
 /// The channels of a rank.
-#[derive(Debug, Default)]
-pub(in crate::ob1) struct Writes {
+#[derive(Debug)]
+pub struct Channels {
     pub(super) doorbell: Arc<Doorbell>,
     pub(super) outgoing: Slab<Outgoing>,
     pub(super) incoming: Slab<Incoming>,
@@ -169,21 +188,31 @@ pub(in crate::ob1) struct Writes {
     /// The receiving ends that have flags.
     pub(super) flagged: Vec<Handle>,
     pub(super) next_number: u32,
-    pub(super) flights: Slab<Flight>,
+    pub(super) flights: Flights,
     /// What receivers said of channels before this rank joined them.
     pub(super) early: HashMap<(PeerIndex, u64), ReceiverState>,
 }
 
-impl Writes {
+impl Channels {
     /// No channels, of a rank with this clock.
-    pub(in crate::ob1) fn new(clock: Clock) -> Self {
+    pub(super) fn of(clock: &Clock, tokens: Tokens) -> Self {
         let bell = Doorbell {
-            clock,
+            clock: clock.clone(),
             ..Doorbell::default()
         };
         Self {
             doorbell: Arc::new(bell),
-            ..Self::default()
+            outgoing: Slab::default(),
+            incoming: Slab::default(),
+            by_remote: HashMap::new(),
+            by_number: BTreeMap::new(),
+            flagged: Vec::new(),
+            next_number: 0,
+            flights: Flights {
+                slab: Slab::default(),
+                tokens,
+            },
+            early: HashMap::new(),
         }
     }
 
@@ -213,23 +242,6 @@ impl Writes {
                 }
             }
         }
-    }
-
-    /// Channels that are about to close, or have something to tell.
-    pub(in crate::ob1) fn unfinished(&self) -> usize {
-        let outgoing = self.outgoing.iter().map(|(_, out)| out);
-        let outgoing = outgoing.filter(|out| out.end.line.is_closing() || !out.has_told());
-        let incoming = self.incoming.iter().map(|(_, one)| one);
-        let incoming = incoming.filter(|one| one.end.line.is_closing());
-        outgoing.count() + incoming.count()
-    }
-
-    /// A peer is gone: what waits for a word from it does not wait any more.
-    pub(in crate::ob1) fn lose(&self, peer: PeerIndex) {
-        let outgoing = self.outgoing.iter().filter(|(_, out)| out.peer == peer);
-        outgoing.for_each(|(_, out)| out.end.line.call());
-        let incoming = self.incoming.iter().filter(|(_, one)| one.peer == peer);
-        incoming.for_each(|(_, one)| one.end.line.call());
     }
 }
 
@@ -282,9 +294,25 @@ impl ChannelWay {
     /// transport has none of its own after all takes the next that there is.
     #[must_use]
     pub fn of_ob1(capabilities: Capabilities, limits: &Limits) -> Self {
-        if capabilities.contains(Capabilities::CHANNELS) {
-            Self::Own
-        } else if !capabilities.contains(Capabilities::PUT) {
+        match capabilities.contains(Capabilities::CHANNELS) {
+            true => Self::Own,
+            false => Self::of_access(capabilities, limits),
+        }
+    }
+
+    /// That of cm over this transport.
+    #[must_use]
+    pub fn of_cm(transport: &mut dyn MatchTransport) -> Self {
+        if transport.capabilities().contains(Capabilities::CHANNELS) {
+            return Self::Own;
+        }
+        transport.remote().map_or(Self::Messages, |remote| {
+            Self::of_access(remote.capabilities(), &remote.remote_limits())
+        })
+    }
+
+    fn of_access(capabilities: Capabilities, limits: &Limits) -> Self {
+        if !capabilities.contains(Capabilities::PUT) {
             Self::Messages
         } else if notifies(capabilities, limits) {
             Self::Notified
@@ -292,16 +320,6 @@ impl ChannelWay {
             Self::Flagged
         } else {
             Self::Flushed
-        }
-    }
-
-    /// That of cm: a transport that matches writes nothing that was not matched.
-    #[must_use]
-    pub const fn of_cm(capabilities: Capabilities) -> Self {
-        if capabilities.contains(Capabilities::CHANNELS) {
-            Self::Own
-        } else {
-            Self::Messages
         }
     }
 
@@ -326,10 +344,4 @@ impl ChannelWay {
             }
         }
     }
-}
-
-/// Whether the token is that of a channel.
-#[inline(always)]
-pub(in crate::ob1) const fn is_write(token: Token) -> bool {
-    token.0 & OURS != 0
 }

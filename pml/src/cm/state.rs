@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::Rank;
+use tagwire_base::{Clock, Rank};
 use tagwire_transport::{
-    ClaimId, Found, MatchEnvelope, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd, Token,
+    AmHeader, Arrival, ClaimId, EndpointId, Found, MatchEnvelope, MatchUpcalls, Outcome, PeerEvent,
+    ReceiveEnd, Token,
 };
 
 use super::bounce::Bounces;
@@ -15,6 +16,9 @@ use super::layout::Layout;
 use super::peer::{PeerIndex, Peers};
 use super::request::{Phase, Request};
 use crate::losses::Losses;
+use crate::packet::{ControlHeader, Kind};
+use crate::service::Out;
+use crate::services::Services;
 use crate::slab::{Handle, Slab};
 use crate::table::Table;
 use crate::types::{Counters, Failure, Status};
@@ -23,12 +27,18 @@ use crate::types::{Counters, Failure, Status};
 const PROBE: u64 = 1 << 63;
 
 /// Something to be done with the transport, outside its progress.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum Pending {
     /// Sends that wait for this peer may go on.
     Flush(PeerIndex),
     /// Receives that wait for room may be posted.
     Post,
+    /// A packet is to be sent.
+    Packet {
+        to: PeerIndex,
+        header: AmHeader,
+        payload: Box<[u8]>,
+    },
     /// End what waits for this rank alone, and, when it `died`, what waits for any.
     Lost {
         peer: PeerIndex,
@@ -36,6 +46,17 @@ pub(super) enum Pending {
         failure: Failure,
         died: bool,
     },
+}
+
+impl Out for VecDeque<Pending> {
+    fn packet(&mut self, to: PeerIndex, header: ControlHeader, payload: &[u8]) {
+        let (header, payload) = (header.encode(), payload.into());
+        self.push_back(Pending::Packet {
+            to,
+            header,
+            payload,
+        });
+    }
 }
 
 /// A message that a probe has taken out of matching.
@@ -47,7 +68,7 @@ pub(super) struct Claimed {
 
 /// Everything of cm but the transport and the bootstrap.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct State {
     pub layout: Layout,
     pub requests: Table<Request>,
     pub peers: Peers,
@@ -69,10 +90,13 @@ pub(super) struct Core {
     pub probed: Option<Option<Found>>,
     /// But for the long unexpected messages, of which the transport knows.
     pub counters: Counters,
+    /// What this rank does beside messages, once it does.
+    pub services: Option<Box<Services>>,
+    clock: Clock,
 }
 
-impl Core {
-    pub(super) fn new(layout: Layout) -> Self {
+impl State {
+    pub(super) fn new(layout: Layout, clock: Clock) -> Self {
         Self {
             layout,
             requests: Table::new(),
@@ -88,7 +112,24 @@ impl Core {
             ended: 0,
             probing: 0,
             probed: None,
+            services: None,
+            clock,
         }
+    }
+
+    /// Returns the services, which are in use from now on, the peers, and what sends packets.
+    pub(super) fn services(&mut self) -> (&mut Services, &Peers, &mut VecDeque<Pending>) {
+        let clock = &self.clock;
+        let new = || Box::new(Services::new(clock));
+        let services = self.services.get_or_insert_with(new);
+        (services, &self.peers, &mut self.pending)
+    }
+
+    /// `endpoint` has sent what no correct peer sends.
+    #[cold]
+    fn broken(&mut self, endpoint: EndpointId, what: &str) {
+        tracing::error!("protocol error: {what}");
+        self.lose_endpoint(endpoint, Failure::Protocol);
     }
 
     /// The token of a new probe.
@@ -217,6 +258,9 @@ impl Core {
         peer.lost = Some(failure);
         peer.refresh_clear();
         let rank = peer.rank;
+        if let Some(services) = &mut self.services {
+            services.lose(index, failure);
+        }
         self.lost(index, rank, failure);
     }
 
@@ -244,11 +288,7 @@ impl Core {
         }
     }
 
-    fn lose_endpoint(
-        &mut self,
-        endpoint: tagwire_transport::EndpointId,
-        failure: impl Fn(Rank) -> Failure,
-    ) {
+    fn lose_endpoint(&mut self, endpoint: EndpointId, failure: impl Fn(Rank) -> Failure) {
         if let Some(index) = self.peers.of_endpoint(endpoint)
             && let Some(peer) = self.peers.get(index)
         {
@@ -258,7 +298,7 @@ impl Core {
     }
 }
 
-impl MatchUpcalls for Core {
+impl MatchUpcalls for State {
     fn sent(&mut self, token: Token, outcome: Outcome) {
         let handle = Handle::from_wire(token.0);
         let Some(request) = self.requests.get(handle) else {
@@ -284,6 +324,36 @@ impl MatchUpcalls for Core {
     fn probed(&mut self, token: Token, found: Option<Found>) {
         if token.0 == PROBE | self.probing {
             self.probed = Some(found);
+        }
+    }
+
+    fn packet(&mut self, arrival: Arrival<'_>) {
+        let Some(from) = self.peers.of_endpoint(arrival.from) else {
+            return;
+        };
+        self.ended += 1;
+        let header = ControlHeader::decode(Kind::of(arrival.header), arrival.header);
+        let (services, _, out) = self.services();
+        let taken = services.packet(from, header, arrival.payload, out);
+        if let Err(what) = taken.unwrap_or(Err("a packet of no known kind")) {
+            self.broken(arrival.from, what);
+        }
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.ended += 1;
+        if let Some(services) = &mut self.services {
+            services.complete(token, outcome, &mut self.pending);
+        }
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.ended += 1;
+        let services = self.services.as_deref();
+        if let Some(Err((peer, what))) = services.map(|services| services.notice(immediate))
+            && let Some(endpoint) = self.peers.get(peer).map(|peer| peer.endpoint)
+        {
+            self.broken(endpoint, what);
         }
     }
 

@@ -9,12 +9,12 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 
 use tagwire_transport::{
-    Buffering, ByteTransport, EndpointId, Post, RecvBuffer, RegistrationHandle, RemoteMemory,
+    Buffering, EndpointId, Post, RecvBuffer, RegistrationHandle, RemoteAccess, RemoteMemory,
     SendBuffer, Token,
 };
 
 use super::key::Run;
-use crate::ob1::link::LANE;
+use crate::peers::LANE;
 
 /// Bytes of a flag.
 const FLAG: u64 = size_of::<AtomicU64>() as u64;
@@ -73,7 +73,7 @@ impl Sources {
     /// Writes the flags of a run, behind all that was put before. Nothing of it may be under way.
     pub(super) fn put(
         &mut self,
-        rail: &mut dyn ByteTransport,
+        rail: &mut dyn RemoteAccess,
         to: EndpointId,
         (run, epoch): (&Run, u64),
         token: Token,
@@ -126,7 +126,7 @@ pub(super) struct Targets {
 impl Targets {
     /// `None` where they cannot be registered.
     pub(super) fn register(
-        rail: &mut dyn ByteTransport,
+        rail: &mut dyn RemoteAccess,
         units: u32,
         buffering: Buffering,
     ) -> Option<Self> {
@@ -156,7 +156,7 @@ impl Targets {
     }
 
     /// No peer may write them any more.
-    pub(super) fn end(mut self, rail: &mut dyn ByteTransport) {
+    pub(super) fn end(mut self, rail: &mut dyn RemoteAccess) {
         if let Some(registration) = self.registration.take() {
             rail.deregister(registration);
         }

@@ -1,19 +1,23 @@
-//! What whoever drives the rank does for its channels.
+//! What whoever drives the rank does for its channels, and what arrives for them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tagwire_transport::{ByteTransport, Outcome, Post, RemoteMemory, SendBuffer, Token};
+use std::time::Duration;
 
-use super::key::Run;
+use tagwire_base::Clock;
+use tagwire_transport::{Outcome, Payload, Post, RemoteAccess, RemoteMemory, SendBuffer};
+
+use super::key::{Numbers, Run};
 use super::state::{
-    Call, Flight, MOST_EARLY, Notifying, OURS, Operation, Outgoing, ReceiverState, Writes,
+    Call, Channels, FLAG_NAP, Flight, Flights, MOST_EARLY, Notifying, Operation, Outgoing,
+    ReceiverState,
 };
-use crate::ob1::header::{ControlHeader, Kind};
-use crate::ob1::link::LANE;
-use crate::ob1::peer::{PeerIndex, Peers};
-use crate::ob1::pending::Pending;
-use crate::slab::{Handle, Slab};
+use crate::packet::{ControlHeader, Kind, PacketKinds};
+use crate::peers::{LANE, Living, PeerIndex};
+use crate::service::{Out, Service, Tokens, Wire, Wrong};
+use crate::slab::Handle;
+use crate::types::Failure;
 
 /// Set in the word that reports a flushed run in the second room.
 const SECOND_ROOM: u64 = 1 << 63;
@@ -43,295 +47,73 @@ fn queue(runs: &mut VecDeque<Run>, run: Run) {
     }
 }
 
-impl Writes {
-    /// Hears the channels that call; returns how many things were done.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::ob1) fn drive(
-        &mut self,
-        rail: &mut dyn ByteTransport,
-        peers: &Peers,
-        pending: &mut Pending,
-    ) -> usize {
+impl Service for Channels {
+    fn new(clock: &Clock, tokens: Tokens) -> Self {
+        Self::of(clock, tokens)
+    }
+
+    fn kinds(&self) -> PacketKinds {
+        Self::KINDS
+    }
+
+    fn is_called(&self) -> bool {
+        !self.doorbell.calls.is_empty()
+    }
+
+    fn drive(&mut self, wire: &mut Wire<'_>) -> usize {
         let mut done = 0;
         for _ in 0..self.doorbell.calls.len() {
             let Some(call) = self.doorbell.calls.pop() else {
                 break;
             };
             done += match call {
-                Call::Sender(handle) => self.drive_sender(handle, rail, peers, pending),
-                Call::Receiver(handle) => self.drive_receiver(handle, rail, peers, pending),
+                Call::Sender(handle) => self.drive_sender(handle, wire),
+                Call::Receiver(handle) => self.drive_receiver(handle, wire),
             };
         }
         done
     }
 
-    fn drive_sender(
-        &mut self,
-        handle: Handle,
-        rail: &mut dyn ByteTransport,
-        peers: &Peers,
-        pending: &mut Pending,
-    ) -> usize {
-        let Self {
-            outgoing,
-            flights,
-            by_remote,
-            ..
-        } = self;
-        let Some(out) = outgoing.get_mut(handle) else {
-            return 0;
-        };
-        // Who looks meanwhile sees one or the other.
-        out.end.line.hold(true);
-        out.end.line.heard();
-        while let Some(run) = out.end.next_post() {
-            queue(&mut out.waiting, run);
-        }
-        let alive = peers.is_alive(out.peer);
-        // A receiver that has closed waits for the word that nothing is written any more.
-        let ending = out.is_ending();
-        if ending || !alive {
-            out.waiting.clear();
-            out.unflagged.clear();
-        }
-        let done = out.put(handle, rail, flights);
-        out.put_flags(handle, rail, flights);
-        if alive {
-            out.flush(handle, rail, flights);
-        }
-        out.end.line.hold(out.holds());
-        if ending
-            && out.puts == 0
-            && out.has_told()
-            && alive
-            && !std::mem::replace(&mut out.said, true)
-        {
-            let header = ControlHeader {
-                kind: Kind::CHANNEL_ENDED,
-                handle: out.remote,
-                argument: out.end.rounds(),
+    /// Looks at the flags of the channels that have such.
+    fn look(&self) -> usize {
+        let mut come = 0;
+        let flagged = self.flagged.iter();
+        for one in flagged.filter_map(|handle| self.incoming.get(*handle)) {
+            let Notifying::Flags(flags) = &one.hears else {
+                continue;
             };
-            pending.control(out.peer, header, &[]);
+            for (room, unit, epoch) in one.end.missing() {
+                if flags.get(room, unit) == epoch {
+                    let units = unit as u32..unit as u32 + 1;
+                    come += usize::from(one.end.land(&Run { room, units }));
+                }
+            }
         }
-        if out.end.line.is_closing() && out.puts == 0 {
-            out.end.line.end();
-        }
-        // Of one that has not closed over there more may be said: it is to be known until then.
-        if out.end.line.is_closed() && (!alive || out.said && out.end.line.has_ended_there()) {
-            by_remote.remove(&(out.peer, out.remote.to_wire()));
-            outgoing.remove(handle);
-        }
-        done
+        come
     }
 
-    fn drive_receiver(
+    fn packet(
         &mut self,
-        handle: Handle,
-        rail: &mut dyn ByteTransport,
-        peers: &Peers,
-        pending: &mut Pending,
-    ) -> usize {
-        let Some(one) = self.incoming.get_mut(handle) else {
-            return 0;
-        };
-        one.end.line.heard();
-        let opened = one.end.opened();
-        if opened > one.notification {
-            one.notification = opened;
-            let header = ControlHeader {
-                kind: Kind::CHANNEL_OPENED,
-                handle,
-                argument: opened,
-            };
-            pending.control(one.peer, header, &[]);
-        }
-        if one.end.line.is_closing() {
-            let alive = peers.is_alive(one.peer);
-            if alive && !std::mem::replace(&mut one.said, true) {
-                let header = ControlHeader {
-                    kind: Kind::CHANNEL_CLOSED,
-                    handle,
-                    argument: one.end.rounds(),
-                };
-                pending.control(one.peer, header, &[]);
+        from: PeerIndex,
+        header: ControlHeader,
+        _: Payload<'_>,
+        _: &mut dyn Out,
+    ) -> Result<(), Wrong> {
+        let argument = header.argument;
+        match header.kind {
+            Kind::CHANNEL_OPENED => {
+                self.receiver_said(from, header.handle, |said| said.opened = argument);
             }
-            // In the middle of a round the sender may be writing until it says that it does not.
-            let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
-            if let Some(one) = quiet.then(|| self.incoming.remove(handle)).flatten() {
-                match one.hears {
-                    Notifying::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
-                    Notifying::Flags(flags) => {
-                        self.flagged.retain(|flagged| *flagged != handle);
-                        flags.end(rail);
-                    }
-                    Notifying::Messages => {}
-                }
-                rail.deregister(one.registration);
-                one.end.line.end();
+            Kind::CHANNEL_CLOSED => {
+                self.receiver_said(from, header.handle, |said| said.closed = Some(argument));
             }
+            _ => return self.sender_said(from, header),
         }
-        1
-    }
-}
-
-impl Outgoing {
-    /// Whether either end has closed: nothing more is to be written.
-    fn is_ending(&self) -> bool {
-        !self.end.line.is_open() || self.end.line.has_ended_there()
+        Ok(())
     }
 
-    /// Whether the rank's progress may be needed until the receiver has heard of all that was posted.
-    fn holds(&self) -> bool {
-        !(self.waiting.is_empty() && self.has_told() && self.puts == 0)
-    }
-
-    /// The longest run at the start of `run` that one put may be.
-    fn cut(&self, run: &Run) -> Run {
-        let Range { start, end } = run.units;
-        let most = self
-            .tells
-            .numbers()
-            .map_or(u32::MAX, super::Numbers::longest);
-        let mut last = end.min(start.saturating_add(most));
-        let from = self.start_of(start);
-        while last > start + 1 && self.start_of(last) - from > self.longest {
-            last = start + (last - start) / 2;
-        }
-        Run {
-            room: run.room,
-            units: start..last,
-        }
-    }
-
-    /// Gives the transport what waits; returns how many puts it has taken.
-    #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
-    fn put(
-        &mut self,
-        handle: Handle,
-        rail: &mut dyn ByteTransport,
-        flights: &mut Slab<Flight>,
-    ) -> usize {
-        let mut done = 0;
-        while let Some(next) = self.waiting.front() {
-            let (run, end) = (self.cut(next), next.units.end);
-            let units = run.units.clone();
-            let bytes = self.start_of(units.start)..self.start_of(units.end);
-            let Some(part) = self.region.slice(bytes.start as usize..bytes.end as usize) else {
-                break;
-            };
-            let flight = flights.insert(Flight {
-                channel: handle,
-                what: Operation::Put(units.end - units.start),
-            });
-            let room = (run.room * self.region.len()) as u64;
-            let target = RemoteMemory {
-                address: self.address.wrapping_add(room + bytes.start),
-                key: &self.key,
-            };
-            let number = self.tells.numbers().map(|numbers| numbers.number(&run));
-            // SAFETY: the partitions were posted, so that they are lent until all writes of their round have
-            // ended, of which this is one: until then the end is neither complete nor closed.
-            let data = unsafe { SendBuffer::of(part) };
-            let token = Token(OURS | flight.to_wire());
-            match rail.put(LANE, self.endpoint, &data, target, number, token) {
-                Post::Posted => {}
-                Post::Busy => {
-                    flights.remove(flight);
-                    // Once more with the next progress: nobody reports when there is room.
-                    self.end.line.call();
-                    break;
-                }
-                Post::Gone | Post::Unsupported => {
-                    flights.remove(flight);
-                    self.waiting.clear();
-                    self.end.line.break_down();
-                    break;
-                }
-            }
-            self.puts += 1;
-            done += 1;
-            match self.tells {
-                Notifying::Numbers(_) => {}
-                Notifying::Flags(_) => queue(&mut self.unflagged, run),
-                Notifying::Messages => self.unflushed.push(run),
-            }
-            match self.waiting.front_mut() {
-                Some(first) if units.end < end => first.units.start = units.end,
-                _ => drop(self.waiting.pop_front()),
-            }
-        }
-        done
-    }
-
-    /// Gives the transport the flags of what it has taken.
-    fn put_flags(
-        &mut self,
-        handle: Handle,
-        rail: &mut dyn ByteTransport,
-        flights: &mut Slab<Flight>,
-    ) {
-        let Notifying::Flags(flags) = &mut self.tells else {
-            return;
-        };
-        while let Some(run) = self.unflagged.front() {
-            let flight = flights.insert(Flight {
-                channel: handle,
-                what: Operation::Flags(run.units.end - run.units.start),
-            });
-            let token = Token(OURS | flight.to_wire());
-            match flags.put(rail, self.endpoint, (run, self.end.epoch()), token) {
-                Post::Posted => {
-                    self.puts += 1;
-                    self.unflagged.pop_front();
-                }
-                Post::Busy => {
-                    flights.remove(flight);
-                    return self.end.line.call();
-                }
-                Post::Gone | Post::Unsupported => {
-                    flights.remove(flight);
-                    self.unflagged.clear();
-                    return self.end.line.break_down();
-                }
-            }
-        }
-    }
-
-    /// Asks for the word that what was put is there, unless that is under way.
-    fn flush(&mut self, handle: Handle, rail: &mut dyn ByteTransport, flights: &mut Slab<Flight>) {
-        if self.unflushed.is_empty() || !self.flushing.is_empty() {
-            return;
-        }
-        let flight = flights.insert(Flight {
-            channel: handle,
-            what: Operation::Flush,
-        });
-        match rail.flush(LANE, self.endpoint, Token(OURS | flight.to_wire())) {
-            Post::Posted => std::mem::swap(&mut self.flushing, &mut self.unflushed),
-            Post::Busy => {
-                flights.remove(flight);
-                self.end.line.call();
-            }
-            Post::Gone | Post::Unsupported => {
-                flights.remove(flight);
-                self.end.line.break_down();
-            }
-        }
-    }
-}
-
-impl Writes {
-    /// A put or a flush of a channel has completed.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::ob1) fn complete(
-        &mut self,
-        token: Token,
-        outcome: Outcome,
-        pending: &mut Pending,
-    ) {
-        let flight = self.flights.remove(Handle::from_wire(token.0 & !OURS));
+    fn complete(&mut self, operation: Handle, outcome: Outcome, packets: &mut dyn Out) {
+        let flight = self.flights.end(operation);
         let Some((flight, out)) =
             flight.and_then(|flight| Some((flight, self.outgoing.get_mut(flight.channel)?)))
         else {
@@ -368,7 +150,7 @@ impl Writes {
                         handle: out.remote,
                         argument: landed(room, &units),
                     };
-                    pending.control(out.peer, header, &[]);
+                    packets.packet(out.peer, header, &[]);
                 }
             }
         }
@@ -378,69 +160,296 @@ impl Writes {
         }
     }
 
-    /// Bytes were written into memory of this rank.
-    ///
-    /// # Errors
-    /// Which peer did what wrong.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::ob1) fn written(&self, number: u64) -> Result<(), (PeerIndex, &'static str)> {
+    fn notice(&self, number: u64) -> Result<bool, (PeerIndex, Wrong)> {
         let found = u32::try_from(number).ok().and_then(|number| {
             let (_, channel) = self.by_number.range(..=number).next_back()?;
             let one = self.incoming.get(*channel)?;
             Some((one, one.hears.numbers()?.run(number)?))
         });
         let Some((one, run)) = found else {
-            // Of a channel that has closed in the middle of a round.
-            tracing::debug!(number, "a write into no open channel");
-            return Ok(());
+            // It may be of a channel that has closed in the middle of a round.
+            return Ok(false);
         };
         match one.end.land(&run) {
-            true => Ok(()),
+            true => Ok(true),
             false => Err((one.peer, "a partition was written twice in a round")),
         }
     }
 
-    /// Looks at the flags of the channels that have such; returns how many partitions have come.
-    pub(in crate::ob1) fn look_at_flags(&self) -> usize {
-        let mut come = 0;
-        let flagged = self.flagged.iter();
-        for one in flagged.filter_map(|handle| self.incoming.get(*handle)) {
-            let Notifying::Flags(flags) = &one.hears else {
-                continue;
+    fn lose(&mut self, peer: PeerIndex, _: Failure) {
+        let outgoing = self.outgoing.iter().filter(|(_, out)| out.peer == peer);
+        outgoing.for_each(|(_, out)| out.end.line.call());
+        let incoming = self.incoming.iter().filter(|(_, one)| one.peer == peer);
+        incoming.for_each(|(_, one)| one.end.line.call());
+    }
+
+    fn longest_nap(&self, peers: &dyn Living) -> Duration {
+        let mut ends = self
+            .flagged
+            .iter()
+            .filter_map(|handle| self.incoming.get(*handle));
+        let waits = ends.any(|one| one.end.waits() && peers.is_alive(one.peer));
+        if waits { FLAG_NAP } else { Duration::MAX }
+    }
+
+    /// Channels that are about to close, or have something to tell.
+    fn unfinished(&self) -> usize {
+        let outgoing = self.outgoing.iter().map(|(_, out)| out);
+        let outgoing = outgoing.filter(|out| out.end.line.is_closing() || !out.has_told());
+        let incoming = self.incoming.iter().map(|(_, one)| one);
+        let incoming = incoming.filter(|one| one.end.line.is_closing());
+        outgoing.count() + incoming.count()
+    }
+}
+
+impl Channels {
+    fn drive_sender(&mut self, handle: Handle, wire: &mut Wire<'_>) -> usize {
+        let Wire {
+            rail: Some(rail),
+            peers,
+            out: packets,
+        } = wire
+        else {
+            debug_assert!(false, "a channel is one of a transport with access");
+            return 0;
+        };
+        let Self {
+            outgoing,
+            flights,
+            by_remote,
+            ..
+        } = self;
+        let Some(out) = outgoing.get_mut(handle) else {
+            return 0;
+        };
+        // Who looks meanwhile sees one or the other.
+        out.end.line.hold(true);
+        out.end.line.heard();
+        while let Some(run) = out.end.next_post() {
+            queue(&mut out.waiting, run);
+        }
+        let alive = peers.is_alive(out.peer);
+        // A receiver that has closed waits for the word that nothing is written any more.
+        let ending = out.is_ending();
+        if ending || !alive {
+            out.waiting.clear();
+            out.unflagged.clear();
+        }
+        let done = out.put(handle, &mut **rail, flights);
+        out.put_flags(handle, &mut **rail, flights);
+        if alive {
+            out.flush(handle, &mut **rail, flights);
+        }
+        out.end.line.hold(out.holds());
+        if ending
+            && out.puts == 0
+            && out.has_told()
+            && alive
+            && !std::mem::replace(&mut out.said, true)
+        {
+            let header = ControlHeader {
+                kind: Kind::CHANNEL_ENDED,
+                handle: out.remote,
+                argument: out.end.rounds(),
             };
-            for (room, unit, epoch) in one.end.missing() {
-                if flags.get(room, unit) == epoch {
-                    let units = unit as u32..unit as u32 + 1;
-                    come += usize::from(one.end.land(&Run { room, units }));
+            packets.packet(out.peer, header, &[]);
+        }
+        if out.end.line.is_closing() && out.puts == 0 {
+            out.end.line.end();
+        }
+        // Of one that has not closed over there more may be said: it is to be known until then.
+        if out.end.line.is_closed() && (!alive || out.said && out.end.line.has_ended_there()) {
+            by_remote.remove(&(out.peer, out.remote.to_wire()));
+            outgoing.remove(handle);
+        }
+        done
+    }
+
+    fn drive_receiver(&mut self, handle: Handle, wire: &mut Wire<'_>) -> usize {
+        let Wire {
+            rail: Some(rail),
+            peers,
+            out: packets,
+        } = wire
+        else {
+            debug_assert!(false, "a channel is one of a transport with access");
+            return 0;
+        };
+        let Some(one) = self.incoming.get_mut(handle) else {
+            return 0;
+        };
+        one.end.line.heard();
+        let opened = one.end.opened();
+        if opened > one.notification {
+            one.notification = opened;
+            let header = ControlHeader {
+                kind: Kind::CHANNEL_OPENED,
+                handle,
+                argument: opened,
+            };
+            packets.packet(one.peer, header, &[]);
+        }
+        if one.end.line.is_closing() {
+            let alive = peers.is_alive(one.peer);
+            if alive && !std::mem::replace(&mut one.said, true) {
+                let header = ControlHeader {
+                    kind: Kind::CHANNEL_CLOSED,
+                    handle,
+                    argument: one.end.rounds(),
+                };
+                packets.packet(one.peer, header, &[]);
+            }
+            // In the middle of a round the sender may be writing until it says that it does not.
+            let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
+            if let Some(one) = quiet.then(|| self.incoming.remove(handle)).flatten() {
+                match one.hears {
+                    Notifying::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
+                    Notifying::Flags(flags) => {
+                        self.flagged.retain(|flagged| *flagged != handle);
+                        flags.end(&mut **rail);
+                    }
+                    Notifying::Messages => {}
+                }
+                rail.deregister(one.registration);
+                one.end.line.end();
+            }
+        }
+        1
+    }
+}
+
+impl Outgoing {
+    /// Whether either end has closed: nothing more is to be written.
+    fn is_ending(&self) -> bool {
+        !self.end.line.is_open() || self.end.line.has_ended_there()
+    }
+
+    /// Whether the rank's progress may be needed until the receiver has heard of all that was posted.
+    fn holds(&self) -> bool {
+        !(self.waiting.is_empty() && self.has_told() && self.puts == 0)
+    }
+
+    /// The longest run at the start of `run` that one put may be.
+    fn cut(&self, run: &Run) -> Run {
+        let Range { start, end } = run.units;
+        let most = self.tells.numbers().map_or(u32::MAX, Numbers::longest);
+        let mut last = end.min(start.saturating_add(most));
+        let from = self.start_of(start);
+        while last > start + 1 && self.start_of(last) - from > self.longest {
+            last = start + (last - start) / 2;
+        }
+        Run {
+            room: run.room,
+            units: start..last,
+        }
+    }
+
+    /// Gives the transport what waits; returns how many puts it has taken.
+    #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
+    fn put(&mut self, handle: Handle, rail: &mut dyn RemoteAccess, flights: &mut Flights) -> usize {
+        let mut done = 0;
+        while let Some(next) = self.waiting.front() {
+            let (run, end) = (self.cut(next), next.units.end);
+            let units = run.units.clone();
+            let bytes = self.start_of(units.start)..self.start_of(units.end);
+            let Some(part) = self.region.slice(bytes.start as usize..bytes.end as usize) else {
+                break;
+            };
+            let (flight, token) = flights.begin(Flight {
+                channel: handle,
+                what: Operation::Put(units.end - units.start),
+            });
+            let room = (run.room * self.region.len()) as u64;
+            let target = RemoteMemory {
+                address: self.address.wrapping_add(room + bytes.start),
+                key: &self.key,
+            };
+            let number = self.tells.numbers().map(|numbers| numbers.number(&run));
+            // SAFETY: the partitions were posted, so that they are lent until all writes of their round have
+            // ended, of which this is one: until then the end is neither complete nor closed.
+            let data = unsafe { SendBuffer::of(part) };
+            match rail.put(LANE, self.endpoint, &data, target, number, token) {
+                Post::Posted => {}
+                Post::Busy => {
+                    flights.end(flight);
+                    // Once more with the next progress: nobody reports when there is room.
+                    self.end.line.call();
+                    break;
+                }
+                Post::Gone | Post::Unsupported => {
+                    flights.end(flight);
+                    self.waiting.clear();
+                    self.end.line.break_down();
+                    break;
+                }
+            }
+            self.puts += 1;
+            done += 1;
+            match self.tells {
+                Notifying::Numbers(_) => {}
+                Notifying::Flags(_) => queue(&mut self.unflagged, run),
+                Notifying::Messages => self.unflushed.push(run),
+            }
+            match self.waiting.front_mut() {
+                Some(first) if units.end < end => first.units.start = units.end,
+                _ => drop(self.waiting.pop_front()),
+            }
+        }
+        done
+    }
+
+    /// Gives the transport the flags of what it has taken.
+    fn put_flags(&mut self, handle: Handle, rail: &mut dyn RemoteAccess, flights: &mut Flights) {
+        let Notifying::Flags(flags) = &mut self.tells else {
+            return;
+        };
+        while let Some(run) = self.unflagged.front() {
+            let (flight, token) = flights.begin(Flight {
+                channel: handle,
+                what: Operation::Flags(run.units.end - run.units.start),
+            });
+            match flags.put(rail, self.endpoint, (run, self.end.epoch()), token) {
+                Post::Posted => {
+                    self.puts += 1;
+                    self.unflagged.pop_front();
+                }
+                Post::Busy => {
+                    flights.end(flight);
+                    return self.end.line.call();
+                }
+                Post::Gone | Post::Unsupported => {
+                    flights.end(flight);
+                    self.unflagged.clear();
+                    return self.end.line.break_down();
                 }
             }
         }
-        come
     }
 
-    /// Takes what a peer says of a channel.
-    ///
-    /// # Errors
-    /// What the peer did wrong.
-    pub(in crate::ob1) fn said(
-        &mut self,
-        from: PeerIndex,
-        header: ControlHeader,
-    ) -> Result<(), &'static str> {
-        let argument = header.argument;
-        match header.kind {
-            Kind::CHANNEL_OPENED => {
-                self.receiver_said(from, header.handle, |said| said.opened = argument);
-            }
-            Kind::CHANNEL_CLOSED => {
-                self.receiver_said(from, header.handle, |said| said.closed = Some(argument));
-            }
-            _ => return self.sender_said(from, header),
+    /// Asks for the word that what was put is there, unless that is under way.
+    fn flush(&mut self, handle: Handle, rail: &mut dyn RemoteAccess, flights: &mut Flights) {
+        if self.unflushed.is_empty() || !self.flushing.is_empty() {
+            return;
         }
-        Ok(())
+        let (flight, token) = flights.begin(Flight {
+            channel: handle,
+            what: Operation::Flush,
+        });
+        match rail.flush(LANE, self.endpoint, token) {
+            Post::Posted => std::mem::swap(&mut self.flushing, &mut self.unflushed),
+            Post::Busy => {
+                flights.end(flight);
+                self.end.line.call();
+            }
+            Post::Gone | Post::Unsupported => {
+                flights.end(flight);
+                self.end.line.break_down();
+            }
+        }
     }
+}
 
+impl Channels {
     fn receiver_said(
         &mut self,
         from: PeerIndex,
