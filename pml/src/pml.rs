@@ -35,7 +35,7 @@ const BY_SERVICE: u8 = 1;
 ///
 /// **Buffers** stay lent until the request is complete, as the buffer's own contract says.
 ///
-/// **What may fail.** A call is refused with an [`Error`](crate::Error); then nothing was started. How an accepted
+/// **What may fail.** A call is refused with an [`Error`]; then nothing was started. How an accepted
 /// operation ends is in its [`Status`]: a failed peer fails what involves that peer, a truncated
 /// receive fails itself, and everything else goes on.
 pub trait PointToPoint: Send {
@@ -177,7 +177,7 @@ pub trait LocalRank: Send {
     /// When the rank does not exist or cannot be reached.
     fn terms(&mut self, rank: Rank) -> Result<Terms>;
 
-    /// The [services](crate::services), and what they work with.
+    /// The services of the rank, and what they work with.
     fn services(&mut self) -> (&mut Services, Wire<'_>);
 
     /// The same, to be looked at; `None` while nothing was asked of them.
@@ -268,7 +268,7 @@ pub trait Pml: PointToPoint + LocalRank {
     /// matches.
     ///
     /// # Errors
-    /// [`Error::Failed`](crate::Error::Failed) when the rank is gone, or a failure is not
+    /// [`Error::Failed`] when the rank is gone, or a failure is not
     /// acknowledged and any source was asked for.
     fn receive_can_happen(&mut self, from: SourceSelector) -> Result<()> {
         let losses = self.losses();
@@ -306,7 +306,7 @@ pub trait Pml: PointToPoint + LocalRank {
     }
 
     /// Memory of `len` bytes that peers on this host can reach by a mapping; see
-    /// [`Transport::allocate`](tagwire_transport::Transport::allocate).
+    /// [`Transport::allocate`].
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
         self.transport().allocate(len)
     }
@@ -321,7 +321,7 @@ pub trait Pml: PointToPoint + LocalRank {
     }
 
     /// Opens the receiving end of a partitioned channel from `from`; see
-    /// [`Transport::open_channel`](tagwire_transport::Transport::open_channel).
+    /// [`Transport::open_channel`].
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.
@@ -351,7 +351,7 @@ pub trait Pml: PointToPoint + LocalRank {
     }
 
     /// Joins the channel that `to` opened; see
-    /// [`Transport::join_channel`](tagwire_transport::Transport::join_channel).
+    /// [`Transport::join_channel`].
     ///
     /// # Errors
     /// When the key is not understood or the channel cannot be reached.
@@ -379,7 +379,7 @@ pub trait Pml: PointToPoint + LocalRank {
     }
 
     /// Lends the part of the transport that makes boards with `peer`, and the peer's endpoint there; see
-    /// [`Transport::boards`](tagwire_transport::Transport::boards).
+    /// [`Transport::boards`].
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.

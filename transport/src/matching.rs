@@ -290,7 +290,7 @@ impl<T: ByteTransport> MatchRemote for T {
 
 /// A transport that matches messages itself.
 ///
-/// **Who calls, life.** As for [`ByteTransport`](crate::ByteTransport): one rank owns the object, one thread at a time
+/// **Who calls, life.** As for [`ByteTransport`]: one rank owns the object, one thread at a time
 /// calls it, nothing blocks; a peer's address is fetched on first contact, peers that contact us
 /// appear as [`PeerEvent::Up`]. Dropping the object after [`leave`](Transport::leave) closes it, and peers see
 /// [`PeerEvent::Left`]. Before that the layer above makes progress until [`unfinished`](MatchTransport::unfinished) is 0. It reaches its own rank.
