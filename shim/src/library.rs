@@ -5,12 +5,12 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use crate::abi::{SUCCESS, Session};
-use crate::early::Early;
-use crate::errhandler::Handler;
 pub use crate::error::On;
 use crate::error::{Class, Error, Result};
 use crate::functions::at_exit;
+use crate::object::errhandler::Handler;
 use crate::process::Process;
+use crate::process::early::Early;
 
 /// The library in a program. The shared library has one, its only static.
 pub struct Library {

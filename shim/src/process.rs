@@ -1,5 +1,13 @@
 //! A rank as MPI sees it: its objects by handle, and the layers below.
 
+mod booleans;
+mod codes;
+pub(crate) mod early;
+mod freed;
+mod memory;
+mod models;
+pub(crate) mod psets;
+
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -14,23 +22,23 @@ use tagwire_launch::asked::Asked;
 use tagwire_pml::{ContextNames, Guarded, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
-use crate::attributes::{Keys, key};
-use crate::buffer::Slot;
-use crate::comm::{Communicator, Held};
-use crate::datatype::Types;
-use crate::early::Early;
-use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
-use crate::freed::Freed;
 use crate::functions::{drain_pipes, flush_streams};
-use crate::group::Ranks;
-use crate::memory::Memory;
-use crate::message::Claimed;
-use crate::models::Models;
-use crate::operation::Operations;
-use crate::request::Requests;
-use crate::session;
-use crate::table::{Kind, Table};
+use crate::object::attributes::{Keys, key};
+use crate::object::buffer::Slot;
+use crate::object::comm::{Communicator, Held};
+use crate::object::datatype::Types;
+use crate::object::errhandler::Handler;
+use crate::object::group::Ranks;
+use crate::object::message::Claimed;
+use crate::object::operation::Operations;
+use crate::object::request::Requests;
+use crate::object::session;
+use crate::object::table::{Kind, Table};
+use crate::process::early::Early;
+use crate::process::freed::Freed;
+use crate::process::memory::Memory;
+use crate::process::models::Models;
 
 /// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
 pub(crate) const SCRATCH: usize = 8192;

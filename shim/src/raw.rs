@@ -16,7 +16,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::abi::{Datatype, Status, UNDEFINED};
 use crate::error::{Class, Error, Result};
 use crate::functions::confined;
-use crate::operation::Callback;
+use crate::object::operation::Callback;
 
 /// `MPI_IN_PLACE`.
 const IN_PLACE: usize = 1;

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use common::{INT, WORLD, code, extra, given, number, out, ranks, result};
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype};
+use tagwire_shim::call::{communicators, datatypes, keyvals};
 use tagwire_shim::error::Class;
 use tagwire_shim::functions::{CommCopy, CommDelete, TypeCopy, TypeDelete};
 use tagwire_shim::raw::Pointer;
-use tagwire_shim::{communicators, keyvals, types};
 
 /// What the functions of a key know and do.
 struct State {
@@ -235,18 +235,18 @@ fn datatypes_have_attributes() {
         };
         keyvals::type_set_attr(process, INT, key, number(4)).unwrap();
         let mut made = Datatype::NULL;
-        types::type_dup(process, INT, result(&mut made)).unwrap();
+        datatypes::type_dup(process, INT, result(&mut made)).unwrap();
         assert_eq!((get(INT), get(made)), (Some(4), Some(8)));
         let mut none = INT;
         *state.code.lock().unwrap() = 16;
-        let failed = types::type_dup(process, made, result(&mut none));
+        let failed = datatypes::type_dup(process, made, result(&mut none));
         assert_eq!((code(failed), none), (Class::Other, Datatype::NULL));
         let mut kept = made;
-        assert!(types::type_free(process, result(&mut kept)).is_err() && kept == made);
+        assert!(datatypes::type_free(process, result(&mut kept)).is_err() && kept == made);
         *state.code.lock().unwrap() = 0;
         state.log();
         let handle = made.0;
-        types::type_free(process, result(&mut made)).unwrap();
+        datatypes::type_free(process, result(&mut made)).unwrap();
         assert_eq!(state.log(), [("delete", handle, 8)]);
         keyvals::type_delete_attr(process, INT, key).unwrap();
         assert_eq!(state.log(), [("delete", INT.0, 4)]);

@@ -6,9 +6,9 @@ mod common;
 use common::{INT, WORLD, code, count_out, data, ignore, ranks, result, room};
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, PROC_NULL, Request};
+use tagwire_shim::call::{bsend, collectives, communicators, complete, datatypes, duplicates, p2p};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{Pointer, Twin};
-use tagwire_shim::{bsend, collectives, communicators, complete, duplicates, p2p, types};
 
 /// So long that they wait for their receives.
 const LONG: usize = 1 << 18;
@@ -99,10 +99,11 @@ fn all_kinds_of_buffered_sends_arrive() {
 
         // With gaps.
         let mut every_second = Datatype::NULL;
-        types::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut every_second)).unwrap();
+        datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut every_second))
+            .unwrap();
         let uncommitted = bsend::bsend(process, data(&values), 1, every_second, other, 1, WORLD);
         assert_eq!(code(uncommitted), Class::Type);
-        types::type_commit(process, result(&mut every_second)).unwrap();
+        datatypes::type_commit(process, result(&mut every_second)).unwrap();
         bsend::bsend(process, data(&values), 1, every_second, other, 1, WORLD).unwrap();
         assert_eq!(receive(process, 2, other, 1, WORLD), [5, 7]);
 

@@ -11,11 +11,12 @@ use common::{
     BYTE, DOUBLE, DOUBLE_INT, INT, SUM, WORLD, counts, data, ignore, in_place, list, ranks, result,
     room,
 };
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Info, Op, Request};
+use tagwire_shim::call::{collectives as coll, communicators, complete, datatypes, operations};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{Process, collectives as coll, communicators, complete, reductions, types};
 
 const SIZES: [u32; 4] = [1, 2, 3, 5];
 
@@ -317,10 +318,10 @@ fn pairs_and_users_operations_combine() {
 
             let (mut op, mut pair) = (Op::NULL, Datatype::NULL);
             let function = Reduction::Int(Some(compose));
-            reductions::op_create(process, function, 0, result(&mut op)).unwrap();
+            operations::op_create(process, function, 0, result(&mut op)).unwrap();
             let long = Datatype(0x20a);
-            types::type_contiguous(process, Twin::Int, 2, long, result(&mut pair)).unwrap();
-            types::type_commit(process, result(&mut pair)).unwrap();
+            datatypes::type_contiguous(process, Twin::Int, 2, long, result(&mut pair)).unwrap();
+            datatypes::type_commit(process, result(&mut pair)).unwrap();
             let given = |rank: i32| [i64::from(rank) + 2, i64::from(rank) * 7 + 1];
             let mut expected = given(0);
             for rank in 1..size as i32 {
@@ -335,7 +336,7 @@ fn pairs_and_users_operations_combine() {
             let into = room(&mut out);
             coll::reduce(process, from, into, 4, pair, op, last, WORLD).unwrap();
             assert!(me != last || out == [expected; 4]);
-            reductions::op_free(process, result(&mut op)).unwrap();
+            operations::op_free(process, result(&mut op)).unwrap();
             assert_eq!(op, Op::NULL);
             let into = room(&mut out);
             let refused = coll::allreduce(process, from, into, 4, pair, op, WORLD);
@@ -351,7 +352,7 @@ fn types_with_gaps_are_gathered() {
     ranks(3, |process, me| {
         const ROWS: usize = 50;
         let mut column = Datatype::NULL;
-        types::type_vector(
+        datatypes::type_vector(
             process,
             Twin::Int,
             ROWS as i64,
@@ -362,8 +363,9 @@ fn types_with_gaps_are_gathered() {
         )
         .unwrap();
         let mut narrow = Datatype::NULL;
-        types::type_create_resized(process, Twin::Int, column, 0, 4, result(&mut narrow)).unwrap();
-        types::type_commit(process, result(&mut narrow)).unwrap();
+        datatypes::type_create_resized(process, Twin::Int, column, 0, 4, result(&mut narrow))
+            .unwrap();
+        datatypes::type_commit(process, result(&mut narrow)).unwrap();
         let own: Vec<i32> = (0..ROWS as i32).map(|row| 10 * row + me).collect();
         let mut all = vec![-1; 3 * ROWS];
         for _round in 0..6 {
@@ -440,7 +442,7 @@ fn in_place_is_refused_where_it_means_nothing() {
 #[test]
 fn groups_are_split_and_compared() {
     use tagwire_shim::abi::Group;
-    use tagwire_shim::groups;
+    use tagwire_shim::call::groups;
     ranks(4, |process, me| {
         let (mut half, mut copy) = (Comm::NULL, Comm::NULL);
         communicators::comm_split(process, WORLD, me % 2, 0, result(&mut half)).unwrap();

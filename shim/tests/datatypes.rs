@@ -6,10 +6,11 @@ mod common;
 use common::{
     DOUBLE, INT, WORLD, array, code, count, counts, data, list, ranks, result, room, text, wide,
 };
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Status, UNDEFINED};
+use tagwire_shim::call::{contents, datatypes, environment, fortran, packing};
 use tagwire_shim::error::{Class, On};
 use tagwire_shim::raw::{Array, CountOut, Ref, Twin};
-use tagwire_shim::{Process, contents, environment, fortran, packing, types};
 
 const FLOAT: Datatype = Datatype(0x210);
 const CHAR: Datatype = Datatype(0x243);
@@ -62,8 +63,8 @@ fn tell(process: &Process, twin: Twin, datatype: Datatype) -> tagwire_shim::Resu
 
 fn shape(process: &Process, datatype: Datatype) -> (i32, i64, i64) {
     let (mut size, mut lower, mut extent) = (0, 0, 0);
-    types::type_size(process, datatype, count(&mut size)).unwrap();
-    types::type_get_extent(process, datatype, result(&mut lower), result(&mut extent)).unwrap();
+    datatypes::type_size(process, datatype, count(&mut size)).unwrap();
+    datatypes::type_get_extent(process, datatype, result(&mut lower), result(&mut extent)).unwrap();
     (size, lower, extent)
 }
 
@@ -82,7 +83,7 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case {
-        make: |p, twin, new| types::type_contiguous(p, twin, 5, OFFSET, new),
+        make: |p, twin, new| datatypes::type_contiguous(p, twin, 5, OFFSET, new),
         combiner: 103,
         integers: &[5],
         addresses: &[],
@@ -91,7 +92,7 @@ const CASES: &[Case] = &[
         of: OFFSET,
     },
     Case {
-        make: |p, twin, new| types::type_vector(p, twin, 3, 2, -4, INT, new),
+        make: |p, twin, new| datatypes::type_vector(p, twin, 3, 2, -4, INT, new),
         combiner: 104,
         integers: &[3, 2, -4],
         addresses: &[],
@@ -100,7 +101,7 @@ const CASES: &[Case] = &[
         of: INT,
     },
     Case {
-        make: |p, twin, new| types::type_create_hvector(p, twin, 3, 2, 40, INT, new),
+        make: |p, twin, new| datatypes::type_create_hvector(p, twin, 3, 2, 40, INT, new),
         combiner: 105,
         integers: &[3, 2],
         addresses: &[40],
@@ -110,7 +111,7 @@ const CASES: &[Case] = &[
     },
     Case {
         make: |p, twin, new| {
-            types::type_indexed(p, twin, 2, counts(&[1, 2]), counts(&[9, 3]), INT, new)
+            datatypes::type_indexed(p, twin, 2, counts(&[1, 2]), counts(&[9, 3]), INT, new)
         },
         combiner: 106,
         integers: &[2, 1, 2, 9, 3],
@@ -121,7 +122,7 @@ const CASES: &[Case] = &[
     },
     Case {
         make: |p, twin, new| {
-            types::type_create_hindexed(p, twin, 2, counts(&[1, 2]), wide(&[-9, 3]), INT, new)
+            datatypes::type_create_hindexed(p, twin, 2, counts(&[1, 2]), wide(&[-9, 3]), INT, new)
         },
         combiner: 107,
         integers: &[2, 1, 2],
@@ -132,7 +133,7 @@ const CASES: &[Case] = &[
     },
     Case {
         make: |p, twin, new| {
-            types::type_create_indexed_block(p, twin, 2, 7, counts(&[0, 30]), INT, new)
+            datatypes::type_create_indexed_block(p, twin, 2, 7, counts(&[0, 30]), INT, new)
         },
         combiner: 108,
         integers: &[2, 7, 0, 30],
@@ -143,7 +144,7 @@ const CASES: &[Case] = &[
     },
     Case {
         make: |p, twin, new| {
-            types::type_create_hindexed_block(p, twin, 2, 7, wide(&[0, 30]), INT, new)
+            datatypes::type_create_hindexed_block(p, twin, 2, 7, wide(&[0, 30]), INT, new)
         },
         combiner: 109,
         integers: &[2, 7],
@@ -153,7 +154,7 @@ const CASES: &[Case] = &[
         of: INT,
     },
     Case {
-        make: |p, twin, new| types::type_create_resized(p, twin, INT, -8, 24, new),
+        make: |p, twin, new| datatypes::type_create_resized(p, twin, INT, -8, 24, new),
         combiner: 116,
         integers: &[],
         addresses: &[-8, 24],
@@ -164,7 +165,7 @@ const CASES: &[Case] = &[
     Case {
         make: |p, twin, new| {
             let (sizes, parts, starts) = (counts(&[6, 7]), counts(&[2, 3]), counts(&[1, 4]));
-            types::type_create_subarray(p, twin, 2, sizes, parts, starts, 15, INT, new)
+            datatypes::type_create_subarray(p, twin, 2, sizes, parts, starts, 15, INT, new)
         },
         combiner: 111,
         integers: &[2, 6, 7, 2, 3, 1, 4, 15],
@@ -177,7 +178,7 @@ const CASES: &[Case] = &[
         make: |p, twin, new| {
             let (kinds, arguments) = (list(&[17, 18, 16]), list(&[19, 2, 19]));
             let (sizes, grid) = (counts(&[6, 7, 5]), list(&[2, 3, 1]));
-            types::type_create_darray(
+            datatypes::type_create_darray(
                 p, twin, 6, 4, 3, sizes, kinds, arguments, grid, 12, INT, new,
             )
         },
@@ -225,13 +226,13 @@ fn contents_are_the_arguments_of_the_call() {
 fn handles_of_parts_are_new_but_for_predefined_ones() {
     ranks(1, |process, _| {
         let (mut pair, mut both, mut copy) = (Datatype::NULL, Datatype::NULL, Datatype::NULL);
-        types::type_contiguous(process, Twin::Big, 2, DOUBLE, result(&mut pair)).unwrap();
+        datatypes::type_contiguous(process, Twin::Big, 2, DOUBLE, result(&mut pair)).unwrap();
         let parts = [pair, CHAR];
         let (blocks, at, of) = (counts(&[1, 3]), wide(&[0, 64]), list(&parts));
-        types::type_create_struct(process, Twin::Int, 2, blocks, at, of, result(&mut both))
+        datatypes::type_create_struct(process, Twin::Int, 2, blocks, at, of, result(&mut both))
             .unwrap();
-        types::type_free(process, result(&mut { pair })).unwrap();
-        types::type_dup(process, both, result(&mut copy)).unwrap();
+        datatypes::type_free(process, result(&mut { pair })).unwrap();
+        datatypes::type_dup(process, both, result(&mut copy)).unwrap();
         let mut told = tell(process, Twin::Int, both).unwrap();
         assert_eq!((told.combiner, &told.integers[..]), (110, &[2, 1, 3][..]));
         assert_eq!(told.addresses, [0, 64]);
@@ -241,7 +242,7 @@ fn handles_of_parts_are_new_but_for_predefined_ones() {
         // The part tells of itself what it told when it was given.
         let part = tell(process, Twin::Big, told.types[0]).unwrap();
         assert_eq!((part.counts, part.types), (vec![2], vec![DOUBLE]));
-        types::type_free(process, result(&mut told.types[0])).unwrap();
+        datatypes::type_free(process, result(&mut told.types[0])).unwrap();
         let told = tell(process, Twin::Int, copy).unwrap();
         assert_eq!((told.combiner, told.integers.len()), (102, 0));
         assert_eq!(shape(process, told.types[0]), shape(process, both));
@@ -293,11 +294,11 @@ fn kinds_of_fortran_are_found_and_stay() {
                 vec![precision, range]
             };
             assert_eq!((told.combiner, told.integers), (combiner, arguments));
-            let freed = types::type_free(process, result(&mut again));
+            let freed = datatypes::type_free(process, result(&mut again));
             assert_eq!(code(freed), Class::Type);
             // Parts of this kind are no new handles.
             let mut pair = Datatype::NULL;
-            types::type_contiguous(process, Twin::Int, 2, once, result(&mut pair)).unwrap();
+            datatypes::type_contiguous(process, Twin::Int, 2, once, result(&mut pair)).unwrap();
             assert_eq!(tell(process, Twin::Int, pair).unwrap().types, [once]);
         }
         let mut none = Datatype::NULL;
@@ -343,11 +344,11 @@ fn datatypes_are_found_by_size_and_by_parts() {
         assert_eq!(code(none), Class::Type);
         // MPI_REAL2, which this library does not have.
         let mut size = 0;
-        types::type_size(process, Datatype(0x2ca), count(&mut size)).unwrap();
+        datatypes::type_size(process, Datatype(0x2ca), count(&mut size)).unwrap();
         assert_eq!(size, UNDEFINED);
         let (mut name, mut length) = ([0; 128], 0);
         let (into, length) = (common::text_out(&mut name), result(&mut length));
-        types::type_get_name(process, Datatype(0x2ca), into, length).unwrap();
+        datatypes::type_get_name(process, Datatype(0x2ca), into, length).unwrap();
         assert_eq!(common::said(&name), "MPI_REAL2");
     });
 }
@@ -357,8 +358,8 @@ fn external_data_is_packed_and_unpacked() {
     ranks(1, |process, _| {
         let mut every_second = Datatype::NULL;
         let new = result(&mut every_second);
-        types::type_vector(process, Twin::Int, 2, 1, 2, INT, new).unwrap();
-        types::type_commit(process, result(&mut every_second)).unwrap();
+        datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, new).unwrap();
+        datatypes::type_commit(process, result(&mut every_second)).unwrap();
         let external = text(c"external32");
         let (mut size, mut position) = (0, 3);
         packing::pack_external_size(process, external, 2, every_second, result(&mut size)).unwrap();
@@ -425,11 +426,11 @@ fn deprecated_names_have_wide_results() {
     ranks(1, |process, _| {
         let mut long = Datatype::NULL;
         let number = 1 << 33;
-        types::type_contiguous(process, Twin::Big, number, INT, result(&mut long)).unwrap();
-        types::type_commit(process, result(&mut long)).unwrap();
+        datatypes::type_contiguous(process, Twin::Big, number, INT, result(&mut long)).unwrap();
+        datatypes::type_commit(process, result(&mut long)).unwrap();
         let (mut size, mut narrow) = (0, 0);
-        types::type_size_x(process, long, result(&mut size)).unwrap();
-        types::type_size(process, long, count(&mut narrow)).unwrap();
+        datatypes::type_size_x(process, long, result(&mut size)).unwrap();
+        datatypes::type_size(process, long, count(&mut narrow)).unwrap();
         assert_eq!((size, narrow), (4 * number, UNDEFINED));
         let mut status = Status::EMPTY;
         let given = common::status(&mut status);
@@ -454,9 +455,9 @@ fn arguments_that_are_wrong_are_refused() {
         let new = result(&mut new);
         let p = process;
         let refused = [
-            types::type_contiguous(p, Twin::Int, -1, INT, new),
-            types::type_vector(p, Twin::Int, 1, -1, 1, INT, new),
-            types::type_create_subarray(
+            datatypes::type_contiguous(p, Twin::Int, -1, INT, new),
+            datatypes::type_vector(p, Twin::Int, 1, -1, 1, INT, new),
+            datatypes::type_create_subarray(
                 p,
                 Twin::Int,
                 1,
@@ -467,7 +468,7 @@ fn arguments_that_are_wrong_are_refused() {
                 INT,
                 new,
             ),
-            types::type_create_darray(
+            datatypes::type_create_darray(
                 p,
                 Twin::Int,
                 2,
@@ -481,7 +482,7 @@ fn arguments_that_are_wrong_are_refused() {
                 INT,
                 new,
             ),
-            types::type_create_darray(
+            datatypes::type_create_darray(
                 p,
                 Twin::Int,
                 2,

@@ -12,9 +12,9 @@ use common::{
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Errhandler, Request};
+use tagwire_shim::call::{communicators, complete, environment, errhandlers, keyvals, p2p};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Pointer;
-use tagwire_shim::{communicators, complete, environment, errhandlers, keyvals, p2p};
 
 thread_local! {
     static PROCESS: RefCell<Option<Arc<Process>>> = const { RefCell::new(None) };

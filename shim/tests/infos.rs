@@ -7,9 +7,10 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use common::{WORLD, code, early_library, extra, library, ranks, result, said, text, text_out};
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Info};
+use tagwire_shim::call::{communicators, infos};
 use tagwire_shim::error::Class;
-use tagwire_shim::{Process, communicators, infos};
 
 fn made(process: &Arc<Process>, entries: &[(&str, &str)]) -> Info {
     let mut info = Info::NULL;

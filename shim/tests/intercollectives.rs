@@ -7,9 +7,9 @@ mod common;
 use common::sides::{Root, each, wait};
 use common::{INT, SUM, counts, data, list, result, room};
 use tagwire_shim::abi::{Datatype, Info, Op, Request};
+use tagwire_shim::call::{collectives as coll, complete, datatypes, operations};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{collectives as coll, complete, reductions, types};
 
 #[test]
 fn what_has_a_root_goes_from_group_to_group() {
@@ -209,10 +209,11 @@ fn reductions_are_of_the_other_group_in_its_order() {
         let (comm, mut op, mut pair, mut gapped) =
             (sides.comm, Op::NULL, Datatype::NULL, Datatype::NULL);
         let function = Reduction::Int(Some(compose));
-        reductions::op_create(process, function, 0, result(&mut op)).unwrap();
-        types::type_contiguous(process, Twin::Int, 2, INT, result(&mut pair)).unwrap();
-        types::type_create_resized(process, Twin::Int, pair, 0, 12, result(&mut gapped)).unwrap();
-        types::type_commit(process, result(&mut gapped)).unwrap();
+        operations::op_create(process, function, 0, result(&mut op)).unwrap();
+        datatypes::type_contiguous(process, Twin::Int, 2, INT, result(&mut pair)).unwrap();
+        datatypes::type_create_resized(process, Twin::Int, pair, 0, 12, result(&mut gapped))
+            .unwrap();
+        datatypes::type_commit(process, result(&mut gapped)).unwrap();
         let of = |world: i32| [world + 2, 3 * world + 1];
         let composed = (0..sides.remote).map(|rank| of(sides.world_of(rank)));
         let composed = composed
@@ -269,9 +270,9 @@ fn reductions_are_of_the_other_group_in_its_order() {
                 vec![-1; total as usize]
             }
         );
-        reductions::op_free(process, result(&mut op)).unwrap();
+        operations::op_free(process, result(&mut op)).unwrap();
         for made in [&mut pair, &mut gapped] {
-            types::type_free(process, result(made)).unwrap();
+            datatypes::type_free(process, result(made)).unwrap();
         }
     });
 }

@@ -12,12 +12,12 @@ use common::{
 use tagwire_shim::abi::{
     ANY_SOURCE, Comm, Errhandler, Group, Info, PROC_NULL, ROOT, Request, Status,
 };
-use tagwire_shim::error::{Class, On};
-use tagwire_shim::intercommunicators as inter;
-use tagwire_shim::{
-    collectives as coll, communicators, complete, groups, keyvals, p2p, partitions, probes,
+use tagwire_shim::call::intercommunicators as inter;
+use tagwire_shim::call::{
+    collectives as coll, communicators, complete, groups, keyvals, p2p, partitioned, probes,
     topologies,
 };
+use tagwire_shim::error::{Class, On};
 
 #[test]
 fn both_groups_are_known() {
@@ -156,7 +156,7 @@ fn messages_go_to_the_other_group() {
                 .for_each(|request| complete::request_free(process, request).unwrap());
             let both = [sides.world, sides.world + 100];
             let info = Info::NULL;
-            partitions::psend_init(
+            partitioned::psend_init(
                 process,
                 data(&both),
                 2,
@@ -169,7 +169,7 @@ fn messages_go_to_the_other_group() {
                 send,
             )
             .unwrap();
-            partitions::precv_init(process, into, 2, 1, INT, sides.me, 5, comm, info, recv)
+            partitioned::precv_init(process, into, 2, 1, INT, sides.me, 5, comm, info, recv)
                 .unwrap();
             [send, recv]
                 .into_iter()
@@ -177,7 +177,7 @@ fn messages_go_to_the_other_group() {
             let sending = send.get().unwrap();
             [1, 0]
                 .into_iter()
-                .for_each(|part| partitions::pready(process, part, sending).unwrap());
+                .for_each(|part| partitioned::pready(process, part, sending).unwrap());
             [send, recv]
                 .into_iter()
                 .for_each(|request| complete::wait(process, request, ignore()).unwrap());
@@ -210,7 +210,7 @@ fn communicators_are_made_of_both_groups() {
             keyvals::comm_set_attr(process, sides.comm, key, number(41)).unwrap();
             communicators::comm_dup(process, sides.comm, result(&mut copy)).unwrap();
             let (new, of) = (result(&mut later), result(&mut request));
-            tagwire_shim::duplicates::comm_idup(process, copy, new, of).unwrap();
+            tagwire_shim::call::duplicates::comm_idup(process, copy, new, of).unwrap();
             sides.free(process);
             wait(process, &mut request);
             let (mut value, mut flag) = (number(0), 0);
@@ -454,8 +454,9 @@ fn wrong_arguments_have_their_classes() {
             Class::Comm,
             comm,
         );
-        let neighbours =
-            tagwire_shim::neighbours::neighbor_allgather(process, from, 1, INT, into, 1, INT, comm);
+        let neighbours = tagwire_shim::call::collectives::neighbours::neighbor_allgather(
+            process, from, 1, INT, into, 1, INT, comm,
+        );
         on(neighbours, Class::Comm, comm);
         // Roots and places.
         for root in [-9, sides.remote] {

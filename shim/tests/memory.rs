@@ -4,10 +4,11 @@
 mod common;
 
 use common::{BYTE, WORLD, at, code, data, ignore, library, number, out_at, ranks, result, text};
+use tagwire_shim::Process;
 use tagwire_shim::abi::Info;
+use tagwire_shim::call::{allocations, infos, p2p};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Pointer;
-use tagwire_shim::{Process, allocations, infos, p2p};
 
 fn allocated(process: &Process, bytes: i64, info: Info) -> tagwire_shim::Result<Pointer> {
     let mut start = Pointer(std::ptr::null_mut());

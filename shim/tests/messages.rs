@@ -11,9 +11,9 @@ use tagwire_shim::Process;
 use tagwire_shim::abi::{
     ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status, UNDEFINED,
 };
+use tagwire_shim::call::{communicators, complete, datatypes, environment, p2p};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{communicators, complete, environment, p2p, types};
 
 const EMPTY: Status = Status::EMPTY;
 
@@ -87,7 +87,7 @@ fn wrong_arguments_have_their_classes() {
         assert_eq!(send(1, INT, 0, 0, Comm::NULL), Class::Comm);
         assert_eq!(send(1, INT, 0, 0, comm), Class::Comm);
         let mut made = Datatype::NULL;
-        types::type_contiguous(process, Twin::Int, 2, INT, result(&mut made)).unwrap();
+        datatypes::type_contiguous(process, Twin::Int, 2, INT, result(&mut made)).unwrap();
         assert_eq!(send(1, made, 0, 0, WORLD), Class::Type, "not committed");
         let sent = p2p::send(process, common::in_place(), 1, INT, 0, 0, WORLD);
         assert_eq!(code(sent), Class::Buffer);
@@ -329,8 +329,8 @@ fn datatypes_and_communicators_are_freed_before_the_start() {
     ranks(2, |process, me| {
         let other = 1 - me;
         let (mut pair, mut twin) = (Datatype::NULL, Comm::NULL);
-        types::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut pair)).unwrap();
-        types::type_commit(process, result(&mut pair)).unwrap();
+        datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut pair)).unwrap();
+        datatypes::type_commit(process, result(&mut pair)).unwrap();
         communicators::comm_dup(process, WORLD, result(&mut twin)).unwrap();
         let (out, mut into) = ([me, -1, me + 10], [-7; 3]);
         let mut requests = [Request::NULL; 2];
@@ -338,7 +338,7 @@ fn datatypes_and_communicators_are_freed_before_the_start() {
         p2p::send_init(process, data(&out), 1, pair, other, 5, twin, result(send)).unwrap();
         let room_of = room(&mut into);
         p2p::recv_init(process, room_of, 1, pair, other, 5, twin, result(recv)).unwrap();
-        types::type_free(process, result(&mut pair)).unwrap();
+        datatypes::type_free(process, result(&mut pair)).unwrap();
         for _round in 0..3 {
             complete::startall(process, 2, array(&mut requests)).unwrap();
             let all = array(&mut requests);
@@ -415,8 +415,8 @@ fn data_with_gaps_is_packed_on_its_way() {
     ranks(2, |process, me| {
         let mut column = Datatype::NULL;
         let n = N as i64;
-        types::type_vector(process, Twin::Int, n, 1, n, DOUBLE, result(&mut column)).unwrap();
-        types::type_commit(process, result(&mut column)).unwrap();
+        datatypes::type_vector(process, Twin::Int, n, 1, n, DOUBLE, result(&mut column)).unwrap();
+        datatypes::type_commit(process, result(&mut column)).unwrap();
         let matrix: Vec<f64> = (0..N * N).map(|n| n as f64).collect();
         if me == 0 {
             let start = data(&matrix[3..]);

@@ -8,9 +8,9 @@ use common::{
     statuses,
 };
 use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
+use tagwire_shim::call::{collectives, complete, datatypes, p2p, partitioned as part};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{collectives, complete, p2p, partitions as part, types};
 
 /// The ends have different numbers of partitions; each way of saying that some are ready.
 #[test]
@@ -79,8 +79,9 @@ fn partitions_arrive_one_by_one() {
 fn partitions_have_gaps() {
     ranks(2, |process, me| {
         let mut gapped = Datatype::NULL;
-        types::type_create_resized(process, Twin::Int, DOUBLE, 0, 16, result(&mut gapped)).unwrap();
-        types::type_commit(process, result(&mut gapped)).unwrap();
+        datatypes::type_create_resized(process, Twin::Int, DOUBLE, 0, 16, result(&mut gapped))
+            .unwrap();
+        datatypes::type_commit(process, result(&mut gapped)).unwrap();
         let (mut request, mut flag, info) = (Request::NULL, 0, Info::NULL);
         let requested = result(&mut request);
         let mut values = vec![-1.0; 24];
@@ -289,8 +290,8 @@ fn sizes_that_differ_are_errors() {
 fn nothing_is_at_the_null_address() {
     ranks(1, |process, _| {
         let mut three = Datatype::NULL;
-        types::type_contiguous(process, Twin::Int, 3, INT, result(&mut three)).unwrap();
-        types::type_commit(process, result(&mut three)).unwrap();
+        datatypes::type_contiguous(process, Twin::Int, 3, INT, result(&mut three)).unwrap();
+        datatypes::type_commit(process, result(&mut three)).unwrap();
         let (info, none) = (Info::NULL, nowhere());
         for datatype in [INT, three] {
             let mut request = Request::NULL;
@@ -332,7 +333,7 @@ fn nothing_is_at_the_null_address() {
             .unwrap();
             complete::request_free(process, result(&mut request)).unwrap();
         }
-        types::type_free(process, result(&mut three)).unwrap();
+        datatypes::type_free(process, result(&mut three)).unwrap();
     });
 }
 

@@ -9,11 +9,12 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use common::{SUM, WORLD, counts, ignore, in_place, list, ranks, result};
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Datatype, Info, Op, Request};
+use tagwire_shim::call::{collectives as coll, complete, datatypes, operations};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{In, Out, Twin};
-use tagwire_shim::{Process, collectives as coll, complete, reductions, types};
 
 const LONG: Datatype = Datatype(0x20a);
 
@@ -69,7 +70,7 @@ unsafe extern "C-unwind" fn compose_wide(
 
 fn extent_of(process: &Process, datatype: Datatype) -> isize {
     let (mut lower, mut extent) = (0, 0);
-    types::type_get_extent(process, datatype, result(&mut lower), result(&mut extent)).unwrap();
+    datatypes::type_get_extent(process, datatype, result(&mut lower), result(&mut extent)).unwrap();
     extent as isize
 }
 
@@ -197,10 +198,10 @@ impl Shape {
         let at = self.places.map(|place| place as i64);
         let types = list(&[LONG, LONG]);
         let (blocks, at) = (counts(&[1, 1]), common::wide(&at));
-        types::type_create_struct(process, Twin::Int, 2, blocks, at, types, result(&mut pair))
+        datatypes::type_create_struct(process, Twin::Int, 2, blocks, at, types, result(&mut pair))
             .unwrap();
         let extent = self.extent as i64;
-        types::type_create_resized(
+        datatypes::type_create_resized(
             process,
             Twin::Int,
             pair,
@@ -209,8 +210,8 @@ impl Shape {
             result(&mut made),
         )
         .unwrap();
-        types::type_free(process, result(&mut pair)).unwrap();
-        types::type_commit(process, result(&mut made)).unwrap();
+        datatypes::type_free(process, result(&mut pair)).unwrap();
+        datatypes::type_commit(process, result(&mut made)).unwrap();
         made
     }
 }
@@ -241,7 +242,7 @@ fn operation(process: &Process, is_wide: bool) -> Op {
         true => Reduction::Big(Some(compose_wide)),
         false => Reduction::Int(Some(compose)),
     };
-    reductions::op_create(process, function, 0, result(&mut op)).unwrap();
+    operations::op_create(process, function, 0, result(&mut op)).unwrap();
     op
 }
 
@@ -303,7 +304,7 @@ fn datatypes_lie_as_they_like_in_every_reduction() {
                     both.assert_is(&composed(0..me, 4), "exscan in place");
                 }
                 from.assert_is(&mine, "input");
-                reductions::op_free(process, result(&mut { op })).unwrap();
+                operations::op_free(process, result(&mut { op })).unwrap();
             }
         });
     }
@@ -362,10 +363,10 @@ fn datatypes_and_operations_may_be_freed_while_they_are_needed() {
                 let (into, requested, info) = (again.room(), result(&mut rounds), Info::NULL);
                 coll::scan_init(process, data, into, 3, datatype, op, WORLD, info, requested)
                     .unwrap();
-                types::type_free(process, result(&mut { datatype })).unwrap();
-                let twice = types::type_free(process, result(&mut { datatype }));
+                datatypes::type_free(process, result(&mut { datatype })).unwrap();
+                let twice = datatypes::type_free(process, result(&mut { datatype }));
                 assert_eq!(common::code(twice), Class::Type);
-                reductions::op_free(process, result(&mut { op })).unwrap();
+                operations::op_free(process, result(&mut { op })).unwrap();
 
                 wait(process, &mut request);
                 once.assert_is(&composed(0..n, 3), "iallreduce");
@@ -378,7 +379,7 @@ fn datatypes_and_operations_may_be_freed_while_they_are_needed() {
                 complete::request_free(process, result(&mut rounds)).unwrap();
                 let (mut lower, mut extent) = (0, 0);
                 let (lower, extent) = (result(&mut lower), result(&mut extent));
-                let gone = types::type_get_extent(process, datatype, lower, extent);
+                let gone = datatypes::type_get_extent(process, datatype, lower, extent);
                 assert_eq!(common::code(gone), Class::Type, "nobody needs it any more");
             }
         });

@@ -13,13 +13,14 @@ use common::{
     INT, SUM, WORLD, array, code, data, extra, given, ignore, ignore_all, list, number, out, ranks,
     result, room, status, statuses,
 };
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Info, PROC_NULL, Request, Status, UNDEFINED};
+use tagwire_shim::call::{
+    bsend, collectives, communicators, complete, datatypes, duplicates, environment, generalized,
+    keyvals, p2p, sendrecv, statuses as looks,
+};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{Pointer, Ref, StatusRef, Twin};
-use tagwire_shim::{
-    Process, bsend, collectives, communicators, complete, duplicates, environment, exchanges,
-    generalized, keyvals, p2p, statuses as looks, types,
-};
 
 /// Runs `look` until it says that all is complete.
 fn until(mut look: impl FnMut() -> bool) {
@@ -158,7 +159,7 @@ fn exchanges_are_one_request() {
         let (mut request, mut one) = (Request::NULL, Status::EMPTY);
         let (from, into) = (data(&own), room(&mut got));
         let requested = result(&mut request);
-        exchanges::isendrecv(
+        sendrecv::isendrecv(
             process, from, 100_000, INT, next, 5, into, 100_000, INT, before, 5, WORLD, requested,
         )
         .unwrap();
@@ -171,16 +172,16 @@ fn exchanges_are_one_request() {
 
         // Every second number is replaced.
         let mut second = Datatype::NULL;
-        types::type_vector(process, Twin::Int, 50_000, 1, 2, INT, result(&mut second)).unwrap();
-        types::type_commit(process, result(&mut second)).unwrap();
+        datatypes::type_vector(process, Twin::Int, 50_000, 1, 2, INT, result(&mut second)).unwrap();
+        datatypes::type_commit(process, result(&mut second)).unwrap();
         let mut both = own.clone();
         let requested = result(&mut request);
         let into = room(&mut both);
-        exchanges::isendrecv_replace(
+        sendrecv::isendrecv_replace(
             process, into, 1, second, next, 6, before, 6, WORLD, requested,
         )
         .unwrap();
-        types::type_free(process, result(&mut second)).unwrap();
+        datatypes::type_free(process, result(&mut second)).unwrap();
         let mut flag = 0;
         until(|| {
             let (request, flag) = (result(&mut request), result(&mut flag));
@@ -193,14 +194,14 @@ fn exchanges_are_one_request() {
 
         // From nobody, to nobody.
         let requested = result(&mut request);
-        exchanges::isendrecv(
+        sendrecv::isendrecv(
             process, from, 1, INT, PROC_NULL, 0, into, 1, INT, PROC_NULL, 0, WORLD, requested,
         )
         .unwrap();
         complete::wait(process, result(&mut request), status(&mut one)).unwrap();
         assert_eq!(one.source, PROC_NULL);
         // What is wrong with the send leaves no receive behind.
-        let wrong = exchanges::isendrecv(
+        let wrong = sendrecv::isendrecv(
             process, from, 1, INT, 3, 0, into, 1, INT, before, 0, WORLD, requested,
         );
         assert_eq!(code(wrong), Class::Rank);

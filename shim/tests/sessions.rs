@@ -11,14 +11,15 @@ use common::{
     INT, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room,
     said, text, text_out,
 };
+use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Request, Session};
+use tagwire_shim::call::{
+    bsend, collectives, communicators, complete, errhandlers, groups, infos, intercommunicators,
+    interface, p2p, sessions,
+};
 use tagwire_shim::error::{Class, On};
 use tagwire_shim::functions::SessionErrorFunction;
 use tagwire_shim::raw::Pointer;
-use tagwire_shim::{
-    Process, bsend, collectives, communicators, complete, errhandlers, groups, infos,
-    intercommunicators, interface, p2p, sessions,
-};
 
 fn open(process: &Process) -> Session {
     sessions::open(process, Info::NULL, Errhandler::RETURN).unwrap()

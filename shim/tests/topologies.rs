@@ -10,11 +10,12 @@ use common::{
     room, unweighted, wide,
 };
 use tagwire_shim::abi::{Comm, Datatype, Info, PROC_NULL, Request, UNDEFINED};
+use tagwire_shim::call::{
+    collectives::neighbours as near, communicators, complete, datatypes, topologies,
+};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{
-    Process, Result, communicators, complete, neighbours as near, topologies, types,
-};
+use tagwire_shim::{Process, Result};
 
 /// Extents with the periods of each dimension.
 const GRIDS: [(&[i32], &[i32]); 10] = [
@@ -462,9 +463,9 @@ fn empty(length: usize) -> Vec<Cell<i32>> {
 /// Two ints with a gap of one between them, and one behind.
 fn padded(process: &Process) -> Datatype {
     let (mut spaced, mut padded) = (Datatype::NULL, Datatype::NULL);
-    types::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut spaced)).unwrap();
-    types::type_create_resized(process, Twin::Int, spaced, 0, 16, result(&mut padded)).unwrap();
-    types::type_commit(process, result(&mut padded)).unwrap();
+    datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut spaced)).unwrap();
+    datatypes::type_create_resized(process, Twin::Int, spaced, 0, 16, result(&mut padded)).unwrap();
+    datatypes::type_commit(process, result(&mut padded)).unwrap();
     padded
 }
 

@@ -10,10 +10,11 @@ use common::{
     INT, WORLD, array, code, data, ignore, ignore_all, ranks, ranks_with, result, room, status,
     statuses,
 };
+use tagwire_shim::Process;
 use tagwire_shim::abi::{PROC_NULL, Request, Status};
+use tagwire_shim::call::{collectives, complete, generalized, p2p};
 use tagwire_shim::error::{Class, On};
 use tagwire_shim::raw::Statuses;
-use tagwire_shim::{Process, collectives, complete, generalized, p2p};
 
 /// No code of an error: what a program has left in a status.
 const LEFT: i32 = 2112;

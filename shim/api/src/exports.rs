@@ -106,7 +106,7 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
     let (entry, first) = match function {
         _ if function.result.is_some() => {
             let arguments: Vec<_> = arguments.collect();
-            return format!("tagwire_shim::{path}({})", arguments.join(", "));
+            return format!("tagwire_shim::call::{path}({})", arguments.join(", "));
         }
         _ if function.is_tool() => ("tool", "library"),
         _ if function.has(Flag::Early) => ("early", "library"),
@@ -118,7 +118,7 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
     }
     words.extend(arguments);
     let words = words.join(", ");
-    format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::{path}({words}))")
+    format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::call::{path}({words}))")
 }
 
 /// No handler: handles that it would make are null, and the error is raised on the object among the arguments.

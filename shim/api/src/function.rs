@@ -34,7 +34,7 @@ pub struct Parameter {
 pub enum Handler {
     /// Nobody yet: the call reports an error.
     Missing,
-    /// A function of `tagwire_shim`, by its path there.
+    /// A function of `tagwire_shim::call`, by its path there.
     Path(String),
     /// An expression of the parameters.
     Expression(String),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Op, Status};
-use tagwire_shim::communicators::comm_set_errhandler;
+use tagwire_shim::call::communicators::comm_set_errhandler;
 use tagwire_shim::error::Class;
 use tagwire_shim::functions::{CommCopy, CommErrorFunction};
 use tagwire_shim::raw::{

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tagwire_shim::abi::{Comm, PROC_NULL, ROOT, Request};
-use tagwire_shim::{Process, Result, communicators, complete, intercommunicators as inter};
+use tagwire_shim::call::{communicators, complete, intercommunicators as inter};
+use tagwire_shim::{Process, Result};
 
 use super::{WORLD, ignore, ranks, result};
 

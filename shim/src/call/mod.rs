@@ -1,0 +1,30 @@
+//! The bodies of calls: one function for each name of `shim/api/functions.txt`, by chapters of the standard.
+
+pub mod allocations;
+pub mod bsend;
+pub mod collectives;
+pub mod communicators;
+pub mod complete;
+pub mod contents;
+pub mod datatypes;
+mod dimensions;
+pub mod duplicates;
+pub mod environment;
+pub mod errhandlers;
+pub mod fortran;
+pub mod generalized;
+pub mod groups;
+pub mod infos;
+pub mod intercommunicators;
+pub mod interface;
+pub mod keyvals;
+pub mod operations;
+pub mod p2p;
+pub mod packing;
+pub mod partitioned;
+pub mod probes;
+pub mod sendrecv;
+pub mod sessions;
+pub mod statuses;
+pub mod time;
+pub mod topologies;

@@ -1,0 +1,169 @@
+//! Sends and receives that are one operation, without waiting (MPI-5.0, section 3.10).
+#![allow(clippy::too_many_arguments, reason = "those of the standard")]
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tagwire_coll::Members;
+use tagwire_pml::{Messenger, RequestId, SendMode, Status as Ended};
+
+use crate::abi::{Comm, Datatype, Request, Status};
+use crate::call::p2p::{Envelope, irecv_from, isend_to};
+use crate::error::{On, Result};
+use crate::object::pending::{End, Pending, PendingOperation};
+use crate::process::Process;
+use crate::raw::{In, Out, Ref, Staging};
+
+/// A send and a receive under way.
+struct Exchange {
+    messenger: Arc<Messenger>,
+    /// With the members, as [`Pending::Recv`]; `None` where nothing is received.
+    receive: Option<(RequestId, Option<Arc<Members>>)>,
+    /// `None` where it was complete at once.
+    send: Option<RequestId>,
+    /// How the receive ended, and the send.
+    ends: Mutex<[Option<End>; 2]>,
+    /// What is sent, where the receive replaces it.
+    _memory: Option<Staging>,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Exchange({:?})", self.send)
+    }
+}
+
+impl Exchange {
+    /// Takes how a message ended, without progress.
+    fn taken(&self, id: RequestId, end: impl Fn(&Ended) -> End) -> Option<End> {
+        match self.messenger.take(id) {
+            Ok(ended) => ended.as_ref().map(end),
+            Err(error) => Some(End::of(Err(error.into()))),
+        }
+    }
+}
+
+impl PendingOperation for Exchange {
+    fn is_complete(&self) -> bool {
+        // One that is not known any more was taken.
+        let has_ended = |id| self.messenger.is_complete(id).unwrap_or(true);
+        let receive = self.receive.as_ref().map(|(id, _)| *id);
+        [receive, self.send].into_iter().flatten().all(has_ended)
+    }
+
+    fn take(&self) -> Option<End> {
+        if !self.is_complete() {
+            return None;
+        }
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let [received, sent] = &mut *ends;
+        if received.is_none() {
+            *received = match &self.receive {
+                None => Some(End::good(Status::NO_PROC)),
+                Some((id, members)) => {
+                    self.taken(*id, |ended| End::of_recv(ended, members.as_deref()))
+                }
+            };
+        }
+        if sent.is_none() {
+            *sent = match self.send {
+                None => Some(End::EMPTY),
+                Some(id) => self.taken(id, End::of_send),
+            };
+        }
+        let (received, sent) = (received.take()?, sent.take()?);
+        Some(End {
+            status: received.status,
+            error: received.error.or(sent.error),
+        })
+    }
+}
+
+/// What is sent or received: where it is, and to whom it goes or from whom it comes.
+type Half<B> = ((B, i64, Datatype), Envelope);
+
+fn start(
+    process: &Process,
+    (data, to): Half<In>,
+    (room, from): Half<Out>,
+    memory: Option<Staging>,
+    request: Ref<Request>,
+) -> Result {
+    let receive = match irecv_from(process, room, from)? {
+        Pending::Recv(id, members) => Some((id, members)),
+        _ => None,
+    };
+    let send = match isend_to(process, data, to, SendMode::Standard) {
+        Ok(sent) => sent.filter(|id| *id != RequestId::COMPLETE),
+        Err(error) => {
+            // Its room is the program's again once it has ended.
+            if let Some((id, _)) = receive {
+                let _ = process.messenger.cancel(id);
+                let _ = process.messenger.wait(id, None);
+            }
+            return Err(error);
+        }
+    };
+    let exchange = Exchange {
+        messenger: Arc::clone(&process.messenger),
+        receive,
+        send,
+        ends: Mutex::default(),
+        _memory: memory,
+    };
+    let pending = Pending::Operation(Arc::new(exchange));
+    request.set(process.requests.enter(pending, from.comm)?);
+    Ok(())
+}
+
+/// `MPI_Isendrecv`.
+pub fn isendrecv(
+    process: &Process,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    to: i32,
+    send_tag: i32,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+    from: i32,
+    recv_tag: i32,
+    comm: Comm,
+    request: Ref<Request>,
+) -> Result {
+    let (rank, tag) = (to, send_tag);
+    let send = ((data, count, datatype), Envelope { rank, tag, comm });
+    let (rank, tag) = (from, recv_tag);
+    let receive = ((room, room_count, room_type), Envelope { rank, tag, comm });
+    start(process, send, receive, None, request)
+}
+
+/// `MPI_Isendrecv_replace`.
+pub fn isendrecv_replace(
+    process: &Process,
+    data: Out,
+    count: i64,
+    datatype: Datatype,
+    to: i32,
+    send_tag: i32,
+    from: i32,
+    recv_tag: i32,
+    comm: Comm,
+    request: Ref<Request>,
+) -> Result {
+    process.comm(comm)?;
+    let copied = || {
+        let span = process.types.span(count, datatype)?;
+        let memory = Staging::new(span.bytes);
+        span.packer(data.read())?.pack(memory.bytes());
+        Ok((span.bytes as i64, memory))
+    };
+    let (bytes, memory) = copied().map_err(|error: crate::Error| error.on(On::Comm(comm)))?;
+    let packed = (In::of(memory.bytes()), bytes, Datatype::PACKED);
+    let (rank, tag) = (to, send_tag);
+    let send = (packed, Envelope { rank, tag, comm });
+    let (rank, tag) = (from, recv_tag);
+    let receive = ((data, count, datatype), Envelope { rank, tag, comm });
+    start(process, send, receive, Some(memory), request)
+}

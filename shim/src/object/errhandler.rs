@@ -1,0 +1,155 @@
+//! Error handlers by handle.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::abi::Errhandler;
+use crate::error::{Class, Error, Result};
+use crate::functions::ErrorFunction;
+use crate::object::table::{Kind, Table};
+
+/// What is done with an error.
+#[derive(Debug, Clone)]
+pub(crate) enum Handler {
+    /// `MPI_ERRORS_ARE_FATAL`, where the program has set none.
+    Initial,
+    /// `MPI_ERRORS_ARE_FATAL`.
+    Fatal,
+    /// `MPI_ERRORS_ABORT`.
+    Abort,
+    /// `MPI_ERRORS_RETURN`.
+    Return,
+    Made(Arc<Made>),
+}
+
+/// An error handler that a program has made. Objects which have it keep it when its handle is freed.
+#[derive(Debug)]
+pub(crate) struct Made {
+    function: ErrorFunction,
+    shown: Mutex<Shown>,
+}
+
+/// What an error is raised on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raiser {
+    Comm,
+    Session,
+}
+
+/// The handle of an error handler, while the program has references to it.
+#[derive(Debug)]
+struct Shown {
+    handle: Errhandler,
+    references: usize,
+}
+
+impl Made {
+    /// Returns its function. Nothing is locked when it is called.
+    pub(crate) const fn function(&self) -> ErrorFunction {
+        self.function
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error handlers of a process.
+#[derive(Debug)]
+pub(crate) struct Handlers(Table<Arc<Made>>);
+
+impl Handlers {
+    pub(crate) fn new() -> Self {
+        Self(Table::new(Kind::Errhandler))
+    }
+
+    pub(crate) fn enter(&self, function: ErrorFunction) -> Result<Errhandler> {
+        let made = Arc::new(Made {
+            function,
+            shown: Mutex::new(Shown {
+                handle: Errhandler::NULL,
+                references: 0,
+            }),
+        });
+        self.show(&Handler::Made(made))
+    }
+
+    /// Returns the error handler with a handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` where there is none.
+    pub(crate) fn get(&self, handle: Errhandler) -> Result<Handler> {
+        Ok(match handle {
+            Errhandler::ARE_FATAL => Handler::Fatal,
+            Errhandler::ABORT => Handler::Abort,
+            Errhandler::RETURN => Handler::Return,
+            _ => {
+                let made = self.0.get(handle.0).ok_or_else(|| invalid(handle))?;
+                Handler::Made(Arc::clone(&made))
+            }
+        })
+    }
+
+    /// Returns the error handler with a handle, for objects of a kind.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` where there is none for such objects.
+    pub(crate) fn get_for(&self, handle: Errhandler, raiser: Raiser) -> Result<Handler> {
+        let handler = self.get(handle)?;
+        let is_for = match &handler {
+            Handler::Made(made) => matches!(
+                (made.function, raiser),
+                (ErrorFunction::Comm(_), Raiser::Comm)
+                    | (ErrorFunction::Session(_), Raiser::Session)
+            ),
+            _ => true,
+        };
+        match is_for {
+            true => Ok(handler),
+            false => {
+                let text = "the error handler is for objects of another kind";
+                Err(Error::new(Class::Errhandler, text))
+            }
+        }
+    }
+
+    /// Returns a handle of an error handler, with a reference for the program: the one it has, or a new one.
+    pub(crate) fn show(&self, handler: &Handler) -> Result<Errhandler> {
+        let made = match handler {
+            Handler::Initial | Handler::Fatal => return Ok(Errhandler::ARE_FATAL),
+            Handler::Abort => return Ok(Errhandler::ABORT),
+            Handler::Return => return Ok(Errhandler::RETURN),
+            Handler::Made(made) => made,
+        };
+        let mut shown = made.shown();
+        if shown.references == 0 {
+            let entered = self.0.insert_with(|_| Arc::clone(made));
+            let entered =
+                entered.ok_or_else(|| Error::new(Class::Other, "too many error handlers"))?;
+            shown.handle = Errhandler(entered);
+        }
+        shown.references += 1;
+        Ok(shown.handle)
+    }
+
+    /// Gives a reference of the program back.
+    pub(crate) fn free(&self, handle: Errhandler) -> Result {
+        let Handler::Made(made) = self.get(handle)? else {
+            return Ok(());
+        };
+        let mut shown = made.shown();
+        shown.references = shown.references.saturating_sub(1);
+        if shown.references == 0 {
+            self.0.remove(handle.0);
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn invalid(handle: Errhandler) -> Error {
+    let text = match handle {
+        Errhandler::NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        Errhandler(number) => format!("{number:#x} is no error handler"),
+    };
+    Error::new(Class::Errhandler, text)
+}
