@@ -83,12 +83,18 @@ impl In {
     }
 
     /// Returns whether so many bytes here are none of those there.
-    pub(crate) fn is_apart(self, bytes: usize, other: Out, others: usize) -> bool {
+    pub(crate) fn is_disjoint(self, bytes: usize, other: Out, others: usize) -> bool {
         let (start, other) = (self.0.addr(), other.0.addr());
         bytes == 0
             || others == 0
             || start.saturating_add(bytes) <= other
             || other.saturating_add(others) <= start
+    }
+
+    /// Returns the address at an offset.
+    #[must_use]
+    pub fn moved(self, offset: i64) -> Self {
+        Self(self.at(offset))
     }
 
     fn at(self, offset: i64) -> *const u8 {
@@ -110,14 +116,23 @@ impl In {
     }
 
     /// Returns the data at an offset.
+    ///
+    /// # Safety
+    /// What is returned is used no longer than the operation of this value goes on, and nobody writes the bytes meanwhile.
     #[must_use]
-    pub fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a [u8] {
+    pub(crate) unsafe fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a [u8] {
         if bytes == 0 {
             return &[];
         }
-        // SAFETY: the promise of this value's maker, who keeps the bytes until the operation is complete; nobody uses what is
-        // returned for longer.
+        // SAFETY: the promise of this value's maker, and the caller's.
         unsafe { std::slice::from_raw_parts(self.at(offset), bytes) }
+    }
+
+    /// Returns a copy of so many bytes.
+    #[must_use]
+    pub fn to_vec(self, bytes: usize) -> Vec<u8> {
+        // SAFETY: nobody writes the bytes until the operation is complete, and they are copied before this returns.
+        unsafe { self.bytes(0, bytes) }.to_vec()
     }
 
     /// Returns the memory around the address.
@@ -146,14 +161,12 @@ impl Out {
         self.0.addr() == IN_PLACE
     }
 
+    /// Where nothing is.
+    pub(crate) const EMPTY: Self = Self(ptr::null_mut());
+
     /// Returns the address of memory of this crate, for an operation that is complete before it goes.
     pub(crate) const fn over(memory: &mut [u8]) -> Self {
         Self(memory.as_mut_ptr())
-    }
-
-    /// Returns the address of data that is only read, for where both kinds are held.
-    pub(crate) const fn of_input(data: In) -> Self {
-        Self(data.0.cast_mut())
     }
 
     /// Returns whether it is one of the constants that no room is at, `MPI_BOTTOM` among them.
@@ -192,15 +205,25 @@ impl Out {
         unsafe { RecvBuffer::contiguous(self.at(offset), bytes) }
     }
 
-    /// Returns the room at an offset. Whoever asks does so once for each byte.
+    /// Returns the memory at an offset.
+    ///
+    /// # Safety
+    /// What is returned is used no longer than the operation of this value goes on, and nobody else uses the bytes meanwhile.
     #[must_use]
-    pub fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a mut [u8] {
+    pub(crate) unsafe fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a mut [u8] {
         if bytes == 0 {
             return &mut [];
         }
-        // SAFETY: the promise of this value's maker, who keeps the bytes until the operation is complete; nobody uses what is
-        // returned for longer, or beside another.
+        // SAFETY: the promise of this value's maker, and the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.at(offset), bytes) }
+    }
+
+    /// Copies so many bytes from somewhere else.
+    pub fn copy(self, from: In, bytes: usize) {
+        if bytes > 0 {
+            // SAFETY: the promises of both makers; no reference to the bytes is made.
+            unsafe { ptr::copy(from.at(0), self.at(0), bytes) };
+        }
     }
 
     /// Returns the memory around the address.
@@ -211,16 +234,23 @@ impl Out {
     }
 }
 
-/// Memory of this crate beside that of a caller, at an address that stays.
+impl From<In> for Out {
+    /// Returns the address of data that is only read, for where both kinds are held.
+    fn from(data: In) -> Self {
+        Self(data.0.cast_mut())
+    }
+}
+
+/// Memory of this crate for packed data, at an address that stays.
 #[derive(Debug)]
-pub(crate) struct Staging {
+pub(crate) struct StagingBuffer {
     /// Not looked at: all is done by the address.
     _memory: Vec<u8>,
     address: Out,
     bytes: usize,
 }
 
-impl Staging {
+impl StagingBuffer {
     pub(crate) fn new(bytes: usize) -> Self {
         let mut memory = vec![0; bytes];
         let address = Out(memory.as_mut_ptr());
@@ -231,15 +261,18 @@ impl Staging {
         }
     }
 
-    /// Returns a part of the memory, which is there. Whoever asks does so while nobody else uses that part.
-    pub(crate) fn part<'a>(&self, start: usize, bytes: usize) -> &'a mut [u8] {
-        assert!(start + bytes <= self.bytes, "a part of what is there");
-        self.address.moved(start as i64).bytes(0, bytes)
+    /// Returns the address of all of the memory.
+    pub(crate) const fn address(&self) -> Out {
+        self.address
     }
 
-    /// Returns the memory. Whoever asks does so while nobody else uses what an earlier call has returned.
-    pub(crate) fn bytes<'a>(&self) -> &'a mut [u8] {
-        self.address.bytes(0, self.bytes)
+    /// Returns the address of a part of the memory.
+    ///
+    /// # Panics
+    /// Where the memory has no such part.
+    pub(crate) fn part(&self, start: usize, bytes: usize) -> Out {
+        assert!(start + bytes <= self.bytes, "a part of what is there");
+        self.address.moved(start as i64)
     }
 }
 
@@ -308,13 +341,25 @@ impl<T: Copy> List<T> {
         self.0.is_null()
     }
 
+    /// Returns an element.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where there is no array.
+    pub fn get(self, index: usize) -> Result<T> {
+        if self.0.is_null() {
+            return Err(Error::new(Class::Arg, "an array is null"));
+        }
+        // SAFETY: the promise of this value's maker.
+        Ok(unsafe { self.0.add(index).read() })
+    }
+
     /// Returns the first `count` elements.
     #[must_use]
-    pub fn slice<'a>(self, count: usize) -> &'a [T] {
+    pub fn slice(&self, count: usize) -> &[T] {
         if count == 0 || self.0.is_null() {
             return &[];
         }
-        // SAFETY: the promise of this value's maker; it is not used after the call.
+        // SAFETY: the promise of this value's maker, who keeps the array for the call; this value is one of its arguments.
         unsafe { std::slice::from_raw_parts(self.0, count) }
     }
 }
@@ -324,7 +369,7 @@ impl List<i32> {
     ///
     /// # Errors
     /// `MPI_ERR_ARG` where edges have none: for `MPI_WEIGHTS_EMPTY`, or a null pointer.
-    pub fn weights<'a>(self, count: usize) -> Result<Option<&'a [i32]>> {
+    pub fn weights(&self, count: usize) -> Result<Option<&[i32]>> {
         match self.0.addr() {
             UNWEIGHTED => Ok(None),
             _ if count == 0 => Ok(Some(&[])),

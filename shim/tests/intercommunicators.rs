@@ -454,7 +454,7 @@ fn wrong_arguments_have_their_classes() {
             Class::Comm,
             comm,
         );
-        let neighbours = tagwire_shim::call::collectives::neighbours::neighbor_allgather(
+        let neighbours = tagwire_shim::call::collectives::neighbor_allgather(
             process, from, 1, INT, into, 1, INT, comm,
         );
         on(neighbours, Class::Comm, comm);

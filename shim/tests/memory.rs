@@ -27,11 +27,11 @@ fn memory_is_given_and_taken_back() {
             assert_ne!(start, other);
             let room = out_at(start);
             if me == 0 {
-                room.bytes(0, bytes as usize).fill(5);
+                room.copy(data(&vec![5_u8; bytes as usize]), bytes as usize);
                 p2p::send(process, room.read(), bytes, BYTE, 1, 0, WORLD).unwrap();
             } else {
                 p2p::recv(process, room, bytes, BYTE, 0, 0, WORLD, ignore()).unwrap();
-                let got = room.bytes(0, bytes as usize);
+                let got = room.read().to_vec(bytes as usize);
                 assert!(got.iter().all(|byte| *byte == 5));
             }
             allocations::free_mem(process, start).unwrap();
@@ -60,7 +60,7 @@ fn sizes_and_alignments_are_checked() {
             infos::info_set(some, info, key, text(value)).unwrap();
             let start = allocated(process, 1000, info).unwrap();
             assert!(start.0.addr().is_multiple_of(alignment));
-            out_at(start).bytes(0, 1000).fill(1);
+            out_at(start).copy(data(&[1_u8; 1000]), 1000);
             allocations::free_mem(process, start).unwrap();
         }
     });
@@ -73,6 +73,6 @@ fn addresses_are_those_of_the_program() {
         allocations::get_address(process, data(&values[1..]), result(&mut address)).unwrap();
         assert_eq!(address as usize, values.as_ptr().addr() + 1);
         // Such an address is one from MPI_BOTTOM on.
-        assert_eq!(at(0).bytes(address, 1), [2]);
+        assert_eq!(at(0).moved(address).to_vec(1), [2]);
     });
 }

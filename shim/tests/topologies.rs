@@ -10,9 +10,7 @@ use common::{
     room, unweighted, wide,
 };
 use tagwire_shim::abi::{Comm, Datatype, Info, PROC_NULL, Request, UNDEFINED};
-use tagwire_shim::call::{
-    collectives::neighbours as near, communicators, complete, datatypes, topologies,
-};
+use tagwire_shim::call::{collectives as near, communicators, complete, datatypes, topologies};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
 use tagwire_shim::{Process, Result};

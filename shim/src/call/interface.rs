@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::object::info::Entries;
 use crate::object::named::predefined;
 use crate::process::Process;
-use crate::raw::{Out, Ref};
+use crate::raw::{In, Out, Ref};
 
 /// The bytes of a default `LOGICAL`.
 const LOGICAL: i32 = 4;
@@ -128,8 +128,8 @@ pub fn abi_get_fortran_booleans(
     let known = known.filter(|[yes, _]| yes.len() == size as usize);
     is_set.set(i32::from(known.is_some()));
     if let Some([yes, no]) = known {
-        true_value.bytes(0, yes.len()).copy_from_slice(&yes);
-        false_value.bytes(0, no.len()).copy_from_slice(&no);
+        true_value.copy(In::of(&yes), yes.len());
+        false_value.copy(In::of(&no), no.len());
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ pub fn abi_set_fortran_booleans(
     check_kind(size)?;
     check_logical(size)?;
     let bytes = size as usize;
-    let given = [true_value, false_value].map(|value| value.read().bytes(0, bytes).to_vec());
+    let given = [true_value, false_value].map(|value| value.read().to_vec(bytes));
     library.objects().booleans.set(given)
 }
 

@@ -1,7 +1,5 @@
 //! Packing and unpacking (MPI-5.0, sections 5.2 and 5.3).
 
-use tagwire_layout as layout;
-
 use crate::abi::{Comm, Datatype};
 use crate::call::p2p::on_comm;
 use crate::error::{Class, Error, Result};
@@ -26,8 +24,7 @@ pub fn pack(
         let start = position.get()?;
         let end = end_of(start, span.bytes, size)?;
         check_packed(out.is_constant(), span.bytes)?;
-        let mut packer = span.packer(data)?;
-        packer.pack(out.bytes(start, span.bytes));
+        span.pack(data, out.moved(start))?;
         position.set(end)
     })
 }
@@ -49,8 +46,7 @@ pub fn unpack(
         let start = position.get()?;
         let end = end_of(start, span.bytes, size)?;
         check_packed(input.is_constant(), span.bytes)?;
-        let mut unpacker = span.unpacker(room)?;
-        unpacker.unpack(input.bytes(start, span.bytes));
+        span.unpack(input.moved(start), room)?;
         position.set(end)
     })
 }
@@ -102,10 +98,8 @@ pub fn pack_external(
     let (span, bytes) = external(process, representation, count, datatype)?;
     let start = position.get()?;
     let end = end_of(start, bytes, size)?;
-    let source = span.source(data)?;
     check_packed(out.is_constant(), bytes)?;
-    let room = out.bytes(start, bytes);
-    layout::pack_external(&span.program, span.count, source, room)?;
+    span.pack_external(data, out.moved(start), bytes)?;
     position.set(end);
     Ok(())
 }
@@ -126,9 +120,7 @@ pub fn unpack_external(
     let start = position.get()?;
     let end = end_of(start, bytes, size)?;
     check_packed(input.is_constant(), bytes)?;
-    let target = span.target(room)?;
-    let packed = input.bytes(start, bytes);
-    layout::unpack_external(&span.program, span.count, target, packed)?;
+    span.unpack_external(input.moved(start), bytes, room)?;
     position.set(end);
     Ok(())
 }

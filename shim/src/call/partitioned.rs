@@ -58,14 +58,14 @@ pub fn psend_init(
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let address = Out::of_input(data);
+        let address = Out::from(data);
         let (buffer, partitions) = of(process, address, partitions, (count, datatype))?;
         if rank == PROC_NULL {
             return Ok(Part::None);
         }
         let (tag, (rank, context)) = (tag(number)?, pair(&comm, rank)?);
-        let all = buffer.bytes();
-        let (data, messenger) = (In::of(all).buffer(0, all.len()), &process.messenger);
+        let data = buffer.place().read().buffer(0, buffer.bytes());
+        let messenger = &process.messenger;
         // One partition of no bytes stands for none.
         let partitions = partitions.max(1);
         let policy = Policy::default();
@@ -81,7 +81,7 @@ pub fn psend_init(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn precv_init(
     process: &Process,
-    room: Out,
+    data: Out,
     partitions: i32,
     count: i64,
     datatype: Datatype,
@@ -92,16 +92,15 @@ pub fn precv_init(
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let (buffer, partitions) = of(process, room, partitions, (count, datatype))?;
+        let (buffer, partitions) = of(process, data, partitions, (count, datatype))?;
         if rank == PROC_NULL {
             return Ok(Part::None);
         }
         let from = (rank, number);
         let (tag, (rank, context)) = (tag(number)?, pair(&comm, rank)?);
-        let all = buffer.bytes();
-        let (room, messenger) = (Out::over(all).buffer(0, all.len()), &process.messenger);
+        let (data, messenger) = (buffer.place().buffer(0, buffer.bytes()), &process.messenger);
         let partitions = partitions.max(1);
-        let inner = PartitionedRecv::init(messenger, &room, partitions, rank, tag, context)?;
+        let inner = PartitionedRecv::init(messenger, &data, partitions, rank, tag, context)?;
         Ok(Part::Recv(Arc::new(Recv::new(inner, buffer, from))))
     })?;
     request.set(process.requests.enter_partitioned(part, comm)?);

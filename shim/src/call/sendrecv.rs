@@ -12,7 +12,7 @@ use crate::call::p2p::{Envelope, irecv_from, isend_to};
 use crate::error::{On, Result};
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
-use crate::raw::{In, Out, Ref, Staging};
+use crate::raw::{In, Out, Ref, StagingBuffer};
 
 /// A send and a receive under way.
 struct Exchange {
@@ -24,7 +24,7 @@ struct Exchange {
     /// How the receive ended, and the send.
     ends: Mutex<[Option<End>; 2]>,
     /// What is sent, where the receive replaces it.
-    _memory: Option<Staging>,
+    _memory: Option<StagingBuffer>,
 }
 
 impl fmt::Debug for Exchange {
@@ -86,7 +86,7 @@ fn start(
     process: &Process,
     (data, to): Half<In>,
     (room, from): Half<Out>,
-    memory: Option<Staging>,
+    memory: Option<StagingBuffer>,
     request: Ref<Request>,
 ) -> Result {
     let receive = match irecv_from(process, room, from)? {
@@ -155,12 +155,12 @@ pub fn isendrecv_replace(
     process.comm(comm)?;
     let copied = || {
         let span = process.types.span(count, datatype)?;
-        let memory = Staging::new(span.bytes);
-        span.packer(data.read())?.pack(memory.bytes());
+        let memory = StagingBuffer::new(span.bytes);
+        span.pack(data.read(), memory.address())?;
         Ok((span.bytes as i64, memory))
     };
     let (bytes, memory) = copied().map_err(|error: crate::Error| error.on(On::Comm(comm)))?;
-    let packed = (In::of(memory.bytes()), bytes, Datatype::PACKED);
+    let packed = (memory.address().read(), bytes, Datatype::PACKED);
     let (rank, tag) = (to, send_tag);
     let send = (packed, Envelope { rank, tag, comm });
     let (rank, tag) = (from, recv_tag);

@@ -96,7 +96,7 @@ pub fn cart_map(
 ) -> Result {
     on_comm(process, comm, |comm| {
         comm.check_intra()?;
-        let given = array(extents, count_of(dimensions, Class::Arg)?)?;
+        let given = array(&extents, count_of(dimensions, Class::Arg)?)?;
         // A grid without places maps nobody elsewhere: other libraries take it, and programs count on it.
         let members = match given.contains(&0) && given.iter().all(|extent| *extent >= 0) {
             true => comm.team.size(),
@@ -143,7 +143,7 @@ pub fn cart_get(
 pub fn cart_rank(process: &Process, comm: Comm, coords: List<i32>, rank: Ref<i32>) -> Result {
     on_comm(process, comm, |comm| {
         let found = cartesian(&comm)?;
-        let coords = array(coords, found.dimensions())?;
+        let coords = array(&coords, found.dimensions())?;
         let places: Vec<isize> = coords.iter().map(|place| *place as isize).collect();
         let member = found.grid.member(&places).ok_or_else(|| {
             let extents: Vec<i32> = found.extents().collect();
@@ -207,7 +207,7 @@ pub fn cart_sub(process: &Process, comm: Comm, remain: List<i32>, new: Ref<Comm>
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
         let found = cartesian(&comm)?;
-        let remain = array(remain, found.dimensions())?;
+        let remain = array(&remain, found.dimensions())?;
         let own = coordinates(found, comm.rank())?;
         let is_beside = |member: &usize| {
             let coords = coordinates(found, *member as i32);
@@ -382,7 +382,7 @@ pub fn dist_graph_create(
     on_comm(process, comm, |comm| {
         comm.check_intra()?;
         let nodes = count_of(nodes, Class::Arg)?;
-        let (sources, degrees) = (array(sources, nodes)?, array(degrees, nodes)?);
+        let (sources, degrees) = (array(&sources, nodes)?, array(&degrees, nodes)?);
         check_ranks(sources, comm.team.size(), Class::Rank)?;
         let mut count = 0_i32;
         for degree in degrees {
@@ -561,7 +561,7 @@ fn cartesian_of(
     periods: List<i32>,
 ) -> Result<Cartesian> {
     let dimensions = count_of(dimensions, Class::Arg)?;
-    let (extents, periods) = (array(extents, dimensions)?, array(periods, dimensions)?);
+    let (extents, periods) = (array(&extents, dimensions)?, array(&periods, dimensions)?);
     if let Some(extent) = extents.iter().find(|extent| **extent <= 0) {
         let text = format!("the extent of a dimension is {extent}");
         return Err(Error::new(Class::Dims, text));
@@ -584,12 +584,12 @@ fn graph_of(comm: &Communicator, nodes: i32, ends: List<i32>, edges: List<i32>) 
         let text = format!("there are {} processes for {nodes} nodes", comm.size());
         return Err(Error::new(Class::Arg, text));
     }
-    let ends = array(ends, nodes)?;
+    let ends = array(&ends, nodes)?;
     if ends.first().is_some_and(|end| *end < 0) || !ends.is_sorted() {
         let text = format!("{ends:?} are no cumulative degrees");
         return Err(Error::new(Class::Arg, text));
     }
-    let edges = array(edges, ends.last().map_or(0, |end| *end as usize))?;
+    let edges = array(&edges, ends.last().map_or(0, |end| *end as usize))?;
     check_ranks(edges, nodes, Class::Arg)?;
     Ok(Graph {
         ends: ends.to_vec(),
@@ -605,7 +605,7 @@ fn edges_of(
     weights: List<i32>,
 ) -> Result<(Edges, bool)> {
     let count = count_of(count, Class::Arg)?;
-    let ranks = array(ranks, count)?.to_vec();
+    let ranks = array(&ranks, count)?.to_vec();
     check_ranks(&ranks, comm.team.size(), Class::Rank)?;
     let given = weights.weights(count)?;
     if let Some(weight) = given.unwrap_or_default().iter().find(|weight| **weight < 0) {
@@ -642,7 +642,7 @@ fn count_of(count: i32, class: Class) -> Result<usize> {
 }
 
 /// Returns an array of `count` elements.
-fn array<'a>(list: List<i32>, count: usize) -> Result<&'a [i32]> {
+fn array(list: &List<i32>, count: usize) -> Result<&[i32]> {
     match count > 0 && list.is_null() {
         true => Err(Error::new(Class::Arg, "an array is null")),
         false => Ok(list.slice(count)),

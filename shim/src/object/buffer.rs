@@ -18,7 +18,7 @@ use tagwire_pml::{Messenger, RequestId, SendMode};
 
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
-use crate::raw::{In, Out, Staging};
+use crate::raw::{In, Out, StagingBuffer};
 
 /// `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 512;
@@ -95,7 +95,7 @@ struct Message {
     start: usize,
     bytes: usize,
     id: RequestId,
-    _memory: Option<Staging>,
+    _memory: Option<StagingBuffer>,
 }
 
 impl fmt::Debug for Buffer {
@@ -163,23 +163,21 @@ impl Buffer {
             .as_mut()
             .ok_or_else(|| Error::new(Class::Buffer, "the buffer was detached"))?;
         reap(messages, messenger);
-        let (place, start, memory, address) = match self.room {
+        let (place, start, memory, copy) = match self.room {
             None => {
-                let memory = Staging::new(bytes);
-                span.packer(data)?.pack(memory.bytes());
-                let address = In::of(memory.bytes());
-                (messages.len(), 0, Some(memory), address)
+                let memory = StagingBuffer::new(bytes);
+                let copy = memory.address();
+                (messages.len(), 0, Some(memory), copy)
             }
             Some(room) => {
                 let Some((place, start)) = gap(messages, room.size, bytes) else {
                     return Ok(false);
                 };
-                let copy = room.address.moved(start as i64);
-                span.packer(data)?.pack(copy.bytes(0, bytes));
-                (place, start, None, copy.read())
+                (place, start, None, room.address.moved(start as i64))
             }
         };
-        let data = address.buffer(0, bytes);
+        span.pack(data, copy)?;
+        let data = copy.read().buffer(0, bytes);
         let id = messenger.isend(data, to.rank, to.tag, to.context, SendMode::Standard)?;
         if id != RequestId::COMPLETE {
             let message = Message {

@@ -1,9 +1,11 @@
 //! Datatypes by handle, and the data of messages.
+#![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tagwire_layout as layout;
 use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Source, Target, Unpacker};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
@@ -400,15 +402,49 @@ impl Span {
     }
 
     /// Returns the memory that the data is in.
-    pub(crate) fn source(&self, data: In) -> Result<Source<'static>> {
+    fn source(&self, data: In) -> Result<Source<'static>> {
         self.check(data)?;
         Ok(data.source(self.program.span(self.count)?))
     }
 
     /// The same, to be written.
-    pub(crate) fn target(&self, room: Out) -> Result<Target<'static>> {
+    fn target(&self, room: Out) -> Result<Target<'static>> {
         self.check(room.read())?;
         Ok(room.target(self.program.span(self.count)?))
+    }
+
+    /// Packs the data at an address.
+    pub(crate) fn pack(&self, data: In, packed: Out) -> Result {
+        let mut packer = self.packer(data)?;
+        // SAFETY: the promise of the value's maker; what is packed has as many bytes, and nobody else uses them meanwhile.
+        packer.pack(unsafe { packed.bytes(0, self.bytes) });
+        Ok(())
+    }
+
+    /// Unpacks data to an address.
+    pub(crate) fn unpack(&self, packed: In, data: Out) -> Result {
+        let mut unpacker = self.unpacker(data)?;
+        // SAFETY: as above.
+        unpacker.unpack(unsafe { packed.bytes(0, self.bytes) });
+        Ok(())
+    }
+
+    /// Packs the data at an address in external32, where they have so many bytes.
+    pub(crate) fn pack_external(&self, data: In, packed: Out, bytes: usize) -> Result {
+        let source = self.source(data)?;
+        // SAFETY: as above.
+        let packed = unsafe { packed.bytes(0, bytes) };
+        layout::pack_external(&self.program, self.count, source, packed)?;
+        Ok(())
+    }
+
+    /// Unpacks data in external32, where they have so many bytes, to an address.
+    pub(crate) fn unpack_external(&self, packed: In, bytes: usize, data: Out) -> Result {
+        let target = self.target(data)?;
+        // SAFETY: as above.
+        let packed = unsafe { packed.bytes(0, bytes) };
+        layout::unpack_external(&self.program, self.count, target, packed)?;
+        Ok(())
     }
 
     pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {

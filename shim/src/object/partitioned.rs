@@ -12,7 +12,7 @@ use crate::abi::Status;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, PendingOperation};
-use crate::raw::{Out, Staging};
+use crate::raw::{Out, StagingBuffer};
 
 /// The partitions of a buffer.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Partitions {
     span: Span,
     count: u32,
     /// Where they do not follow each other as one block.
-    staging: Option<Staging>,
+    staging: Option<StagingBuffer>,
 }
 
 impl Partitions {
@@ -32,7 +32,10 @@ impl Partitions {
             bytes: span.bytes * count as usize,
             program: span.program.clone(),
         };
-        let staging = whole.block().is_none().then(|| Staging::new(whole.bytes));
+        let staging = whole
+            .block()
+            .is_none()
+            .then(|| StagingBuffer::new(whole.bytes));
         Self {
             address,
             span,
@@ -41,19 +44,21 @@ impl Partitions {
         }
     }
 
-    /// Returns all of their bytes, where they are sent from or received into.
-    pub(crate) fn bytes<'a>(&self) -> &'a mut [u8] {
+    /// Returns where they are sent from or received into.
+    pub(crate) fn place(&self) -> Out {
         match &self.staging {
-            Some(staging) => staging.bytes(),
-            None => {
-                let offset = self.span.block().unwrap_or(0);
-                let bytes = self.span.bytes * self.count as usize;
-                self.address.bytes(offset, bytes)
-            }
+            Some(staging) => staging.address(),
+            None => self.address.moved(self.span.block().unwrap_or(0)),
         }
     }
 
-    fn part<'a>(&self, staging: &Staging, partition: u32) -> (Out, &'a mut [u8]) {
+    /// Returns how many bytes of data they are.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.span.bytes * self.count as usize
+    }
+
+    /// Returns where the program has a partition, and where it is packed.
+    fn part(&self, staging: &StagingBuffer, partition: u32) -> (Out, Out) {
         let distance = self.span.extent() * self.span.count as i64 * i64::from(partition);
         let start = self.span.bytes * partition as usize;
         let packed = staging.part(start, self.span.bytes);
@@ -61,19 +66,19 @@ impl Partitions {
     }
 
     /// Packs one.
-    fn fill(&self, partition: u32) -> Result {
+    fn pack(&self, partition: u32) -> Result {
         if let Some(staging) = self.staging.as_ref().filter(|_| partition < self.count) {
             let (address, packed) = self.part(staging, partition);
-            self.span.packer(address.read())?.pack(packed);
+            self.span.pack(address.read(), packed)?;
         }
         Ok(())
     }
 
     /// Unpacks one.
-    fn drain(&self, partition: u32) -> Result {
+    fn unpack(&self, partition: u32) -> Result {
         if let Some(staging) = &self.staging {
             let (address, packed) = self.part(staging, partition);
-            self.span.unpacker(address)?.unpack(packed);
+            self.span.unpack(packed.read(), address)?;
         }
         Ok(())
     }
@@ -155,7 +160,7 @@ impl Send {
     }
 
     pub(crate) fn ready(&self, partition: u32) -> Result {
-        self.partitions.fill(partition)?;
+        self.partitions.pack(partition)?;
         Ok(self.inner.ready(partition)?)
     }
 
@@ -178,10 +183,9 @@ impl Recv {
         (source, tag): (i32, i32),
     ) -> Self {
         let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
-        let bytes = partitions.span.bytes * partitions.count as usize;
         Self {
             inner,
-            status: Status::new(source, tag, bytes as u64),
+            status: Status::new(source, tag, partitions.bytes() as u64),
             unpacked: unpacked.collect(),
             partitions,
             ended: Ended::default(),
@@ -211,7 +215,7 @@ impl Recv {
         let mut is_unpacked = held(unpacked);
         match mem::replace(&mut *is_unpacked, true) {
             true => Ok(()),
-            false => self.partitions.drain(partition),
+            false => self.partitions.unpack(partition),
         }
     }
 

@@ -1,16 +1,173 @@
-//! The data of collectives: in the caller's memory where they follow each other there, else packed beside.
+//! The data of collectives: in the caller's memory where they follow each other there, else packed in memory of this crate.
 
 use std::ops::Range;
 
+use super::run::in_place;
 use crate::abi::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, no_buffer};
 use crate::process::Process;
-use crate::raw::{Counts, In, Out, Staging};
+use crate::raw::{Counts, List, Out, StagingBuffer};
+
+/// The blocks of a buffer: one for each member, or for each neighbour.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Blocks {
+    /// Of as many elements each, one after the other.
+    Equal { count: i64, datatype: Datatype },
+    /// At displacements in extents of the datatype.
+    Varying {
+        counts: Counts,
+        displacements: Counts,
+        datatype: Datatype,
+    },
+    /// Each of a datatype of its own, at displacements in bytes.
+    Typed {
+        counts: Counts,
+        displacements: Counts,
+        datatypes: List<Datatype>,
+    },
+}
+
+/// One side of a call: a buffer, and the blocks in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side {
+    address: Out,
+    blocks: Blocks,
+}
+
+impl Side {
+    /// Returns a buffer of equal blocks; for a buffer of one block, that block.
+    pub(super) fn equal(address: impl Into<Out>, count: i64, datatype: Datatype) -> Self {
+        Self {
+            address: address.into(),
+            blocks: Blocks::Equal { count, datatype },
+        }
+    }
+
+    pub(super) fn varying(
+        address: impl Into<Out>,
+        counts: Counts,
+        displacements: Counts,
+        datatype: Datatype,
+    ) -> Self {
+        Self {
+            address: address.into(),
+            blocks: Blocks::Varying {
+                counts,
+                displacements,
+                datatype,
+            },
+        }
+    }
+
+    pub(super) fn typed(
+        address: impl Into<Out>,
+        counts: Counts,
+        displacements: Counts,
+        datatypes: List<Datatype>,
+    ) -> Self {
+        Self {
+            address: address.into(),
+            blocks: Blocks::Typed {
+                counts,
+                displacements,
+                datatypes,
+            },
+        }
+    }
+
+    pub(super) const fn address(self) -> Out {
+        self.address
+    }
+
+    pub(super) fn is_in_place(self) -> bool {
+        self.address.is_in_place()
+    }
+
+    /// Returns the number of elements of a block, and their datatype, where all blocks are equal.
+    pub(super) const fn equal_blocks(self) -> Option<(i64, Datatype)> {
+        match self.blocks {
+            Blocks::Equal { count, datatype } => Some((count, datatype)),
+            _ => None,
+        }
+    }
+
+    /// Returns block `number`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` where it lies in place. Those of its count, datatype and displacement.
+    pub(super) fn block(self, process: &Process, number: usize) -> Result<Data> {
+        match self.blocks {
+            Blocks::Equal { count, datatype } if number == 0 => {
+                Data::of(process, self.address, count, datatype)
+            }
+            _ => Data::new(self.address, vec![self.part(process, number)?]),
+        }
+    }
+
+    /// Returns the blocks of all `members`.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    pub(super) fn all(self, process: &Process, members: usize) -> Result<Data> {
+        match self.blocks {
+            Blocks::Equal { count, datatype } => {
+                Data::of(process, self.address, times(count, members)?, datatype)
+            }
+            _ => Data::new(self.address, self.parts(process, members)?),
+        }
+    }
+
+    /// Returns a copy of block `number`, for an operation that writes there.
+    pub(super) fn copy_of_block(self, process: &Process, number: usize) -> Result<Data> {
+        Data::copy_of(self.address, vec![self.part(process, number)?])
+    }
+
+    /// Returns a copy of the blocks of all `members`, for an operation that writes there.
+    pub(super) fn copy_of_all(self, process: &Process, members: usize) -> Result<Data> {
+        Data::copy_of(self.address, self.parts(process, members)?)
+    }
+
+    fn parts(self, process: &Process, members: usize) -> Result<Vec<Part>> {
+        if let Blocks::Equal { count, datatype } = self.blocks {
+            let span = process.types.span(times(count, members)?, datatype)?;
+            return Ok(vec![Part { offset: 0, span }]);
+        }
+        let numbers = 0..members;
+        numbers.map(|number| self.part(process, number)).collect()
+    }
+
+    fn part(self, process: &Process, number: usize) -> Result<Part> {
+        let (count, datatype) = match self.blocks {
+            Blocks::Equal { count, datatype } => (count, datatype),
+            Blocks::Varying {
+                counts, datatype, ..
+            } => (counts.get(number), datatype),
+            Blocks::Typed {
+                counts, datatypes, ..
+            } => (counts.get(number), datatypes.get(number)?),
+        };
+        let span = process.types.span(count, datatype)?;
+        let extent = span.extent();
+        let offset = match self.blocks {
+            Blocks::Equal { .. } => {
+                let block = extent.checked_mul(count);
+                let offset = block.and_then(|block| block.checked_mul(number as i64));
+                offset.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))
+            }
+            Blocks::Varying { displacements, .. } => {
+                let offset = displacements.get(number).checked_mul(extent);
+                offset.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))
+            }
+            Blocks::Typed { displacements, .. } => Ok(displacements.get(number)),
+        }?;
+        Ok(Part { offset, span })
+    }
+}
 
 /// Data that an operation reads or writes.
 #[derive(Debug)]
-pub(crate) struct Data {
+pub(super) struct Data {
     address: Out,
     parts: Vec<Part>,
     bytes: usize,
@@ -24,196 +181,125 @@ struct Part {
     span: Span,
 }
 
+/// Where an operation finds data.
 #[derive(Debug)]
 enum Place {
-    /// One block of the caller's memory.
+    /// In one block of the caller's memory, at an offset.
     Direct(i64),
-    Staged(Staging),
-}
-
-/// The blocks of a `v` operation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Blocks {
-    pub(crate) counts: Counts,
-    /// In extents of the datatype.
-    pub(crate) displacements: Counts,
-    pub(crate) datatype: Datatype,
-}
-
-impl Blocks {
-    fn part(self, process: &Process, number: usize) -> Result<Part> {
-        let span = process.types.span(self.counts.get(number), self.datatype)?;
-        let offset = self.displacements.get(number).checked_mul(span.extent());
-        let offset =
-            offset.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
-        Ok(Part { offset, span })
-    }
+    Staged(StagingBuffer),
+    /// In a copy, while the caller's memory becomes the result.
+    Copied(StagingBuffer),
 }
 
 impl Data {
     /// Returns nothing.
-    pub(crate) fn none() -> Self {
+    pub(super) const fn none() -> Self {
+        Self::direct(Out::EMPTY, 0)
+    }
+
+    const fn direct(address: Out, bytes: usize) -> Self {
         Self {
-            address: Out::of_input(In::of(&[])),
+            address,
             parts: Vec::new(),
-            bytes: 0,
+            bytes,
             place: Place::Direct(0),
         }
     }
 
     /// Returns `count` elements at an address.
-    pub(crate) fn of(
+    pub(super) fn of(
         process: &Process,
         address: Out,
         count: i64,
         datatype: Datatype,
     ) -> Result<Self> {
         if let Some(bytes) = process.types.simple_bytes(count, datatype) {
-            if address.is_constant() && bytes > 0 {
-                return Err(no_buffer());
-            }
-            return Ok(Self {
-                address,
-                parts: Vec::new(),
-                bytes,
-                place: Place::Direct(0),
-            });
+            return Self::array(address, bytes);
         }
         let span = process.types.span(count, datatype)?;
         Self::new(address, vec![Part { offset: 0, span }])
     }
 
-    /// Returns block `number` of equal ones, which follow each other.
-    pub(crate) fn block(
-        process: &Process,
-        address: Out,
-        (count, datatype): (i64, Datatype),
-        number: usize,
-    ) -> Result<Self> {
-        let span = process.types.span(count, datatype)?;
-        let whole = span.extent().checked_mul(count);
-        let offset = whole.and_then(|whole| whole.checked_mul(number as i64));
-        let offset =
-            offset.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
-        Self::new(address, vec![Part { offset, span }])
+    /// Returns values that lie as an array does, with the padding between them.
+    pub(super) fn array(address: Out, bytes: usize) -> Result<Self> {
+        match (address.is_in_place(), address.is_constant()) {
+            (true, _) => Err(in_place()),
+            (false, true) if bytes > 0 => Err(no_buffer()),
+            _ => Ok(Self::direct(address, bytes)),
+        }
     }
 
-    /// Returns block `number` of a `v` operation.
-    pub(crate) fn block_of(
+    /// Returns a copy of `count` elements, for an operation that writes there.
+    pub(super) fn copy_of_elements(
         process: &Process,
         address: Out,
-        blocks: Blocks,
-        number: usize,
+        count: i64,
+        datatype: Datatype,
     ) -> Result<Self> {
-        let part = blocks.part(process, number)?;
-        Self::new(address, vec![part])
-    }
-
-    /// Returns `count` elements at a displacement in bytes.
-    pub(crate) fn displaced(
-        process: &Process,
-        address: Out,
-        (count, datatype): (i64, Datatype),
-        offset: i64,
-    ) -> Result<Self> {
-        let span = process.types.span(count, datatype)?;
-        Self::new(address, vec![Part { offset, span }])
-    }
-
-    /// Returns a block for each of `size` members.
-    pub(crate) fn blocks(
-        process: &Process,
-        address: Out,
-        blocks: Blocks,
-        size: usize,
-    ) -> Result<Self> {
-        let parts = (0..size).map(|member| blocks.part(process, member));
-        Self::new(address, parts.collect::<Result<_>>()?)
-    }
-
-    /// Returns a block of a type of its own for each of `size` members, at displacements in bytes.
-    pub(crate) fn blocks_of_types(
-        process: &Process,
-        address: Out,
-        (counts, displacements): (Counts, Counts),
-        types: &[Datatype],
-    ) -> Result<Self> {
-        let parts = types.iter().enumerate().map(|(member, datatype)| {
-            let span = process.types.span(counts.get(member), *datatype)?;
-            let offset = displacements.get(member);
-            Ok(Part { offset, span })
-        });
-        Self::new(address, parts.collect::<Result<_>>()?)
+        Side::equal(address, count, datatype).copy_of_block(process, 0)
     }
 
     fn new(address: Out, parts: Vec<Part>) -> Result<Self> {
+        let staged = |bytes| Place::Staged(StagingBuffer::new(bytes));
+        let direct = start_of(&parts).map(Place::Direct);
+        Self::placed(address, parts, |bytes| {
+            direct.unwrap_or_else(|| staged(bytes))
+        })
+    }
+
+    fn copy_of(address: Out, parts: Vec<Part>) -> Result<Self> {
+        let copied = |bytes| Place::Copied(StagingBuffer::new(bytes));
+        Self::placed(address, parts, copied)
+    }
+
+    fn placed(address: Out, parts: Vec<Part>, place: impl FnOnce(usize) -> Place) -> Result<Self> {
+        if address.is_in_place() {
+            return Err(in_place());
+        }
         for part in &parts {
             part.span.check(address.moved(part.offset).read())?;
         }
         let bytes = parts.iter().map(|part| part.span.bytes).sum();
-        let place = match start_of(&parts) {
-            Some(offset) => Place::Direct(offset),
-            None => Place::Staged(Staging::new(bytes)),
-        };
         Ok(Self {
             address,
             parts,
             bytes,
-            place,
+            place: place(bytes),
         })
     }
 
-    /// Returns values that lie as an array does, with the padding between them.
-    pub(crate) fn array(address: Out, bytes: usize) -> Result<Self> {
-        if address.is_constant() && bytes > 0 {
-            return Err(no_buffer());
-        }
-        Ok(Self {
-            address,
-            parts: Vec::new(),
-            bytes,
-            place: Place::Direct(0),
-        })
-    }
-
-    /// Returns memory for a copy of as much.
-    pub(crate) fn beside(bytes: usize) -> Self {
+    /// Returns memory of this crate that becomes a result which nobody looks at.
+    pub(super) fn unused(bytes: usize) -> Self {
         Self {
-            address: Out::of_input(In::of(&[])),
-            parts: Vec::new(),
-            bytes,
-            place: Place::Staged(Staging::new(bytes)),
+            place: Place::Staged(StagingBuffer::new(bytes)),
+            ..Self::direct(Out::EMPTY, bytes)
         }
     }
 
     /// Returns how many bytes of data there are.
-    pub(crate) const fn len(&self) -> usize {
+    pub(super) const fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Returns whether it is packed beside the caller's memory.
-    pub(crate) const fn is_beside(&self) -> bool {
-        matches!(self.place, Place::Staged(_))
-    }
-
-    /// Returns the lengths of the blocks.
-    pub(crate) fn lengths(&self) -> Vec<usize> {
-        self.parts.iter().map(|part| part.span.bytes).collect()
-    }
-
-    /// Returns the bytes, for an operation that has the data to itself while it goes on.
-    pub(crate) fn read<'a>(&self) -> &'a [u8] {
-        match &self.place {
-            Place::Direct(offset) => self.address.read().bytes(*offset, self.bytes),
-            Place::Staged(staging) => staging.bytes(),
+    /// Returns how many bytes the block of one of `members` has.
+    pub(super) fn block_len(&self, number: usize, members: usize) -> usize {
+        match self.parts.len() == members {
+            true => self.parts[number].span.bytes,
+            false => self.bytes / members,
         }
     }
 
-    /// The same, to be written.
-    pub(crate) fn write<'a>(&self) -> &'a mut [u8] {
+    /// Returns the lengths of the blocks of all `members`.
+    pub(super) fn lengths(&self, members: usize) -> Vec<usize> {
+        let numbers = 0..members;
+        numbers.map(|one| self.block_len(one, members)).collect()
+    }
+
+    /// Returns where an operation finds the data.
+    pub(super) fn place(&self) -> Out {
         match &self.place {
-            Place::Direct(offset) => self.address.bytes(*offset, self.bytes),
-            Place::Staged(staging) => staging.bytes(),
+            Place::Direct(offset) => self.address.moved(*offset),
+            Place::Staged(staging) | Place::Copied(staging) => staging.address(),
         }
     }
 
@@ -227,54 +313,51 @@ impl Data {
             },
             _ => (0, 0),
         };
-        let bytes = self.address.read().bytes(offset, bytes).as_ptr_range();
-        bytes.start.addr()..bytes.end.addr()
+        let start = self.address.moved(offset).read().address().addr();
+        start..start.saturating_add(bytes)
     }
 
     /// Checks that an operation does not write what it reads (MPI-5.0, section 6.2), as far as both are pieces of memory.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` where both are in the same memory.
-    pub(crate) fn apart_from(&self, written: &Self) -> Result {
-        let is_apart = |number| {
+    pub(super) fn check_disjoint(&self, written: &Self) -> Result {
+        let is_disjoint = |number| {
             let (read, written) = (self.piece(number), written.piece(number));
             let is_none = read.is_empty() || written.is_empty();
             is_none || read.end <= written.start || written.end <= read.start
         };
         let blocks = self.parts.len().min(written.parts.len()).max(1);
-        match (0..blocks).all(is_apart) {
+        match (0..blocks).all(is_disjoint) {
             true => Ok(()),
             false => Err(aliased()),
         }
     }
 
-    /// Packs what the caller's memory has.
-    pub(crate) fn fill(&self) -> Result {
-        self.each(|part, staged| {
-            let address = self.address.moved(part.offset).read();
-            part.span.packer(address)?.pack(staged);
-            Ok(())
-        })
-    }
-
-    /// Unpacks into the caller's memory.
-    pub(crate) fn drain(&self) -> Result {
-        self.each(|part, staged| {
+    /// Packs what the caller's memory has, where the operation finds it packed.
+    pub(super) fn pack(&self) -> Result {
+        self.each_part(|part, packed| {
             let address = self.address.moved(part.offset);
-            part.span.unpacker(address)?.unpack(staged);
-            Ok(())
+            part.span.pack(address.read(), packed)
         })
     }
 
-    fn each(&self, body: impl Fn(&Part, &mut [u8]) -> Result) -> Result {
-        let Place::Staged(staging) = &self.place else {
+    /// Unpacks a result into the caller's memory, where it is packed.
+    pub(super) fn unpack(&self) -> Result {
+        self.each_part(|part, packed| {
+            let address = self.address.moved(part.offset);
+            part.span.unpack(packed.read(), address)
+        })
+    }
+
+    fn each_part(&self, body: impl Fn(&Part, Out) -> Result) -> Result {
+        let (Place::Staged(staging) | Place::Copied(staging)) = &self.place else {
             return Ok(());
         };
-        let mut rest = staging.bytes();
+        let mut start = 0;
         for part in &self.parts {
-            let (own, after) = rest.split_at_mut(part.span.bytes);
-            rest = after;
-            body(part, own)?;
+            body(part, staging.part(start, part.span.bytes))?;
+            start += part.span.bytes;
         }
         Ok(())
     }
@@ -284,6 +367,17 @@ impl Data {
 fn aliased() -> Error {
     let text = "the same memory is read and written: MPI_IN_PLACE is for that";
     Error::new(Class::Buffer, text)
+}
+
+/// Returns how many elements the blocks of all `members` are.
+fn times(count: i64, members: usize) -> Result<i64> {
+    count.checked_mul(members as i64).ok_or_else(too_many)
+}
+
+/// Returns the error of counts whose sum is no count.
+#[cold]
+pub(super) fn too_many() -> Error {
+    Error::new(Class::Count, "the counts are too many")
 }
 
 /// Returns where parts begin that follow each other as one block.

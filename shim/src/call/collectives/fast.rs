@@ -1,162 +1,145 @@
-//! The short ways of blocking collectives: whose data is one block of a predefined datatype each, so that nothing is packed and
-//! nothing is kept.
+//! The fast path of blocking collectives in one group: buffers are one block of a predefined datatype each, so that nothing is
+//! packed and nothing is kept.
 //!
-//! Each returns `None`, with nothing done, where anything else is asked for, errors in the arguments too: the long ways have all.
+//! Each function returns `None`, with nothing done, where anything else is asked for, errors in the arguments too: the bodies of
+//! the families have all.
+#![allow(unsafe_code)]
 
+use tagwire_coll as coll;
 use tagwire_coll::operations::{Allreduce, Reduce};
-use tagwire_coll::{Reduction, Team};
 use tagwire_layout::{Layout, Operation};
 
-use crate::abi::{Datatype, Op};
-use crate::call::collectives::run::Form;
+use super::data::Side;
+use super::reductions::Reduction;
+use super::run::{Call, Root};
 use crate::error::Result;
 use crate::object::operation::predefined;
-use crate::process::Process;
-use crate::raw::{In, Out};
 
-/// Elements at an address.
-pub(crate) type At<A> = (A, i64, Datatype);
-
-/// Returns how many bytes `times` as many elements are.
+/// Returns how many bytes `blocks` equal blocks are.
 #[inline]
-fn bytes_of(process: &Process, count: i64, datatype: Datatype, times: usize) -> Option<usize> {
-    let bytes = process.types.simple_bytes(count, datatype)?;
-    bytes.checked_mul(times)
+fn bytes_of(call: &Call<'_>, side: Side, blocks: usize) -> Option<usize> {
+    let (count, datatype) = side.equal_blocks()?;
+    let bytes = call.process.types.simple_bytes(count, datatype)?;
+    bytes.checked_mul(blocks)
 }
 
-/// Returns the room for `times` as many elements.
+/// Runs an operation that reads `sent` blocks and writes `received`, where these are in different memory.
 #[inline]
-fn room<'a>(
-    process: &Process,
-    (room, count, datatype): At<Out>,
-    times: usize,
-) -> Option<&'a mut [u8]> {
-    let bytes = bytes_of(process, count, datatype, times)?;
-    (!room.is_constant()).then(|| room.bytes(0, bytes))
-}
-
-/// Returns the data and the room for so many times as many elements, where these are in different memory.
-#[inline]
-fn both<'a>(
-    process: &Process,
-    (data, count, datatype): At<In>,
-    times: usize,
-    (room, room_count, room_type): At<Out>,
-    room_times: usize,
-) -> Option<(&'a [u8], &'a mut [u8])> {
-    let read = bytes_of(process, count, datatype, times)?;
-    let written = bytes_of(process, room_count, room_type, room_times)?;
-    let is_there = !data.is_constant() && !room.is_constant();
-    (is_there && data.is_apart(read, room, written))
-        .then(|| (data.bytes(0, read), room.bytes(0, written)))
-}
-
-const fn is_blocking(form: Form) -> Option<()> {
-    match form {
-        Form::Blocking => Some(()),
-        _ => None,
-    }
+fn with_both(
+    call: &Call<'_>,
+    send: Side,
+    sent: usize,
+    recv: Side,
+    received: usize,
+    operation: impl FnOnce(&[u8], &mut [u8]) -> coll::Result<()>,
+) -> Option<Result> {
+    let read = bytes_of(call, send, sent)?;
+    let written = bytes_of(call, recv, received)?;
+    let (send, recv) = (send.address(), recv.address());
+    let is_there = !send.is_constant() && !recv.is_constant();
+    (is_there && send.read().is_disjoint(read, recv, written)).then(|| {
+        // SAFETY: the program has promised that the operation has both to itself, they are in different memory, and the
+        // operation is over when the call returns.
+        let (send, recv) = unsafe { (send.read().bytes(0, read), recv.bytes(0, written)) };
+        operation(send, recv).map_err(Into::into)
+    })
 }
 
 /// What a reduction does with a predefined operation and datatype.
-fn reduction(process: &Process, op: Op, datatype: Datatype) -> Option<(Operation, Layout)> {
-    let (operation, basic) = (predefined(op)?, process.types.basic(datatype)?);
+fn reduction(call: &Call<'_>, of: Reduction) -> Option<(Operation, Layout)> {
+    let (operation, basic) = (predefined(of.op)?, call.process.types.basic(of.datatype)?);
     let layout = Layout::of(basic);
     operation.check(&layout).ok()?;
     Some((operation, layout))
 }
 
-pub(crate) fn barrier(team: &Team, form: Form) -> Option<Result> {
-    is_blocking(form)?;
-    Some(team.barrier().map_err(Into::into))
+pub(super) fn barrier(call: &Call<'_>) -> Option<Result> {
+    call.is_blocking()
+        .then(|| call.comm.team.barrier().map_err(Into::into))
 }
 
-pub(crate) fn broadcast(
-    process: &Process,
-    team: &Team,
-    form: Form,
-    all: At<Out>,
-    root: usize,
-) -> Option<Result> {
-    is_blocking(form)?;
-    let all = room(process, all, 1)?;
-    Some(team.broadcast(all, root).map_err(Into::into))
-}
-
-pub(crate) fn reduce(
-    process: &Process,
-    team: &Team,
-    form: Form,
-    (input, out): (In, Out),
-    (count, datatype, op): (i64, Datatype, Op),
-    root: usize,
-) -> Option<Result> {
-    is_blocking(form)?;
-    let (input, out) = match team.me() == root {
-        true => {
-            let (input, out) = ((input, count, datatype), (out, count, datatype));
-            let (input, out) = both(process, input, 1, out, 1)?;
-            (input, Some(out))
-        }
-        // The others' rooms mean nothing, and may be null.
-        false if input.is_constant() => return None,
-        false => {
-            let bytes = bytes_of(process, count, datatype, 1)?;
-            (input.bytes(0, bytes), None)
-        }
+pub(super) fn broadcast(call: &Call<'_>, buffer: Side, root: Root) -> Option<Result> {
+    let (Root::Member(root), true) = (root, call.is_blocking()) else {
+        return None;
     };
-    let (operation, layout) = reduction(process, op, datatype)?;
-    let (operation, layout) = (&operation, &layout);
-    let reduced = team.call(Reduce {
-        operator: Reduction { operation, layout }.into(),
-        input: Some(input),
-        out,
-        root,
-    });
-    Some(reduced.map_err(Into::into))
+    let bytes = bytes_of(call, buffer, 1)?;
+    let address = buffer.address();
+    (!address.is_constant()).then(|| {
+        // SAFETY: the program has promised that the operation has the buffer to itself, which is over when the call returns.
+        let data = unsafe { address.bytes(0, bytes) };
+        call.comm.team.broadcast(data, root).map_err(Into::into)
+    })
 }
 
-pub(crate) fn allreduce(
-    process: &Process,
-    team: &Team,
-    form: Form,
-    (input, out): (In, Out),
-    (count, datatype, op): (i64, Datatype, Op),
-) -> Option<Result> {
-    is_blocking(form)?;
-    let (input, out) = ((input, count, datatype), (out, count, datatype));
-    let (input, out) = both(process, input, 1, out, 1)?;
-    let (operation, layout) = reduction(process, op, datatype)?;
-    let (operation, layout) = (&operation, &layout);
-    let reduced = team.call(Allreduce {
-        operator: Reduction { operation, layout }.into(),
-        input: Some(input),
-        data: out,
-    });
-    Some(reduced.map_err(Into::into))
+pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: Root) -> Option<Result> {
+    let (Root::Member(root), true) = (root, call.is_blocking()) else {
+        return None;
+    };
+    let (operation, layout) = reduction(call, of)?;
+    let reduce = |input: &[u8], out: Option<&mut [u8]>| {
+        call.comm.team.call(Reduce {
+            operator: (coll::Reduction {
+                operation: &operation,
+                layout: &layout,
+            })
+            .into(),
+            input: Some(input),
+            out,
+            root,
+        })
+    };
+    let [send, recv] = of.sides(count);
+    if call.comm.team.me() == root {
+        return with_both(call, send, 1, recv, 1, |input, out| {
+            reduce(input, Some(out))
+        });
+    }
+    // The others' receive buffers mean nothing, and may be null.
+    let bytes = bytes_of(call, send, 1)?;
+    (!of.send.is_constant()).then(|| {
+        // SAFETY: the program has promised that nobody writes the input until the operation is over, as it is when the call
+        // returns.
+        let input = unsafe { of.send.bytes(0, bytes) };
+        reduce(input, None).map_err(Into::into)
+    })
 }
 
-pub(crate) fn allgather(
-    process: &Process,
-    team: &Team,
-    form: Form,
-    own: At<In>,
-    all: At<Out>,
-) -> Option<Result> {
-    is_blocking(form)?;
-    let (own, all) = both(process, own, 1, all, team.size())?;
-    Some(team.allgather(own, all).map_err(Into::into))
+pub(super) fn allreduce(call: &Call<'_>, of: Reduction, count: i64) -> Option<Result> {
+    if !call.is_fast() {
+        return None;
+    }
+    let (operation, layout) = reduction(call, of)?;
+    let [send, recv] = of.sides(count);
+    with_both(call, send, 1, recv, 1, |input, data| {
+        call.comm.team.call(Allreduce {
+            operator: (coll::Reduction {
+                operation: &operation,
+                layout: &layout,
+            })
+            .into(),
+            input: Some(input),
+            data,
+        })
+    })
 }
 
-pub(crate) fn alltoall(
-    process: &Process,
-    team: &Team,
-    form: Form,
-    input: At<In>,
-    out: At<Out>,
-) -> Option<Result> {
-    is_blocking(form)?;
+pub(super) fn allgather(call: &Call<'_>, own: Side, all: Side) -> Option<Result> {
+    if !call.is_fast() {
+        return None;
+    }
+    let team = &call.comm.team;
+    with_both(call, own, 1, all, team.size(), |own, all| {
+        team.allgather(own, all)
+    })
+}
+
+pub(super) fn alltoall(call: &Call<'_>, send: Side, recv: Side) -> Option<Result> {
+    if !call.is_fast() {
+        return None;
+    }
+    let team = &call.comm.team;
     let size = team.size();
-    let (input, out) = both(process, input, size, out, size)?;
-    Some(team.alltoall(input, out).map_err(Into::into))
+    with_both(call, send, size, recv, size, |send, recv| {
+        team.alltoall(send, recv)
+    })
 }

@@ -15,12 +15,13 @@ use tagwire_coll::Operator;
 use tagwire_layout::{Basic, Layout, Operation, Packer, Program, Unpacker, UserOperation};
 
 use crate::abi::{Datatype, Op};
-use crate::call::collectives::data::Data;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Hold;
 use crate::object::operation::{Callback, Chosen};
 use crate::process::Process;
-use crate::raw::{In, Out, Staging, call_operation};
+use crate::raw::{In, Out, StagingBuffer, call_operation};
+
+use super::data::Data;
 
 /// How much memory the elements span that a function is called with at once, where one is not longer.
 const PIECE: i64 = 64 * 1024;
@@ -29,7 +30,7 @@ const PIECE: i64 = 64 * 1024;
 const ALIGNMENT: usize = 64;
 
 /// What a reduction is done with.
-pub(crate) struct Operands {
+pub(super) struct Operands {
     operation: Operation,
     layout: Layout,
     datatype: Datatype,
@@ -43,7 +44,7 @@ impl Operands {
     ///
     /// # Errors
     /// `MPI_ERR_OP` where there is none, or where it is not defined for the datatype. `MPI_ERR_TYPE`.
-    pub(crate) fn of(process: &Process, op: Op, datatype: Datatype) -> Result<Self> {
+    pub(super) fn of(process: &Process, op: Op, datatype: Datatype) -> Result<Self> {
         let chosen = process.operations.get(op)?;
         let one = process.types.get(datatype)?;
         let program = one.program()?;
@@ -89,46 +90,44 @@ impl Operands {
     ///
     /// # Errors
     /// `MPI_ERR_COUNT`; `MPI_ERR_BUFFER` where there can be none.
-    pub(crate) fn data(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
+    pub(super) fn data(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
         if self.is_packed {
             return Data::of(process, address, count, self.datatype);
         }
+        Data::array(address, self.array_bytes(count)?)
+    }
+
+    /// Returns how many bytes `count` elements are that lie as an array does.
+    fn array_bytes(&self, count: i64) -> Result<usize> {
         let elements = usize::try_from(count)
             .map_err(|_| Error::new(Class::Count, format!("the count is {count}")))?;
         let bytes = self.layout.extent().checked_mul(elements);
-        let bytes =
-            bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
-        Data::array(address, bytes)
+        bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))
     }
 
-    /// The same for input; `None` where it lies in place.
-    pub(crate) fn input(
-        &self,
-        process: &Process,
-        data: In,
-        count: i64,
-    ) -> Result<Option<Arc<Data>>> {
-        match data.is_in_place() {
-            true => Ok(None),
-            false => Ok(Some(Arc::new(self.data(
-                process,
-                Out::of_input(data),
-                count,
-            )?))),
+    /// Returns a copy of `count` elements, for an operation that writes at their address.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data).
+    pub(super) fn copy(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
+        if self.is_packed {
+            return Data::copy_of_elements(process, address, count, self.datatype);
         }
+        let bytes = self.array_bytes(count)? as i64;
+        Data::copy_of_elements(process, address, bytes, Datatype::BYTE)
     }
 
     /// Returns how many bytes an element has in such data.
-    pub(crate) const fn element(&self) -> usize {
+    pub(super) const fn element(&self) -> usize {
         self.element
     }
 
     /// Combines data that is there: `into[i] = left[i] op into[i]`.
-    pub(crate) fn combine(&self, left: &[u8], into: &mut [u8]) -> Result {
+    pub(super) fn combine(&self, left: &[u8], into: &mut [u8]) -> Result {
         Ok(self.operation.combine(&self.layout, left, into)?)
     }
 
-    pub(crate) fn operator(self) -> Operator<'static> {
+    pub(super) fn operator(self) -> Operator<'static> {
         Operator::owned(self.operation, self.layout)
     }
 }
@@ -194,7 +193,7 @@ fn user(
 
 /// Memory for elements, whose address may lie outside of it.
 struct Room {
-    _memory: Staging,
+    _memory: StagingBuffer,
     address: Out,
 }
 
@@ -202,9 +201,8 @@ impl Room {
     /// Returns memory for what lies between two displacements.
     fn new((low, high): (i64, i64)) -> Self {
         let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
-        let memory = Staging::new(bytes.saturating_add(ALIGNMENT));
-        let start = Out::over(memory.bytes());
-        let address = start.moved(low.wrapping_neg());
+        let memory = StagingBuffer::new(bytes.saturating_add(ALIGNMENT));
+        let address = memory.address().moved(low.wrapping_neg());
         let gap = address.read().address().addr().wrapping_neg() % ALIGNMENT;
         Self {
             _memory: memory,

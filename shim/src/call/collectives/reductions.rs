@@ -1,0 +1,204 @@
+//! Reductions (MPI-5.0, sections 6.9 to 6.11). One body serves the calls of a family, in one group and between two.
+
+use std::borrow::Cow;
+
+use tagwire_coll::Collective;
+use tagwire_coll::operations::{
+    Allreduce, Exscan, InterAllreduce, InterReduce, InterReduceScatter, Reduce, ReduceScatter, Scan,
+};
+
+use super::data::{Data, Side, too_many};
+use super::fast;
+use super::operands::Operands;
+use super::run::{Buffers, Call, Pair, Root};
+use crate::abi::{Datatype, Op};
+use crate::error::{Class, Error, Result};
+use crate::process::Process;
+use crate::raw::{In, Out};
+
+/// What is combined, where the result goes, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reduction {
+    pub(super) send: In,
+    pub(super) recv: Out,
+    pub(super) datatype: Datatype,
+    pub(super) op: Op,
+}
+
+impl Reduction {
+    fn operands(&self, call: &Call<'_>) -> Result<Operands> {
+        Operands::of(call.process, self.op, self.datatype)
+    }
+
+    /// Returns both sides of a call for `count` elements.
+    pub(super) fn sides(&self, count: i64) -> [Side; 2] {
+        let side = |address| Side::equal(address, count, self.datatype);
+        [side(self.send.into()), side(self.recv)]
+    }
+
+    /// Returns the buffers of `count` elements, of which the result lies over the input where that is in place.
+    fn buffers(&self, call: &Call<'_>, operands: &Operands, count: i64) -> Result<Pair> {
+        let output = operands.data(call.process, self.recv, count)?;
+        match self.is_in_place(call) {
+            true => Ok(Pair::in_place(output)),
+            false => Pair::new(
+                operands.data(call.process, self.send.into(), count)?,
+                output,
+            ),
+        }
+    }
+
+    /// Returns whether the input is in place. Between two groups none is (MPI-5.0, section 6.2.3).
+    fn is_in_place(&self, call: &Call<'_>) -> bool {
+        self.send.is_in_place() && call.is_intra()
+    }
+}
+
+pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: i32) -> Result {
+    let Some(root) = call.root(root)? else {
+        return call.stand_by(Collective::Reduce);
+    };
+    if let Some(done) = fast::reduce(call, of, count, root) {
+        return done;
+    }
+    let (operands, is_root) = (of.operands(call)?, call.is_root(root));
+    let buffers = match root {
+        Root::Member(_) if is_root => of.buffers(call, &operands, count)?,
+        Root::Inter(_) if is_root => Pair::received(operands.data(call.process, of.recv, count)?),
+        // The others' receive buffers mean nothing, and may be null.
+        _ => {
+            let input = operands.data(call.process, of.send.into(), count)?;
+            Pair::new(input, Data::none())?
+        }
+    };
+    let has_input = !(is_root && of.is_in_place(call));
+    let operator = operands.operator();
+    match root {
+        Root::Member(root) => call.run(buffers, move |(input, out)| Reduce {
+            operator: operator.clone(),
+            input: has_input.then_some(input),
+            out: is_root.then_some(out),
+            root,
+        }),
+        Root::Inter(root) => call.run(buffers, move |(input, out)| InterReduce {
+            operator: operator.clone(),
+            input,
+            out: is_root.then_some(out),
+            root,
+        }),
+    }
+}
+
+pub(super) fn allreduce(call: &Call<'_>, of: Reduction, count: i64) -> Result {
+    if let Some(done) = fast::allreduce(call, of, count) {
+        return done;
+    }
+    let operands = of.operands(call)?;
+    let buffers = of.buffers(call, &operands, count)?;
+    let has_input = !of.is_in_place(call);
+    let operator = operands.operator();
+    match call.is_intra() {
+        true => call.run(buffers, move |(input, data)| Allreduce {
+            operator: operator.clone(),
+            input: has_input.then_some(input),
+            data,
+        }),
+        false => call.run(buffers, move |(input, out)| InterAllreduce {
+            operator: operator.clone(),
+            input,
+            out,
+        }),
+    }
+}
+
+pub(super) fn scan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
+    call.comm.check_intra()?;
+    let operands = of.operands(call)?;
+    let buffers = of.buffers(call, &operands, count)?.over_input();
+    let operator = operands.operator();
+    call.run(buffers, move |(_, data)| Scan {
+        operator: operator.clone(),
+        data,
+    })
+}
+
+pub(super) fn exscan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
+    call.comm.check_intra()?;
+    let operands = of.operands(call)?;
+    let buffers = match call.comm.rank() == 0 && !of.send.is_in_place() {
+        false => of.buffers(call, &operands, count)?,
+        // The first member's receive buffer means nothing: it stays as it is.
+        true => {
+            let input = operands.data(call.process, of.send.into(), count)?;
+            if !of.recv.is_constant() {
+                // Where it is the same memory at all members, all refuse it.
+                input.check_disjoint(&operands.data(call.process, of.recv, count)?)?;
+            }
+            let unused = Data::unused(input.len());
+            Pair::new(input, unused)?
+        }
+    };
+    let operator = operands.operator();
+    call.run(buffers.over_input(), move |(_, data)| Exscan {
+        operator: operator.clone(),
+        data,
+    })
+}
+
+/// Combines the blocks that follow each other, and gives each member of a group that of its number; `count` returns how many
+/// elements a block has.
+pub(super) fn reduce_scatter(
+    call: &Call<'_>,
+    of: Reduction,
+    count: impl Fn(usize) -> i64,
+) -> Result {
+    let counts: Vec<_> = (0..call.comm.size() as usize).map(count).collect();
+    if let Some(count) = counts.iter().find(|count| **count < 0) {
+        return Err(Error::new(Class::Count, format!("the count is {count}")));
+    }
+    let mut all = counts.iter();
+    let total = all.try_fold(0_i64, |sum, count| sum.checked_add(*count));
+    let (operands, total) = (of.operands(call)?, total.ok_or_else(too_many)?);
+    let own = counts[call.comm.rank() as usize];
+    let input = match of.is_in_place(call) {
+        // The result lies over what is combined.
+        true => operands.copy(call.process, of.recv, total)?,
+        false => operands.data(call.process, of.send.into(), total)?,
+    };
+    let output = operands.data(call.process, of.recv, own)?;
+    let buffers = Pair::new(input, output)?;
+    let element = operands.element();
+    let lengths = counts.iter().map(|count| *count as usize * element);
+    let lengths: Vec<usize> = lengths.collect();
+    let operator = operands.operator();
+    match call.is_intra() {
+        true => call.run(buffers, move |(input, out)| ReduceScatter {
+            operator: operator.clone(),
+            input,
+            lengths: Cow::Owned(lengths.clone()),
+            out,
+        }),
+        false => call.run(buffers, move |(input, out)| InterReduceScatter {
+            operator: operator.clone(),
+            input,
+            lengths: Cow::Owned(lengths.clone()),
+            out,
+        }),
+    }
+}
+
+/// `MPI_Reduce_local`.
+pub fn reduce_local(
+    process: &Process,
+    send: In,
+    recv: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let operands = Operands::of(process, op, datatype)?;
+    let into = operands.data(process, recv, count)?;
+    let left = operands.data(process, send.into(), count)?;
+    let buffers = Pair::new(left, into)?.with_output();
+    buffers.with(|(left, into)| operands.combine(left, into))
+}
