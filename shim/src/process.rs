@@ -26,7 +26,7 @@ use crate::error::{Class, Error, On, Result};
 use crate::functions::{drain_pipes, flush_streams};
 use crate::object::attributes::{Keys, key};
 use crate::object::buffer::Slot;
-use crate::object::comm::{Communicator, Held};
+use crate::object::comm::{CommRef, Communicator};
 use crate::object::datatype::Types;
 use crate::object::errhandler::Handler;
 use crate::object::group::Ranks;
@@ -389,12 +389,12 @@ impl Process {
     /// # Errors
     /// `MPI_ERR_COMM` where there is none.
     #[inline]
-    pub(crate) fn comm(&self, handle: Comm) -> Result<Held<'_>> {
+    pub(crate) fn comm(&self, handle: Comm) -> Result<CommRef<'_>> {
         match handle {
-            Comm::WORLD => Ok(Held::Predefined(&self.world)),
-            Comm::SELF => Ok(Held::Predefined(&self.own)),
+            Comm::WORLD => Ok(CommRef::Predefined(&self.world)),
+            Comm::SELF => Ok(CommRef::Predefined(&self.own)),
             _ => match self.comms.get(handle.0) {
-                Some(comm) => Ok(Held::Made(comm)),
+                Some(comm) => Ok(CommRef::Made(comm)),
                 None => Err(no_comm(handle)),
             },
         }

@@ -749,7 +749,8 @@ impl Pointer {
 /// Calls a user's function of an operation: `into[i] = left[i] op into[i]`, for elements that lie `extent` bytes apart.
 pub(crate) fn call_operation(
     callback: Callback,
-    (left, into): (In, Out),
+    left: In,
+    into: Out,
     count: usize,
     extent: i64,
     datatype: Datatype,

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tagwire_pml::{Messenger, RequestId};
 
 use crate::abi::{Comm, Datatype, PROC_NULL, Request};
-use crate::call::p2p::{Envelope, checked, on_comm};
+use crate::call::p2p::checked;
+use crate::call::{Envelope, on_comm};
 use crate::error::{Class, Error, Result};
 use crate::object::buffer::{Buffer, Slot, To};
 use crate::object::comm::{Communicator, tag};
@@ -18,8 +19,8 @@ use crate::raw::{CountOut, In, Out, Pointer, Ref};
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
 
-pub(crate) fn attach(slot: &Slot, room: Out, size: i64) -> Result {
-    let address = room.read().address();
+pub(crate) fn attach(slot: &Slot, buffer: Out, size: i64) -> Result {
+    let address = buffer.read().address();
     if address.addr() == AUTOMATIC {
         return slot.attach(Buffer::new(None));
     }
@@ -28,7 +29,7 @@ pub(crate) fn attach(slot: &Slot, room: Out, size: i64) -> Result {
     if address.is_null() && bytes > 0 {
         return Err(Error::new(Class::Buffer, "the buffer is null"));
     }
-    slot.attach(Buffer::new(Some((room, bytes))))
+    slot.attach(Buffer::new(Some((buffer, bytes))))
 }
 
 pub(crate) fn detach(
@@ -49,8 +50,8 @@ pub(crate) fn detach(
 }
 
 /// `MPI_Buffer_attach`.
-pub fn buffer_attach(process: &Process, room: Out, size: i64) -> Result {
-    attach(&process.buffer, room, size)
+pub fn buffer_attach(process: &Process, buffer: Out, size: i64) -> Result {
+    attach(&process.buffer, buffer, size)
 }
 
 /// `MPI_Buffer_detach`. It waits until all messages of the buffer have been delivered.
@@ -64,8 +65,8 @@ pub fn buffer_flush(process: &Process) -> Result {
 }
 
 /// `MPI_Comm_attach_buffer`.
-pub fn comm_attach_buffer(process: &Process, comm: Comm, room: Out, size: i64) -> Result {
-    on_comm(process, comm, |comm| attach(comm.buffer(), room, size))
+pub fn comm_attach_buffer(process: &Process, comm: Comm, buffer: Out, size: i64) -> Result {
+    on_comm(process, comm, |comm| attach(comm.buffer(), buffer, size))
 }
 
 /// `MPI_Comm_detach_buffer`.
@@ -134,29 +135,13 @@ pub fn comm_iflush_buffer(process: &Process, comm: Comm, request: Ref<Request>) 
     })
 }
 
-fn bsend_to(
-    process: &Process,
-    (data, count, datatype): (In, i64, Datatype),
-    to: Envelope,
-) -> Result {
-    on_comm(process, to.comm, |comm| {
-        let span = process.types.span(count, datatype)?;
-        bsend_on(process, &comm, (data, &span), (to.rank, to.tag))
-    })
-}
-
 /// Sends elements that are looked up already.
-fn bsend_on(
-    process: &Process,
-    comm: &Communicator,
-    (data, span): (In, &Span),
-    (rank, number): (i32, i32),
-) -> Result {
-    if rank == PROC_NULL {
+fn bsend_on(process: &Process, comm: &Communicator, data: In, span: &Span, to: Envelope) -> Result {
+    if to.rank == PROC_NULL {
         return Ok(());
     }
-    let tag = tag(number)?;
-    let (rank, context) = comm.peer(rank)?;
+    let tag = tag(to.tag)?;
+    let (rank, context) = comm.peer(to.rank)?;
     let of_session = || process.sessions.get(comm.session().0)?.buffer().get();
     let buffer = comm.buffer().get().or_else(of_session);
     let buffer = buffer.or_else(|| process.buffer.get());
@@ -168,25 +153,25 @@ fn bsend_on(
 /// `MPI_Bsend`.
 pub fn bsend(
     process: &Process,
-    data: In,
+    buffer: In,
     count: i64,
     datatype: Datatype,
     rank: i32,
     tag: i32,
     comm: Comm,
 ) -> Result {
-    bsend_to(
-        process,
-        (data, count, datatype),
-        Envelope { rank, tag, comm },
-    )
+    let to = Envelope { rank, tag, comm };
+    on_comm(process, comm, |comm| {
+        let span = process.types.span(count, datatype)?;
+        bsend_on(process, &comm, buffer, &span, to)
+    })
 }
 
 /// `MPI_Ibsend`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn ibsend(
     process: &Process,
-    data: In,
+    buffer: In,
     count: i64,
     datatype: Datatype,
     rank: i32,
@@ -194,7 +179,7 @@ pub fn ibsend(
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
-    bsend(process, data, count, datatype, rank, tag, comm)?;
+    bsend(process, buffer, count, datatype, rank, tag, comm)?;
     // The program may use its data again: the buffer has a copy.
     request.set(DONE);
     Ok(())
@@ -204,7 +189,7 @@ pub fn ibsend(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn bsend_init(
     process: &Arc<Process>,
-    data: In,
+    buffer: In,
     count: i64,
     datatype: Datatype,
     rank: i32,
@@ -218,7 +203,7 @@ pub fn bsend_init(
     // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
         if let Some(process) = weak.upgrade() {
-            bsend_on(&process, &kept, (data, &span), (rank, tag))?;
+            bsend_on(&process, &kept, buffer, &span, to)?;
         }
         Ok(Pending::Sent)
     };

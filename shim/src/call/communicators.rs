@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tagwire_coll::{Subset, Team};
 
 use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, Session, UNDEFINED};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, On, Result};
 use crate::object::comm::Communicator;
 use crate::object::errhandler::Raiser;

@@ -5,7 +5,7 @@ use std::mem;
 use tagwire_pml::RequestId;
 
 use crate::abi::{Request, SUCCESS, Status, UNDEFINED};
-use crate::call::p2p::count_of;
+use crate::call::count_of;
 use crate::error::{Class, Error, On, Result};
 use crate::object::request::{Awaited, DONE, Messages, Settled};
 use crate::process::Process;
@@ -61,7 +61,7 @@ impl Process {
             Awaited::Operation(operation) => {
                 let look = || Ok(operation.take());
                 let end = self.messenger.progress_until(None, look).map_err(on)?;
-                self.requests.settle_by(request, end)
+                self.requests.settle_with(request, end)
             }
         }
     }
@@ -78,17 +78,17 @@ pub fn wait(process: &Process, request: Ref<Request>, status: StatusRef) -> Resu
         status.set(Status::EMPTY);
         return Ok(());
     }
-    match process.requests.wait_now(given, status) {
+    match process.requests.try_wait(given, status) {
         Some(retired) => {
             request.set(retired);
             Ok(())
         }
-        None => wait_at_length(process, request, status),
+        None => wait_slow(process, request, status),
     }
 }
 
 #[inline(never)]
-fn wait_at_length(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
+fn wait_slow(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
     let given = request.get()?;
     let awaited = process.requests.awaited(given)?;
     let settled = process.settle(given, &awaited)?;
@@ -99,20 +99,22 @@ fn wait_at_length(process: &Process, request: Ref<Request>, status: StatusRef) -
 
 /// `MPI_Test`.
 pub fn test(process: &Process, request: Ref<Request>, flag: Ref<i32>, status: StatusRef) -> Result {
-    let id = process.requests.message_now(request.get()?);
+    let id = process.requests.try_message(request.get()?);
     if id.is_some_and(|id| process.messenger.at_once().is_pending(id)) {
         flag.set(0);
         return Ok(());
     }
-    test_at_length(process, id, (request, flag, status))
+    test_slow(process, id, request, flag, status)
 }
 
 /// The same where something may have happened, of a request that waits for message `id`, if it is known to.
 #[inline(never)]
-fn test_at_length(
+fn test_slow(
     process: &Process,
     id: Option<RequestId>,
-    (request, flag, status): (Ref<Request>, Ref<i32>, StatusRef),
+    request: Ref<Request>,
+    flag: Ref<i32>,
+    status: StatusRef,
 ) -> Result {
     let given = request.get()?;
     let settled = match id.and_then(|id| process.messenger.at_once().test(id)) {
@@ -215,7 +217,7 @@ pub fn waitall(
     while place < number {
         match process
             .requests
-            .wait_each_now(place..number, requests, statuses)
+            .try_wait_each(place..number, requests, statuses)
         {
             Some(next) => place = next,
             // Other threads come in between: the table is entered for all at once.
@@ -444,7 +446,10 @@ fn some_ends(process: &Process, all: &mut Vec<Given>) -> Ends {
 /// Reports the ends that were taken also where others could not be: their requests are no more.
 fn report_some(
     ends: Ends,
-    (requests, count, indices, statuses): (Array<Request>, Ref<i32>, Array<i32>, Statuses),
+    requests: Array<Request>,
+    count: Ref<i32>,
+    indices: Array<i32>,
+    statuses: Statuses,
 ) -> Result {
     count.set(ends.taken.len() as i32);
     let mut errors = Errors::default();
@@ -477,7 +482,7 @@ pub fn waitsome(
         let ends = some_ends(process, &mut all);
         Ok((!ends.are_none()).then_some(ends))
     })?;
-    report_some(ends, (requests, outcount, indices, statuses))
+    report_some(ends, requests, outcount, indices, statuses)
 }
 
 /// `MPI_Testsome`.
@@ -496,7 +501,7 @@ pub fn testsome(
     }
     process.messenger.progress()?;
     let ends = some_ends(process, &mut all);
-    report_some(ends, (requests, outcount, indices, statuses))
+    report_some(ends, requests, outcount, indices, statuses)
 }
 
 /// `MPI_Start`.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use tagwire_coll::Duplicate;
 
 use crate::abi::{Comm, Info, Request, Status};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::object::comm::Communicator;
 use crate::object::info::Entries;

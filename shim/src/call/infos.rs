@@ -3,7 +3,7 @@
 //! All but those of communicators may be called at any time.
 
 use crate::abi::{Comm, Info};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::library::Library;
 use crate::object::info::{Entries, MAX_KEY, checked, environment};
@@ -59,7 +59,8 @@ pub fn info_delete(library: &Library, info: Info, key: Text) -> Result {
 /// Calls `found` with the value of a key, where there is one, and sets the flag.
 fn look_up(
     library: &Library,
-    (info, key): (Info, Text),
+    info: Info,
+    key: Text,
     flag: Ref<i32>,
     found: impl FnOnce(&str),
 ) -> Result {
@@ -86,7 +87,7 @@ pub fn info_get(
 ) -> Result {
     let room = usize::try_from(length);
     let room = room.map_err(|_| Error::new(Class::Arg, format!("the length is {length}")))?;
-    look_up(library, (info, key), flag, |found| {
+    look_up(library, info, key, flag, |found| {
         value.set(found, room + 1);
     })
 }
@@ -103,7 +104,7 @@ pub fn info_get_string(
     let given = length.get()?;
     let room = usize::try_from(given);
     let room = room.map_err(|_| Error::new(Class::Arg, format!("the length is {given}")))?;
-    look_up(library, (info, key), flag, |found| {
+    look_up(library, info, key, flag, |found| {
         value.set(found, room);
         length.set(found.len() as i32 + 1);
     })
@@ -117,7 +118,7 @@ pub fn info_get_valuelen(
     length: Ref<i32>,
     flag: Ref<i32>,
 ) -> Result {
-    look_up(library, (info, key), flag, |found| {
+    look_up(library, info, key, flag, |found| {
         length.set(found.len() as i32);
     })
 }

@@ -4,9 +4,9 @@
 use tagwire_coll::{Bridge, Error as CollError, Leader, Subset, Team};
 
 use crate::abi::{Comm, Errhandler, Group, Info};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, On, Result};
-use crate::object::comm::{Held, tag};
+use crate::object::comm::{CommRef, tag};
 use crate::object::errhandler::Raiser;
 use crate::object::group::Ranks;
 use crate::process::Process;
@@ -89,7 +89,7 @@ pub fn intercomm_create(
 
 /// A leader's way to the other.
 struct Way<'p> {
-    peer: Held<'p>,
+    peer: CommRef<'p>,
     number: usize,
     members: Vec<usize>,
 }
@@ -106,7 +106,7 @@ impl Way<'_> {
 }
 
 /// Returns the way to a rank of a communicator, which may be an intercommunicator.
-fn way(peer: Held<'_>, remote: i32) -> Result<Way<'_>> {
+fn way(peer: CommRef<'_>, remote: i32) -> Result<Way<'_>> {
     let number = place(remote, peer.peers().len())?;
     let start = peer.sides().map_or(0, |sides| sides.remote().start);
     Ok(Way {

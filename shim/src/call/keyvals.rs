@@ -4,7 +4,7 @@
 //! communicators.
 
 use crate::abi::{Comm, Datatype};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::Result;
 use crate::functions::{CommCopy, CommDelete, Functions, TypeCopy, TypeDelete};
 use crate::object::attributes::{invalid, key as keys};

@@ -28,3 +28,44 @@ pub mod sessions;
 pub mod statuses;
 pub mod time;
 pub mod topologies;
+
+use crate::abi::{Comm, Datatype};
+use crate::error::{Class, Error, On, Result};
+use crate::object::comm::CommRef;
+use crate::process::Process;
+
+/// Runs the body of a call on a communicator, where its errors are raised.
+#[inline(always)]
+pub(crate) fn on_comm<'p, R>(
+    process: &'p Process,
+    handle: Comm,
+    body: impl FnOnce(CommRef<'p>) -> Result<R>,
+) -> Result<R> {
+    let comm = process.comm(handle)?;
+    body(comm).map_err(|error| error.on(On::Comm(handle)))
+}
+
+/// Returns a count of the call's arrays.
+///
+/// # Errors
+/// `MPI_ERR_COUNT` where it is negative.
+#[inline]
+pub(crate) fn count_of(count: i32) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
+}
+
+/// Elements at an address: the first arguments of calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Elements<A> {
+    pub(crate) address: A,
+    pub(crate) count: i64,
+    pub(crate) datatype: Datatype,
+}
+
+/// Where a message goes, or what a receive accepts: the last arguments of calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Envelope {
+    pub(crate) rank: i32,
+    pub(crate) tag: i32,
+    pub(crate) comm: Comm,
+}

@@ -8,56 +8,29 @@ use tagwire_coll::Members;
 use tagwire_pml::{RequestId, SendMode};
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status};
-use crate::error::{Class, Error, On, Result};
-use crate::object::comm::{Communicator, Held, tag, tags};
+use crate::call::{Elements, Envelope, on_comm};
+use crate::error::{Error, On, Result};
+use crate::object::comm::{Communicator, tag, tags};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending};
 use crate::object::request::DONE;
 use crate::process::{self, Process};
-use crate::raw::{In, Out, Ref, StatusRef};
+use crate::raw::{In, Out, Ref, StagingBuffer, StatusRef};
 
-/// Runs the body of a call on a communicator, where its errors are raised.
-#[inline(always)]
-pub(crate) fn on_comm<'p, R>(
-    process: &'p Process,
-    handle: Comm,
-    body: impl FnOnce(Held<'p>) -> Result<R>,
-) -> Result<R> {
-    let comm = process.comm(handle)?;
-    body(comm).map_err(|error| error.on(On::Comm(handle)))
-}
-
-/// Returns a count of the call's arrays.
-///
-/// # Errors
-/// `MPI_ERR_COUNT` where it is negative.
-#[inline]
-pub(crate) fn count_of(count: i32) -> Result<usize> {
-    usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
-}
-
-/// Where a message goes, or what a receive accepts: the last arguments of calls.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Envelope {
-    pub(crate) rank: i32,
-    pub(crate) tag: i32,
-    pub(crate) comm: Comm,
-}
-
-/// Starts a send of one block that nothing stands in the way of: the short way of the thread that initialized MPI. `None`, with
+/// Starts a send of one block that nothing stands in the way of: the fast path of the thread that initialized MPI. `None`, with
 /// nothing done, where anything does, errors too: [`isend_to`] has them all.
 #[inline(always)]
-fn send_now(
+fn try_send(
     process: &Process,
-    (data, count, datatype): (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     mode: SendMode,
 ) -> Option<RequestId> {
-    let Some(bytes) = process.types.simple_bytes(count, datatype) else {
-        return send_elements_now(process, (data, count, datatype), to, mode);
+    let Some(bytes) = process.types.simple_bytes(send.count, send.datatype) else {
+        return try_send_elements(process, send, to, mode);
     };
     let tag = Tag::user(to.tag)?;
-    if data.is_constant() {
+    if send.address.is_constant() {
         return None;
     }
     let mut look;
@@ -70,7 +43,7 @@ fn send_now(
     };
     let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
-    let data = data.buffer(0, bytes);
+    let data = send.address.buffer(0, bytes);
     let sent = process
         .messenger
         .at_once()
@@ -79,23 +52,23 @@ fn send_now(
     sent
 }
 
-/// The same for elements of a datatype that is made: short ones with gaps are packed beside, and copied from there.
+/// The same for elements of a derived datatype: short ones with gaps are packed, and copied from there.
 #[inline(never)]
-fn send_elements_now(
+fn try_send_elements(
     process: &Process,
-    (data, count, datatype): (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     mode: SendMode,
 ) -> Option<RequestId> {
     let tag = Tag::user(to.tag)?;
-    let span = process.types.span(count, datatype).ok()?;
+    let span = process.types.span(send.count, send.datatype).ok()?;
     if span.bytes > process::SCRATCH || mode == SendMode::Synchronous {
         return None;
     }
     let comm = process.comm(to.comm).ok()?;
     let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
-    let mut packer = span.packer(data).ok()?;
+    let mut packer = span.packer(send.address).ok()?;
     let mut scratch = process.scratch.enter_by_bias()?;
     let packed = &mut scratch.value()[..span.bytes];
     let messenger = process.messenger.at_once();
@@ -108,7 +81,7 @@ fn send_elements_now(
 
 /// Returns what a receive from `rank` accepts. `None` where that is no rank.
 #[inline(always)]
-fn source_now(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
+fn try_source(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
     match rank {
         ANY_SOURCE => Some(SourceSelector::ANY),
         _ => {
@@ -118,7 +91,7 @@ fn source_now(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
     }
 }
 
-/// Returns whether a probe would find nothing, where progress would do nothing: as [`send_now`].
+/// Returns whether a probe would find nothing, where progress would do nothing: as [`try_send`].
 #[inline(always)]
 fn has_nothing(process: &Process, rank: i32, tag: i32, comm: Comm) -> Option<bool> {
     if tag != ANY_TAG {
@@ -133,20 +106,20 @@ fn has_nothing(process: &Process, rank: i32, tag: i32, comm: Comm) -> Option<boo
                 look.get(handle)?
             }
         };
-        (source_now(comm, rank)?, comm.team.context())
+        (try_source(comm, rank)?, comm.team.context())
     };
     Some(process.messenger.at_once().has_nothing(source, context))
 }
 
-/// Starts a receive of one block that is simply queued: as [`send_now`].
+/// Starts a receive of one block that is simply queued: as [`try_send`].
 #[inline(always)]
-fn recv_now(
+fn try_recv(
     process: &Process,
-    (room, count, datatype): (Out, i64, Datatype),
+    recv: Elements<Out>,
     from: Envelope,
 ) -> Option<(RequestId, Option<Arc<Members>>)> {
-    let bytes = process.types.simple_bytes(count, datatype)?;
-    if room.is_constant() {
+    let bytes = process.types.simple_bytes(recv.count, recv.datatype)?;
+    if recv.address.is_constant() {
         return None;
     }
     let tags = match from.tag {
@@ -161,20 +134,20 @@ fn recv_now(
             look.get(from.comm.0)?
         }
     };
-    let source = source_now(comm, from.rank)?;
-    let (room, context) = (room.buffer(0, bytes), comm.team.context());
+    let source = try_source(comm, from.rank)?;
+    let (data, context) = (recv.address.buffer(0, bytes), comm.team.context());
     let posted = process
         .messenger
         .at_once()
-        .recv(&room, source, tags, context);
-    mem::forget(room);
+        .recv(&data, source, tags, context);
+    mem::forget(data);
     Some((posted?, comm.members()))
 }
 
 /// Starts a send. `None` where it goes to no process.
 pub(crate) fn isend_to(
     process: &Process,
-    (data, count, datatype): (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     mode: SendMode,
 ) -> Result<Option<RequestId>> {
@@ -184,18 +157,20 @@ pub(crate) fn isend_to(
         }
         let tag = tag(to.tag)?;
         let (rank, context) = comm.peer(to.rank)?;
-        let data = process.types.send(data, count, datatype)?;
+        let data = process
+            .types
+            .send(send.address, send.count, send.datatype)?;
         let sent = process.messenger.isend(data, rank, tag, context, mode)?;
         Ok(Some(sent))
     })
 }
 
 #[inline]
-fn send_by(process: &Process, data: (In, i64, Datatype), to: Envelope, mode: SendMode) -> Result {
-    match send_now(process, data, to, mode) {
+fn send_impl(process: &Process, send: Elements<In>, to: Envelope, mode: SendMode) -> Result {
+    match try_send(process, send, to, mode) {
         Some(RequestId::COMPLETE) => Ok(process.messenger.flush()?),
         Some(id) => finish_send(process, id, to.comm),
-        None => send_at_length(process, data, to, mode),
+        None => send_slow(process, send, to, mode),
     }
 }
 
@@ -209,44 +184,39 @@ fn finish_send(process: &Process, id: RequestId, comm: Comm) -> Result {
 }
 
 #[inline(never)]
-fn send_at_length(
-    process: &Process,
-    data: (In, i64, Datatype),
-    to: Envelope,
-    mode: SendMode,
-) -> Result {
-    match isend_to(process, data, to, mode)? {
+fn send_slow(process: &Process, send: Elements<In>, to: Envelope, mode: SendMode) -> Result {
+    match isend_to(process, send, to, mode)? {
         None => Ok(()),
         Some(id) => finish_send(process, id, to.comm),
     }
 }
 
 #[inline(always)]
-fn isend_by(
+fn isend_impl(
     process: &Process,
-    data: (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     request: Ref<Request>,
     mode: SendMode,
 ) -> Result {
-    let entered = match send_now(process, data, to, mode) {
+    let entered = match try_send(process, send, to, mode) {
         Some(RequestId::COMPLETE) => DONE,
         Some(id) => process.requests.enter_with(|| Pending::Send(id), to.comm)?,
-        None => return isend_at_length(process, data, to, request, mode),
+        None => return isend_slow(process, send, to, request, mode),
     };
     request.set(entered);
     Ok(())
 }
 
 #[inline(never)]
-fn isend_at_length(
+fn isend_slow(
     process: &Process,
-    data: (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     request: Ref<Request>,
     mode: SendMode,
 ) -> Result {
-    let entered = match isend_to(process, data, to, mode)? {
+    let entered = match isend_to(process, send, to, mode)? {
         None | Some(RequestId::COMPLETE) => DONE,
         Some(id) => process.requests.enter(Pending::Send(id), to.comm)?,
     };
@@ -257,7 +227,7 @@ fn isend_at_length(
 /// Starts a receive.
 pub(crate) fn irecv_from(
     process: &Process,
-    (room, count, datatype): (Out, i64, Datatype),
+    recv: Elements<Out>,
     from: Envelope,
 ) -> Result<Pending> {
     on_comm(process, from.comm, |comm| {
@@ -265,11 +235,29 @@ pub(crate) fn irecv_from(
             return Ok(Pending::NoProcess);
         }
         let (tag, source) = (tags(from.tag)?, comm.source(from.rank)?);
-        let room = process.types.recv(room, count, datatype)?;
+        let data = process
+            .types
+            .recv(recv.address, recv.count, recv.datatype)?;
         let context = comm.team.context();
-        let id = process.messenger.irecv(room, source, tag, context)?;
+        let id = process.messenger.irecv(data, source, tag, context)?;
         Ok(Pending::Recv(id, comm.members()))
     })
+}
+
+/// Starts the send of an operation whose receive is under way: where that fails, the receive ends too.
+pub(crate) fn send_or_revoke(
+    process: &Process,
+    send: Elements<In>,
+    to: Envelope,
+    receive: &Pending,
+) -> Result<Option<RequestId>> {
+    let sent = isend_to(process, send, to, SendMode::Standard);
+    if let (Err(_), Pending::Recv(id, _)) = (&sent, receive) {
+        // Its buffer is the program's again once it has ended.
+        let _ = process.messenger.cancel(*id);
+        let _ = process.messenger.wait(*id, None);
+    }
+    sent
 }
 
 /// Waits for a receive.
@@ -298,14 +286,15 @@ macro_rules! sends {
         #[doc = concat!("`MPI_", $Send, "`.")]
         pub fn $send(
             process: &Process,
-            data: In,
+            buffer: In,
             count: i64,
             datatype: Datatype,
             rank: i32,
             tag: i32,
             comm: Comm,
         ) -> Result {
-            send_by(process, (data, count, datatype), Envelope { rank, tag, comm }, $mode)
+            let send = Elements { address: buffer, count, datatype };
+            send_impl(process, send, Envelope { rank, tag, comm }, $mode)
         }
 
         #[doc = concat!("The nonblocking form of `MPI_", $Send, "`.")]
@@ -313,7 +302,7 @@ macro_rules! sends {
         #[expect(clippy::too_many_arguments, reason = "those of the standard")]
         pub fn $isend(
             process: &Process,
-            data: In,
+            buffer: In,
             count: i64,
             datatype: Datatype,
             rank: i32,
@@ -322,14 +311,15 @@ macro_rules! sends {
             request: Ref<Request>,
         ) -> Result {
             let to = Envelope { rank, tag, comm };
-            isend_by(process, (data, count, datatype), to, request, $mode)
+            let send = Elements { address: buffer, count, datatype };
+            isend_impl(process, send, to, request, $mode)
         }
 
         #[doc = concat!("The persistent form of `MPI_", $Send, "`.")]
         #[expect(clippy::too_many_arguments, reason = "those of the standard")]
         pub fn $init(
             process: &Arc<Process>,
-            data: In,
+            buffer: In,
             count: i64,
             datatype: Datatype,
             rank: i32,
@@ -338,7 +328,8 @@ macro_rules! sends {
             request: Ref<Request>,
         ) -> Result {
             let to = Envelope { rank, tag, comm };
-            send_init_by(process, (data, count, datatype), to, request, $mode)
+            let send = Elements { address: buffer, count, datatype };
+            send_init_impl(process, send, to, request, $mode)
         }
     )*};
 }
@@ -349,15 +340,14 @@ sends! {
     rsend, irsend, rsend_init: SendMode::Ready, "Rsend";
 }
 
-fn send_init_by(
+fn send_init_impl(
     process: &Arc<Process>,
-    data: (In, i64, Datatype),
+    send: Elements<In>,
     to: Envelope,
     request: Ref<Request>,
     mode: SendMode,
 ) -> Result {
-    let (data, count, datatype) = data;
-    let (comm, span) = checked(process, count, datatype, to)?;
+    let (comm, span) = checked(process, send.count, send.datatype, to)?;
     let messenger = Arc::clone(&process.messenger);
     // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
@@ -366,7 +356,7 @@ fn send_init_by(
         }
         let ((rank, context), tag) = (comm.peer(to.rank)?, tag(to.tag)?);
         Ok(
-            match messenger.isend(span.send(data)?, rank, tag, context, mode)? {
+            match messenger.isend(span.send(send.address)?, rank, tag, context, mode)? {
                 RequestId::COMPLETE => Pending::Sent,
                 id => Pending::Send(id),
             },
@@ -399,7 +389,7 @@ pub(crate) fn checked(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn recv(
     process: &Process,
-    room: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     rank: i32,
@@ -408,21 +398,20 @@ pub fn recv(
     status: StatusRef,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let room = (room, count, datatype);
-    match recv_now(process, room, from) {
+    let recv = Elements {
+        address: buffer,
+        count,
+        datatype,
+    };
+    match try_recv(process, recv, from) {
         Some((id, members)) => finish(process, &Pending::Recv(id, members), comm, status),
-        None => recv_at_length(process, room, from, status),
+        None => recv_slow(process, recv, from, status),
     }
 }
 
 #[inline(never)]
-fn recv_at_length(
-    process: &Process,
-    room: (Out, i64, Datatype),
-    from: Envelope,
-    status: StatusRef,
-) -> Result {
-    let pending = irecv_from(process, room, from)?;
+fn recv_slow(process: &Process, recv: Elements<Out>, from: Envelope, status: StatusRef) -> Result {
+    let pending = irecv_from(process, recv, from)?;
     finish(process, &pending, from.comm, status)
 }
 
@@ -431,7 +420,7 @@ fn recv_at_length(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn irecv(
     process: &Process,
-    room: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     rank: i32,
@@ -440,23 +429,27 @@ pub fn irecv(
     request: Ref<Request>,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let room = (room, count, datatype);
-    if let Some((id, members)) = recv_now(process, room, from) {
+    let recv = Elements {
+        address: buffer,
+        count,
+        datatype,
+    };
+    if let Some((id, members)) = try_recv(process, recv, from) {
         let make = || Pending::Recv(id, members);
         request.set(process.requests.enter_with(make, comm)?);
         return Ok(());
     }
-    irecv_at_length(process, room, from, request)
+    irecv_slow(process, recv, from, request)
 }
 
 #[inline(never)]
-fn irecv_at_length(
+fn irecv_slow(
     process: &Process,
-    room: (Out, i64, Datatype),
+    recv: Elements<Out>,
     from: Envelope,
     request: Ref<Request>,
 ) -> Result {
-    let pending = irecv_from(process, room, from)?;
+    let pending = irecv_from(process, recv, from)?;
     request.set(process.requests.enter(pending, from.comm)?);
     Ok(())
 }
@@ -465,7 +458,7 @@ fn irecv_at_length(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn recv_init(
     process: &Arc<Process>,
-    room: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     rank: i32,
@@ -488,7 +481,7 @@ pub fn recv_init(
         }
         let (source, tag) = (comm.source(from.rank)?, tags(from.tag)?);
         let context = comm.team.context();
-        let id = messenger.irecv(span.recv(room)?, source, tag, context)?;
+        let id = messenger.irecv(span.recv(buffer)?, source, tag, context)?;
         Ok(Pending::Recv(id, comm.members()))
     };
     let entered = process
@@ -502,14 +495,14 @@ pub fn recv_init(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn sendrecv(
     process: &Process,
-    data: In,
-    count: i64,
-    datatype: Datatype,
+    send: In,
+    send_count: i64,
+    send_type: Datatype,
     to: i32,
     send_tag: i32,
-    room: Out,
-    room_count: i64,
-    room_type: Datatype,
+    recv: Out,
+    recv_count: i64,
+    recv_type: Datatype,
     from: i32,
     recv_tag: i32,
     comm: Comm,
@@ -517,21 +510,20 @@ pub fn sendrecv(
 ) -> Result {
     let (rank, tag) = (from, recv_tag);
     let from = Envelope { rank, tag, comm };
-    let pending = irecv_from(process, (room, room_count, room_type), from)?;
+    let recv = Elements {
+        address: recv,
+        count: recv_count,
+        datatype: recv_type,
+    };
+    let pending = irecv_from(process, recv, from)?;
     let (rank, tag) = (to, send_tag);
     let to = Envelope { rank, tag, comm };
-    let sent = isend_to(process, (data, count, datatype), to, SendMode::Standard);
-    let sent = match sent {
-        Ok(sent) => sent,
-        Err(error) => {
-            // Its room is the program's again once it has ended.
-            if let Pending::Recv(id, _) = pending {
-                let _ = process.messenger.cancel(id);
-                let _ = process.messenger.wait(id, None);
-            }
-            return Err(error);
-        }
+    let send = Elements {
+        address: send,
+        count: send_count,
+        datatype: send_type,
     };
+    let sent = send_or_revoke(process, send, to, &pending)?;
     let received = finish(process, &pending, comm, status);
     if let Some(id) = sent {
         let ended = process.messenger.wait(id, None)?;
@@ -547,7 +539,7 @@ pub fn sendrecv(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn sendrecv_replace(
     process: &Process,
-    data: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     to: i32,
@@ -559,17 +551,16 @@ pub fn sendrecv_replace(
 ) -> Result {
     let span = process.types.span(count, datatype);
     let span = span.map_err(|error| error.on(On::Comm(comm)))?;
-    let mut copy = vec![0; span.bytes];
-    span.packer(data.read())?.pack(&mut copy);
-    let packed = In::of(&copy);
+    let copy = StagingBuffer::new(span.bytes);
+    span.pack(buffer.read(), copy.address())?;
     sendrecv(
         process,
-        packed,
+        copy.address().read(),
         span.bytes as i64,
         Datatype::PACKED,
         to,
         send_tag,
-        data,
+        buffer,
         count,
         datatype,
         from,
@@ -592,11 +583,11 @@ pub fn iprobe(
         flag.set(0);
         return Ok(());
     }
-    iprobe_at_length(process, rank, tag, comm, flag, status)
+    iprobe_slow(process, rank, tag, comm, flag, status)
 }
 
 #[inline(never)]
-fn iprobe_at_length(
+fn iprobe_slow(
     process: &Process,
     rank: i32,
     tag: i32,

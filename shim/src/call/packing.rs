@@ -1,7 +1,7 @@
 //! Packing and unpacking (MPI-5.0, sections 5.2 and 5.3).
 
 use crate::abi::{Comm, Datatype};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, no_buffer};
 use crate::process::Process;

@@ -5,39 +5,34 @@ use std::sync::Arc;
 use tagwire_pml::{ContextPair, PartitionedRecv, PartitionedSend, Policy};
 
 use crate::abi::{Comm, Datatype, Info, PROC_NULL, Request};
-use crate::call::p2p::on_comm;
+use crate::call::{Elements, on_comm};
 use crate::error::{Class, Error, Result};
-use crate::object::comm::{Held, tag};
+use crate::object::comm::{CommRef, tag};
 use crate::object::partitioned::{Part, Partitions, Recv, Send};
 use crate::process::Process;
 use crate::raw::{In, List, Out, Ref};
 
-/// Returns the partitions of a buffer.
-fn of(
-    process: &Process,
-    address: Out,
-    partitions: i32,
-    (count, datatype): (i64, Datatype),
-) -> Result<(Partitions, u32)> {
+/// Returns the partitions of a buffer, of which `one` is the first.
+fn of(process: &Process, one: Elements<Out>, partitions: i32) -> Result<(Partitions, u32)> {
     let number = u32::try_from(partitions).map_err(|_| {
         Error::new(
             Class::Arg,
             format!("the number of partitions is {partitions}"),
         )
     })?;
-    let span = process.types.span(count, datatype)?;
+    let span = process.types.span(one.count, one.datatype)?;
     if number > 0 {
-        span.check(address.read())?;
+        span.check(one.address.read())?;
     }
     let whole = span.bytes.checked_mul(number as usize);
     whole
         .and_then(|bytes| isize::try_from(bytes).ok())
         .ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
-    Ok((Partitions::new(address, span, number), number))
+    Ok((Partitions::new(one.address, span, number), number))
 }
 
 /// Returns the rank of the job, and the ids of the context on both sides.
-fn pair(comm: &Held<'_>, rank: i32) -> Result<(tagwire_base::Rank, ContextPair)> {
+fn pair(comm: &CommRef<'_>, rank: i32) -> Result<(tagwire_base::Rank, ContextPair)> {
     let (rank, peer) = comm.peer(rank)?;
     let own = comm.team.context();
     Ok((rank, ContextPair { own, peer }))
@@ -58,8 +53,12 @@ pub fn psend_init(
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let address = Out::from(data);
-        let (buffer, partitions) = of(process, address, partitions, (count, datatype))?;
+        let one = Elements {
+            address: Out::from(data),
+            count,
+            datatype,
+        };
+        let (buffer, partitions) = of(process, one, partitions)?;
         if rank == PROC_NULL {
             return Ok(Part::None);
         }
@@ -85,23 +84,29 @@ pub fn precv_init(
     partitions: i32,
     count: i64,
     datatype: Datatype,
-    rank: i32,
+    source: i32,
     number: i32,
     comm: Comm,
     _: Info,
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let (buffer, partitions) = of(process, data, partitions, (count, datatype))?;
-        if rank == PROC_NULL {
+        let one = Elements {
+            address: data,
+            count,
+            datatype,
+        };
+        let (buffer, partitions) = of(process, one, partitions)?;
+        if source == PROC_NULL {
             return Ok(Part::None);
         }
-        let from = (rank, number);
-        let (tag, (rank, context)) = (tag(number)?, pair(&comm, rank)?);
+        let (tag, (rank, context)) = (tag(number)?, pair(&comm, source)?);
         let (data, messenger) = (buffer.place().buffer(0, buffer.bytes()), &process.messenger);
         let partitions = partitions.max(1);
         let inner = PartitionedRecv::init(messenger, &data, partitions, rank, tag, context)?;
-        Ok(Part::Recv(Arc::new(Recv::new(inner, buffer, from))))
+        Ok(Part::Recv(Arc::new(Recv::new(
+            inner, buffer, source, number,
+        ))))
     })?;
     request.set(process.requests.enter_partitioned(part, comm)?);
     Ok(())

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tagwire_pml::MessageId;
 
 use crate::abi::{Comm, Datatype, Message, PROC_NULL, Request, Status};
-use crate::call::p2p::on_comm;
+use crate::call::{Elements, on_comm};
 use crate::error::{Class, Error, On, Result};
-use crate::object::comm::{Held, status as status_of, tags};
+use crate::object::comm::{CommRef, status as status_of, tags};
 use crate::object::message::Claimed;
 use crate::object::pending::{End, Pending};
 use crate::process::Process;
@@ -15,12 +15,12 @@ use crate::raw::{Out, Ref, StatusRef};
 
 fn enter(
     process: &Process,
-    comm: &Held<'_>,
-    (id, found): (MessageId, tagwire_pml::Status),
+    comm: &CommRef<'_>,
+    found: (MessageId, tagwire_pml::Status),
     message: Ref<Message>,
     status: StatusRef,
 ) -> Result {
-    let members = comm.members();
+    let ((id, found), members) = (found, comm.members());
     status.set(status_of(&found, members.as_deref()));
     let comm = comm.handle;
     let claimed = Claimed { id, members, comm };
@@ -81,11 +81,7 @@ pub fn mprobe(
 }
 
 /// Starts to receive a message. Returns its communicator too.
-fn start(
-    process: &Process,
-    (room, count, datatype): (Out, i64, Datatype),
-    message: Ref<Message>,
-) -> Result<(Pending, Comm)> {
+fn start(process: &Process, recv: Elements<Out>, message: Ref<Message>) -> Result<(Pending, Comm)> {
     let given = message.get()?;
     if given == Message::NO_PROC {
         message.set(Message::NULL);
@@ -95,9 +91,9 @@ fn start(
     let claimed: Arc<Claimed> =
         claimed.ok_or_else(|| Error::new(Class::Request, "there is no such message"))?;
     let on = On::Comm(claimed.comm);
-    let room = process.types.recv(room, count, datatype);
-    let room = room.map_err(|error| error.on(on))?;
-    let id = process.messenger.irecv_claimed(room, claimed.id);
+    let data = process.types.recv(recv.address, recv.count, recv.datatype);
+    let data = data.map_err(|error| error.on(on))?;
+    let id = process.messenger.irecv_claimed(data, claimed.id);
     let id = id.map_err(|error| Error::from(error).on(on))?;
     process.messages.remove(given.0);
     message.set(Message::NULL);
@@ -107,13 +103,18 @@ fn start(
 /// `MPI_Imrecv`.
 pub fn imrecv(
     process: &Process,
-    room: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     message: Ref<Message>,
     request: Ref<Request>,
 ) -> Result {
-    let (pending, comm) = start(process, (room, count, datatype), message)?;
+    let recv = Elements {
+        address: buffer,
+        count,
+        datatype,
+    };
+    let (pending, comm) = start(process, recv, message)?;
     request.set(process.requests.enter(pending, comm)?);
     Ok(())
 }
@@ -121,13 +122,18 @@ pub fn imrecv(
 /// `MPI_Mrecv`.
 pub fn mrecv(
     process: &Process,
-    room: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     message: Ref<Message>,
     status: StatusRef,
 ) -> Result {
-    let (pending, comm) = start(process, (room, count, datatype), message)?;
+    let recv = Elements {
+        address: buffer,
+        count,
+        datatype,
+    };
+    let (pending, comm) = start(process, recv, message)?;
     let Pending::Recv(id, members) = pending else {
         status.set(Status::NO_PROC);
         return Ok(());

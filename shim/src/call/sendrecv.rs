@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_coll::Members;
-use tagwire_pml::{Messenger, RequestId, SendMode, Status as Ended};
+use tagwire_pml::{Messenger, RequestId, Status as Ended};
 
 use crate::abi::{Comm, Datatype, Request, Status};
-use crate::call::p2p::{Envelope, irecv_from, isend_to};
+use crate::call::p2p::{irecv_from, send_or_revoke};
+use crate::call::{Elements, Envelope};
 use crate::error::{On, Result};
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
@@ -79,70 +80,68 @@ impl PendingOperation for Exchange {
     }
 }
 
-/// What is sent or received: where it is, and to whom it goes or from whom it comes.
-type Half<B> = ((B, i64, Datatype), Envelope);
-
+/// Starts the exchange of `send`, of which `memory` is kept, and `recv`.
 fn start(
     process: &Process,
-    (data, to): Half<In>,
-    (room, from): Half<Out>,
+    send: Elements<In>,
+    to: Envelope,
     memory: Option<StagingBuffer>,
-    request: Ref<Request>,
-) -> Result {
-    let receive = match irecv_from(process, room, from)? {
+    recv: Elements<Out>,
+    from: Envelope,
+) -> Result<Pending> {
+    let pending = irecv_from(process, recv, from)?;
+    let sent = send_or_revoke(process, send, to, &pending)?;
+    let receive = match pending {
         Pending::Recv(id, members) => Some((id, members)),
         _ => None,
-    };
-    let send = match isend_to(process, data, to, SendMode::Standard) {
-        Ok(sent) => sent.filter(|id| *id != RequestId::COMPLETE),
-        Err(error) => {
-            // Its room is the program's again once it has ended.
-            if let Some((id, _)) = receive {
-                let _ = process.messenger.cancel(id);
-                let _ = process.messenger.wait(id, None);
-            }
-            return Err(error);
-        }
     };
     let exchange = Exchange {
         messenger: Arc::clone(&process.messenger),
         receive,
-        send,
+        send: sent.filter(|id| *id != RequestId::COMPLETE),
         ends: Mutex::default(),
         _memory: memory,
     };
-    let pending = Pending::Operation(Arc::new(exchange));
-    request.set(process.requests.enter(pending, from.comm)?);
-    Ok(())
+    Ok(Pending::Operation(Arc::new(exchange)))
 }
 
 /// `MPI_Isendrecv`.
 pub fn isendrecv(
     process: &Process,
-    data: In,
-    count: i64,
-    datatype: Datatype,
+    send: In,
+    send_count: i64,
+    send_type: Datatype,
     to: i32,
     send_tag: i32,
-    room: Out,
-    room_count: i64,
-    room_type: Datatype,
+    recv: Out,
+    recv_count: i64,
+    recv_type: Datatype,
     from: i32,
     recv_tag: i32,
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
-    let (rank, tag) = (to, send_tag);
-    let send = ((data, count, datatype), Envelope { rank, tag, comm });
-    let (rank, tag) = (from, recv_tag);
-    let receive = ((room, room_count, room_type), Envelope { rank, tag, comm });
-    start(process, send, receive, None, request)
+    let send = Elements {
+        address: send,
+        count: send_count,
+        datatype: send_type,
+    };
+    let recv = Elements {
+        address: recv,
+        count: recv_count,
+        datatype: recv_type,
+    };
+    let envelope = |rank, tag| Envelope { rank, tag, comm };
+    let (to, from) = (envelope(to, send_tag), envelope(from, recv_tag));
+    let pending = start(process, send, to, None, recv, from)?;
+    request.set(process.requests.enter(pending, comm)?);
+    Ok(())
 }
 
 /// `MPI_Isendrecv_replace`.
 pub fn isendrecv_replace(
     process: &Process,
-    data: Out,
+    buffer: Out,
     count: i64,
     datatype: Datatype,
     to: i32,
@@ -156,14 +155,23 @@ pub fn isendrecv_replace(
     let copied = || {
         let span = process.types.span(count, datatype)?;
         let memory = StagingBuffer::new(span.bytes);
-        span.pack(data.read(), memory.address())?;
+        span.pack(buffer.read(), memory.address())?;
         Ok((span.bytes as i64, memory))
     };
     let (bytes, memory) = copied().map_err(|error: crate::Error| error.on(On::Comm(comm)))?;
-    let packed = (memory.address().read(), bytes, Datatype::PACKED);
-    let (rank, tag) = (to, send_tag);
-    let send = (packed, Envelope { rank, tag, comm });
-    let (rank, tag) = (from, recv_tag);
-    let receive = ((data, count, datatype), Envelope { rank, tag, comm });
-    start(process, send, receive, Some(memory), request)
+    let send = Elements {
+        address: memory.address().read(),
+        count: bytes,
+        datatype: Datatype::PACKED,
+    };
+    let recv = Elements {
+        address: buffer,
+        count,
+        datatype,
+    };
+    let envelope = |rank, tag| Envelope { rank, tag, comm };
+    let (to, from) = (envelope(to, send_tag), envelope(from, recv_tag));
+    let pending = start(process, send, to, Some(memory), recv, from)?;
+    request.set(process.requests.enter(pending, comm)?);
+    Ok(())
 }

@@ -215,9 +215,14 @@ pub fn session_call_errhandler(library: &Library, session: Session, code: i32) -
 }
 
 /// `MPI_Session_attach_buffer`.
-pub fn session_attach_buffer(process: &Process, session: Session, room: Out, size: i64) -> Result {
+pub fn session_attach_buffer(
+    process: &Process,
+    session: Session,
+    buffer: Out,
+    size: i64,
+) -> Result {
     on_session(process, session, |held| {
-        bsend::attach(held.buffer(), room, size)
+        bsend::attach(held.buffer(), buffer, size)
     })
 }
 

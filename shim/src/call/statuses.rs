@@ -1,7 +1,7 @@
 //! Looking at several requests, which stay as they are (MPI-5.0, section 3.7.6).
 
 use crate::abi::{Request, Status, UNDEFINED};
-use crate::call::p2p::count_of;
+use crate::call::count_of;
 use crate::error::{On, Result};
 use crate::process::Process;
 use crate::raw::{Array, List, Ref, StatusRef, Statuses};

@@ -7,7 +7,7 @@ use tagwire_coll::{Grid, Team};
 
 use crate::abi::{Comm, Info, PROC_NULL, UNDEFINED};
 use crate::call::dimensions::balanced;
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::object::comm::Communicator;
 use crate::object::topology::{Cartesian, Distributed, Edges, Graph, Shape, Topology};

@@ -38,19 +38,19 @@ pub(crate) struct Communicator {
 
 /// A communicator that a call has looked up.
 #[derive(Debug)]
-pub(crate) enum Held<'p> {
+pub(crate) enum CommRef<'p> {
     Predefined(&'p Arc<Communicator>),
     Made(Arc<Communicator>),
 }
 
-impl Deref for Held<'_> {
+impl Deref for CommRef<'_> {
     type Target = Arc<Communicator>;
 
     #[inline]
     fn deref(&self) -> &Arc<Communicator> {
         match self {
-            Held::Predefined(comm) => comm,
-            Held::Made(comm) => comm,
+            CommRef::Predefined(comm) => comm,
+            CommRef::Made(comm) => comm,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Partitioned operations with data of any datatype (MPI-5.0, chapter 4).
 //!
-//! Partitions with gaps are packed beside when they are ready, and unpacked when they have arrived.
+//! Partitions with gaps are packed when they are ready, and unpacked when they have arrived.
 
 use std::fmt;
 use std::mem;
@@ -180,7 +180,8 @@ impl Recv {
     pub(crate) fn new(
         inner: PartitionedRecv,
         partitions: Partitions,
-        (source, tag): (i32, i32),
+        source: i32,
+        tag: i32,
     ) -> Self {
         let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
         Self {

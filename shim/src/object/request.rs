@@ -244,7 +244,7 @@ impl Slots {
     /// Takes the end of a request that is one of `awaited` messages, if that has come, and sets its status. Returns the handle from
     /// now on.
     #[inline(always)]
-    fn take_now(
+    fn try_take(
         &mut self,
         waits: &mut Waits<'_>,
         request: Request,
@@ -351,12 +351,12 @@ impl Requests {
         {
             return Ok(slots.value().occupy(place, make(), comm, None));
         }
-        self.enter_at_length(make(), comm)
+        self.enter_slow(make(), comm)
     }
 
     /// The same for other threads than the first, and where the table grows.
     #[inline(never)]
-    fn enter_at_length(&self, pending: Pending, comm: Comm) -> Result<Request> {
+    fn enter_slow(&self, pending: Pending, comm: Comm) -> Result<Request> {
         let mut slots = self.slots()?;
         match slots.vacant() {
             Ok(place) => Ok(slots.occupy(place, pending, comm, None)),
@@ -422,20 +422,20 @@ impl Requests {
         })
     }
 
-    /// Waits a moment for the message of a request, and sets its status: the short way of the thread that initialized MPI. Returns
+    /// Waits a moment for the message of a request, and sets its status: the fast path of the thread that initialized MPI. Returns
     /// the handle from now on; `None`, where anything stands in the way, or the message failed: then that is the request's end.
     #[inline(always)]
-    pub(crate) fn wait_now(&self, request: Request, status: StatusRef) -> Option<Request> {
+    pub(crate) fn try_wait(&self, request: Request, status: StatusRef) -> Option<Request> {
         let mut slots = self.slots.enter_by_bias()?;
         let slots = slots.value();
         let messenger = self.messenger.at_once();
-        messenger.waits(|waits| slots.take_now(waits, request, 1, status))?
+        messenger.waits(|waits| slots.try_take(waits, request, 1, status))?
     }
 
     /// The same of each of some of several requests, in their order, up to the first that is not done with so. Returns its place, the
     /// end of `places` where all are; `None` for other threads than the first.
     #[inline(always)]
-    pub(crate) fn wait_each_now(
+    pub(crate) fn try_wait_each(
         &self,
         places: Range<usize>,
         requests: Array<Request>,
@@ -452,7 +452,7 @@ impl Requests {
                     continue;
                 }
                 let awaited = places.end - place;
-                let Some(retired) = slots.take_now(waits, request, awaited, status) else {
+                let Some(retired) = slots.try_take(waits, request, awaited, status) else {
                     return place;
                 };
                 requests.set(place, retired);
@@ -473,9 +473,9 @@ impl Requests {
         })
     }
 
-    /// Returns the message that a request waits for: the short way of the thread that initialized MPI.
+    /// Returns the message that a request waits for: the fast path of the thread that initialized MPI.
     #[inline(always)]
-    pub(crate) fn message_now(&self, request: Request) -> Option<RequestId> {
+    pub(crate) fn try_message(&self, request: Request) -> Option<RequestId> {
         let mut slots = self.slots.enter_by_bias()?;
         slots.value().message(request).map(|(_, id)| id)
     }
@@ -552,7 +552,7 @@ impl Requests {
                 None => Ok(None),
             },
             Awaited::Operation(operation) => match operation.take() {
-                Some(end) => self.settle_by(request, end).map(Some),
+                Some(end) => self.settle_with(request, end).map(Some),
                 None => Ok(None),
             },
         }
@@ -569,7 +569,7 @@ impl Requests {
     }
 
     /// Ends a request whose operation ended so.
-    pub(crate) fn settle_by(&self, request: Request, end: End) -> Result<Settled> {
+    pub(crate) fn settle_with(&self, request: Request, end: End) -> Result<Settled> {
         let retired = self.slots()?.retire(request);
         let (request, _, comm) = retired.unwrap_or((Request::NULL, Pending::Inactive, Comm::SELF));
         Ok(Settled { request, end, comm })

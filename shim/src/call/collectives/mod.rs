@@ -19,7 +19,7 @@ mod reductions;
 mod run;
 
 use crate::abi::{Comm, Datatype, Info, Op, Request};
-use crate::call::p2p::on_comm;
+use crate::call::on_comm;
 use crate::error::Result;
 use crate::process::Process;
 use crate::raw::{Counts, In, List, Out, Ref};

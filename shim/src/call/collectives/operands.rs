@@ -1,7 +1,7 @@
 //! The operands of reductions: how values lie for an operation, and what it does with them (MPI-5.0, section 6.9).
 //!
 //! Values that lie as an array does are combined where they are. Others take part as packed data: for each call of the
-//! program's function they are unpacked into memory beside, where they lie as their datatype says.
+//! program's function they are unpacked into memory of this crate, where they lie as their datatype says.
 //!
 //! ```text
 //!     packed     | a b c | a b c |
@@ -63,11 +63,15 @@ impl Operands {
             (Chosen::Made(callback, commutes), layout) => {
                 let layout = layout.or_else(|| array(program));
                 let is_packed = layout.is_none();
-                let hold = process.types.hold(datatype)?;
-                let elements = (callback, datatype, program.clone(), hold);
+                let function = Function {
+                    callback,
+                    datatype,
+                    program: program.clone(),
+                    _hold: process.types.hold(datatype)?,
+                };
                 let operation = match is_packed {
-                    false => in_place(commutes, elements),
-                    true => beside(commutes, elements),
+                    false => on_arrays(commutes, function),
+                    true => on_packed(commutes, function),
                 };
                 let packed = || Layout::of(Basic::Byte).contiguous(packed_bytes.max(1));
                 let layout = layout.map_or_else(packed, Ok)?;
@@ -143,41 +147,49 @@ fn array(program: &Program) -> Option<Layout> {
 }
 
 /// A program's function, and what it is called for.
-type Elements = (Callback, Datatype, Program, Option<Hold>);
+struct Function {
+    callback: Callback,
+    datatype: Datatype,
+    program: Program,
+    _hold: Option<Hold>,
+}
 
-/// Calls the function with the values where they are.
-fn in_place(commutes: bool, (callback, datatype, _, hold): Elements) -> Operation {
+impl Function {
+    /// Calls it with `count` elements that lie `extent` bytes apart.
+    fn call(&self, left: In, into: Out, count: usize, extent: i64) {
+        call_operation(self.callback, left, into, count, extent, self.datatype);
+    }
+}
+
+/// Returns the operation that calls a function with the values where they are.
+fn on_arrays(commutes: bool, function: Function) -> Operation {
     let combine = move |layout: &Layout, left: &[u8], into: &mut [u8]| {
-        let _ = &hold;
         let extent = layout.extent();
         let count = into.len() / extent.max(1);
-        let (left, into) = (In::of(left), Out::over(into));
-        call_operation(callback, (left, into), count, extent as i64, datatype);
+        function.call(In::of(left), Out::over(into), count, extent as i64);
     };
     user(commutes, combine)
 }
 
-/// Calls the function with the values beside.
-fn beside(commutes: bool, (callback, datatype, program, hold): Elements) -> Operation {
+/// Returns the operation that unpacks the values, and calls a function with them.
+fn on_packed(commutes: bool, function: Function) -> Operation {
     let combine = move |_: &Layout, left: &[u8], into: &mut [u8]| {
-        let _ = &hold;
+        let program = &function.program;
         let size = program.size() as usize;
-        let (low, high) = reach(&program, 1);
+        let (low, high) = reach(program, 1);
         let most = usize::try_from(PIECE / (high - low).max(1)).unwrap_or(1);
         let most = most.clamp(1, into.len() / size);
-        let memory = [
-            Room::new(reach(&program, most)),
-            Room::new(reach(&program, most)),
-        ];
+        let (low, high) = reach(program, most);
+        let memory = [Unpacked::new(low, high), Unpacked::new(low, high)];
         let pieces = left.chunks(most * size).zip(into.chunks_mut(most * size));
         for (left, into) in pieces {
             let count = into.len() / size;
-            let [from, to] = [&memory[0], &memory[1]].map(|room| room.address);
-            unpack(&program, count, left, from);
-            unpack(&program, count, into, to);
+            let [from, to] = [&memory[0], &memory[1]].map(|one| one.address);
+            unpack(program, count, left, from);
+            unpack(program, count, into, to);
             let extent = program.datatype().extent();
-            call_operation(callback, (from.read(), to), count, extent, datatype);
-            pack(&program, count, to.read(), into);
+            function.call(from.read(), to, count, extent);
+            pack(program, count, to.read(), into);
         }
     };
     user(commutes, combine)
@@ -192,14 +204,14 @@ fn user(
 }
 
 /// Memory for elements, whose address may lie outside of it.
-struct Room {
+struct Unpacked {
     _memory: StagingBuffer,
     address: Out,
 }
 
-impl Room {
+impl Unpacked {
     /// Returns memory for what lies between two displacements.
-    fn new((low, high): (i64, i64)) -> Self {
+    fn new(low: i64, high: i64) -> Self {
         let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
         let memory = StagingBuffer::new(bytes.saturating_add(ALIGNMENT));
         let address = memory.address().moved(low.wrapping_neg());
