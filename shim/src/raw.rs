@@ -59,8 +59,19 @@ impl In {
     }
 
     /// Returns the address of data of this crate, for an operation that is complete before they go.
-    pub(crate) const fn of(data: &[u8]) -> Self {
+    pub(crate) const fn over(data: &[u8]) -> Self {
         Self(data.as_ptr())
+    }
+
+    /// Returns `count` elements at the address.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(self, count: i64, datatype: Datatype) -> Elements<Self> {
+        Elements {
+            address: self,
+            count,
+            datatype,
+        }
     }
 
     /// Returns whether it is `MPI_IN_PLACE`.
@@ -161,6 +172,17 @@ impl Out {
         self.0.addr() == IN_PLACE
     }
 
+    /// Returns `count` elements at the address.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(self, count: i64, datatype: Datatype) -> Elements<Self> {
+        Elements {
+            address: self,
+            count,
+            datatype,
+        }
+    }
+
     /// Where nothing is.
     pub(crate) const EMPTY: Self = Self(ptr::null_mut());
 
@@ -241,6 +263,23 @@ impl From<In> for Out {
     }
 }
 
+/// Elements at an address: three arguments of most calls that have data.
+#[derive(Debug, Clone, Copy)]
+pub struct Elements<A> {
+    /// Where the first one is.
+    pub address: A,
+    /// How many there are; negative in calls that are wrong.
+    pub count: i64,
+    /// What each is.
+    pub datatype: Datatype,
+}
+
+impl From<Elements<In>> for Elements<Out> {
+    fn from(data: Elements<In>) -> Self {
+        Out::from(data.address).of(data.count, data.datatype)
+    }
+}
+
 /// Memory of this crate for packed data, at an address that stays.
 #[derive(Debug)]
 pub(crate) struct StagingBuffer {
@@ -264,6 +303,12 @@ impl StagingBuffer {
     /// Returns the address of all of the memory.
     pub(crate) const fn address(&self) -> Out {
         self.address
+    }
+
+    /// Returns all of the memory as elements of a message.
+    pub(crate) const fn packed(&self) -> Elements<In> {
+        let address = self.address.read();
+        address.of(self.bytes as i64, Datatype::PACKED)
     }
 
     /// Returns the address of a part of the memory.

@@ -18,9 +18,7 @@ const OVERHEAD: usize = 512;
 fn send(process: &Process, values: &[i32], to: i32, tag: i32, comm: Comm) -> tagwire_shim::Result {
     bsend::bsend(
         process,
-        data(values),
-        values.len() as i64,
-        INT,
+        data(values).of(values.len() as i64, INT),
         to,
         tag,
         comm,
@@ -30,7 +28,15 @@ fn send(process: &Process, values: &[i32], to: i32, tag: i32, comm: Comm) -> tag
 fn receive(process: &Process, length: usize, from: i32, tag: i32, comm: Comm) -> Vec<i32> {
     let mut got = vec![-1; length];
     let into = room(&mut got);
-    p2p::recv(process, into, length as i64, INT, from, tag, comm, ignore()).unwrap();
+    p2p::recv(
+        process,
+        into.of(length as i64, INT),
+        from,
+        tag,
+        comm,
+        ignore(),
+    )
+    .unwrap();
     got
 }
 
@@ -91,7 +97,7 @@ fn all_kinds_of_buffered_sends_arrive() {
         let mut request = Request::NULL;
         let mut values = [1, 2, 3, 4];
         let sent = result(&mut request);
-        bsend::ibsend(process, data(&values), 4, INT, other, 0, WORLD, sent).unwrap();
+        bsend::ibsend(process, data(&values).of(4, INT), other, 0, WORLD, sent).unwrap();
         values = [5, 6, 7, 8];
         assert_ne!(request, Request::NULL);
         complete::wait(process, result(&mut request), ignore()).unwrap();
@@ -101,14 +107,14 @@ fn all_kinds_of_buffered_sends_arrive() {
         let mut every_second = Datatype::NULL;
         datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut every_second))
             .unwrap();
-        let uncommitted = bsend::bsend(process, data(&values), 1, every_second, other, 1, WORLD);
+        let uncommitted = bsend::bsend(process, data(&values).of(1, every_second), other, 1, WORLD);
         assert_eq!(code(uncommitted), Class::Type);
         datatypes::type_commit(process, result(&mut every_second)).unwrap();
-        bsend::bsend(process, data(&values), 1, every_second, other, 1, WORLD).unwrap();
+        bsend::bsend(process, data(&values).of(1, every_second), other, 1, WORLD).unwrap();
         assert_eq!(receive(process, 2, other, 1, WORLD), [5, 7]);
 
         let sent = result(&mut request);
-        bsend::bsend_init(process, data(&values), 4, INT, other, 2, WORLD, sent).unwrap();
+        bsend::bsend_init(process, data(&values).of(4, INT), other, 2, WORLD, sent).unwrap();
         for _ in 0..3 {
             complete::start(process, result(&mut request)).unwrap();
             complete::wait(process, result(&mut request), ignore()).unwrap();

@@ -367,7 +367,7 @@ fn external_data_is_packed_and_unpacked() {
         let (values, mut packed) = ([1, 2, 3, 4, 5, 6], [0xee_u8; 20]);
         let (from, into) = (data(&values), room(&mut packed));
         let at = result(&mut position);
-        packing::pack_external(process, external, from, 2, every_second, into, 20, at).unwrap();
+        packing::pack_external(process, external, from.of(2, every_second), into, 20, at).unwrap();
         assert_eq!(position, 19);
         // The extent of an element is three numbers: the second one begins with the fourth.
         assert_eq!(packed[3..7], 1_i32.to_be_bytes());
@@ -377,11 +377,13 @@ fn external_data_is_packed_and_unpacked() {
         let (mut back, mut position) = ([0; 6], 3);
         let (from, into) = (data(&packed), room(&mut back));
         let at = result(&mut position);
-        packing::unpack_external(process, external, from, 20, at, into, 2, every_second).unwrap();
+        packing::unpack_external(process, external, from, 20, at, into.of(2, every_second))
+            .unwrap();
         assert_eq!((back, position), ([1, 0, 3, 4, 0, 6], 19));
 
         let at = result(&mut position);
-        let full = packing::pack_external(process, external, data(&values), 2, INT, into, 20, at);
+        let full =
+            packing::pack_external(process, external, data(&values).of(2, INT), into, 20, at);
         assert_eq!(code(full), Class::Arg, "no room");
         let native = text(c"native");
         let refused = packing::pack_external_size(process, native, 1, INT, result(&mut size));
@@ -404,7 +406,8 @@ fn packing_fails_on_its_communicator() {
         for (number, comm, class) in [(3, WORLD, Class::Arg), (-1, Comm::SELF, Class::Count)] {
             let at = count(&mut position);
             let into = room(&mut out);
-            let failed = packing::pack(process, from, number, INT, into, 8, at, comm).unwrap_err();
+            let failed =
+                packing::pack(process, from.of(number, INT), into, 8, at, comm).unwrap_err();
             assert_eq!(
                 (failed.code(), failed.raised_on()),
                 (class as i32, On::Comm(comm))

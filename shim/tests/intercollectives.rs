@@ -23,7 +23,7 @@ fn what_has_a_root_goes_from_group_to_group() {
                 } else {
                     [-1; 2]
                 };
-                coll::bcast(process, room(&mut values), 2, INT, root, comm).unwrap();
+                coll::bcast(process, room(&mut values).of(2, INT), root, comm).unwrap();
                 let expected = match is {
                     Root::Here => [sides.world, 7],
                     Root::Beside => [-1; 2],
@@ -33,7 +33,7 @@ fn what_has_a_root_goes_from_group_to_group() {
 
                 let (own, mut all) = ([sides.world, 9], vec![-1; 2 * remote]);
                 let (from, into) = (data(&own), room(&mut all));
-                coll::gather(process, from, 2, INT, into, 2, INT, root, comm).unwrap();
+                coll::gather(process, from.of(2, INT), into.of(2, INT), root, comm).unwrap();
                 let gathered: Vec<_> = (0..sides.remote)
                     .flat_map(|rank| [sides.world_of(rank), 9])
                     .collect();
@@ -52,7 +52,7 @@ fn what_has_a_root_goes_from_group_to_group() {
                 let mut part = [-1];
                 let (from, into, mut request) = (data(&parts), room(&mut part), Request::NULL);
                 let new = result(&mut request);
-                coll::iscatter(process, from, 1, INT, into, 1, INT, root, comm, new).unwrap();
+                coll::iscatter(process, from.of(1, INT), into.of(1, INT), root, comm, new).unwrap();
                 wait(process, &mut request);
                 let expected = match is {
                     Root::There(world) => 100 * world + sides.me,
@@ -62,7 +62,7 @@ fn what_has_a_root_goes_from_group_to_group() {
 
                 let (own, mut sum) = ([sides.world, 1], [-1; 2]);
                 let (from, into) = (data(&own), room(&mut sum));
-                coll::reduce(process, from, into, 2, INT, SUM, root, comm).unwrap();
+                coll::reduce(process, from, into.of(2, INT), SUM, root, comm).unwrap();
                 let of_remote: i32 = (0..sides.remote).map(|rank| sides.world_of(rank)).sum();
                 assert_eq!(
                     sum,
@@ -95,7 +95,13 @@ fn lengths_differ_between_members() {
         let mut all = vec![-1; 10 * remote as usize];
         let into = room(&mut all);
         coll::allgatherv(
-            process, from, count, INT, into, lengths_of, places_of, INT, comm,
+            process,
+            from.of(count, INT),
+            into,
+            lengths_of,
+            places_of,
+            INT,
+            comm,
         )
         .unwrap();
         assert_eq!(all, expected);
@@ -103,14 +109,28 @@ fn lengths_differ_between_members() {
             let mut all = vec![-1; 10 * remote as usize];
             let into = room(&mut all);
             coll::gatherv(
-                process, from, count, INT, into, lengths_of, places_of, INT, root, comm,
+                process,
+                from.of(count, INT),
+                into,
+                lengths_of,
+                places_of,
+                INT,
+                root,
+                comm,
             )
             .unwrap();
             assert!(is != Root::Here || all == expected);
             let mut part = vec![-1; own.len()];
             let (from, into) = (data(&expected), room(&mut part));
             coll::scatterv(
-                process, from, lengths_of, places_of, INT, into, count, INT, root, comm,
+                process,
+                from,
+                lengths_of,
+                places_of,
+                INT,
+                into.of(count, INT),
+                root,
+                comm,
             )
             .unwrap();
             // The root has what this member gave.
@@ -121,7 +141,7 @@ fn lengths_differ_between_members() {
         let mut got = vec![-1; remote as usize];
         let (from, into) = (data(&own), room(&mut got));
         let (out, coming) = (gives(sides.world), gives(sides.world + 1));
-        coll::allgather(process, from, out, INT, into, coming, INT, comm).unwrap();
+        coll::allgather(process, from.of(out, INT), into.of(coming, INT), comm).unwrap();
         let expected = (0..remote).map(|rank| {
             if coming == 1 {
                 sides.world_of(rank)
@@ -143,7 +163,7 @@ fn each_exchanges_with_all_of_the_other_group() {
             .collect();
         let mut got = vec![-1; remote as usize];
         let into = room(&mut got);
-        coll::alltoall(process, data(&out), 1, INT, into, 1, INT, comm).unwrap();
+        coll::alltoall(process, data(&out).of(1, INT), into.of(1, INT), comm).unwrap();
         assert_eq!(got, expected);
         // In the reverse order, persistent.
         let (ones, places): (Vec<i32>, Vec<i32>) =
@@ -225,15 +245,15 @@ fn reductions_are_of_the_other_group_in_its_order() {
         let expected = [composed[0], composed[1], -1, composed[0], composed[1], -1];
         for _round in 0..6 {
             got.fill(-1);
-            coll::allreduce(process, from, into, 2, gapped, op, comm).unwrap();
+            coll::allreduce(process, from, into.of(2, gapped), op, comm).unwrap();
             assert_eq!(got, expected);
         }
         sides.roots(|root, is| {
             got.fill(-1);
-            coll::reduce(process, from, into, 2, gapped, op, root, comm).unwrap();
+            coll::reduce(process, from, into.of(2, gapped), op, root, comm).unwrap();
             assert_eq!(got, if is == Root::Here { expected } else { [-1; 6] });
         });
-        coll::allreduce(process, from, into, 0, gapped, op, comm).unwrap();
+        coll::allreduce(process, from, into.of(0, gapped), op, comm).unwrap();
 
         // As many elements on both sides: `size * remote`.
         let total = sides.size * sides.remote;
@@ -251,7 +271,7 @@ fn reductions_are_of_the_other_group_in_its_order() {
         let mut got = vec![-1; sides.remote as usize];
         let (from, into) = (data(&own), room(&mut got));
         let count = i64::from(sides.remote);
-        coll::reduce_scatter_block(process, from, into, count, INT, SUM, comm).unwrap();
+        coll::reduce_scatter_block(process, from, into.of(count, INT), SUM, comm).unwrap();
         assert_eq!(got, part(sides.me));
         // The first one gets all.
         let mut lengths = vec![0; sides.size as usize];

@@ -28,9 +28,9 @@ fn memory_is_given_and_taken_back() {
             let room = out_at(start);
             if me == 0 {
                 room.copy(data(&vec![5_u8; bytes as usize]), bytes as usize);
-                p2p::send(process, room.read(), bytes, BYTE, 1, 0, WORLD).unwrap();
+                p2p::send(process, room.read().of(bytes, BYTE), 1, 0, WORLD).unwrap();
             } else {
-                p2p::recv(process, room, bytes, BYTE, 0, 0, WORLD, ignore()).unwrap();
+                p2p::recv(process, room.of(bytes, BYTE), 0, 0, WORLD, ignore()).unwrap();
                 let got = room.read().to_vec(bytes as usize);
                 assert!(got.iter().all(|byte| *byte == 5));
             }

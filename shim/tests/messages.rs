@@ -27,8 +27,8 @@ fn blocking_messages_arrive_with_their_status() {
         for (length, tag) in [(0, 0), (1, 7), (1000, i32::MAX), (1 << 17, 3)] {
             let values: Vec<i32> = (0..length as i32).collect();
             if me == 0 {
-                p2p::send(process, data(&values), length, INT, 1, tag, WORLD).unwrap();
-                p2p::ssend(process, data(&values), length, INT, 1, tag, WORLD).unwrap();
+                p2p::send(process, data(&values).of(length, INT), 1, tag, WORLD).unwrap();
+                p2p::ssend(process, data(&values).of(length, INT), 1, tag, WORLD).unwrap();
                 continue;
             }
             for any in [false, true] {
@@ -42,9 +42,7 @@ fn blocking_messages_arrive_with_their_status() {
                 let status = status(&mut ended);
                 p2p::recv(
                     process,
-                    into,
-                    length + 1,
-                    INT,
+                    into.of(length + 1, INT),
                     source,
                     wanted,
                     WORLD,
@@ -68,9 +66,7 @@ fn wrong_arguments_have_their_classes() {
         let send = |count, datatype, to, tag, comm| {
             code(p2p::send(
                 process,
-                data(&value),
-                count,
-                datatype,
+                data(&value).of(count, datatype),
                 to,
                 tag,
                 comm,
@@ -89,7 +85,7 @@ fn wrong_arguments_have_their_classes() {
         let mut made = Datatype::NULL;
         datatypes::type_contiguous(process, Twin::Int, 2, INT, result(&mut made)).unwrap();
         assert_eq!(send(1, made, 0, 0, WORLD), Class::Type, "not committed");
-        let sent = p2p::send(process, common::in_place(), 1, INT, 0, 0, WORLD);
+        let sent = p2p::send(process, common::in_place().of(1, INT), 0, 0, WORLD);
         assert_eq!(code(sent), Class::Buffer);
         for mut request in [Request(0), Request(1 << 30), Request(1 << 30 | 3)] {
             let waited = complete::wait(process, result(&mut request), ignore());
@@ -108,10 +104,10 @@ fn no_elements_need_no_datatype() {
     ranks(2, |process, me| {
         let (mut value, none, mut got) = ([1], Datatype::NULL, Status::EMPTY);
         if me == 0 {
-            p2p::send(process, data(&value), 0, none, 1, 3, WORLD).unwrap();
+            p2p::send(process, data(&value).of(0, none), 1, 3, WORLD).unwrap();
         } else {
             let into = room(&mut value);
-            p2p::recv(process, into, 0, none, 0, 3, WORLD, status(&mut got)).unwrap();
+            p2p::recv(process, into.of(0, none), 0, 3, WORLD, status(&mut got)).unwrap();
             assert_eq!(got, Status::new(0, 3, 0));
         }
     });
@@ -121,13 +117,11 @@ fn no_elements_need_no_datatype() {
 fn no_process_sends_and_receives_nothing() {
     ranks(1, |process, _| {
         let (mut value, mut ended, mut flag) = ([7], EMPTY, 0);
-        p2p::send(process, data(&value), 1, INT, PROC_NULL, 0, WORLD).unwrap();
+        p2p::send(process, data(&value).of(1, INT), PROC_NULL, 0, WORLD).unwrap();
         let into = room(&mut value);
         p2p::recv(
             process,
-            into,
-            1,
-            INT,
+            into.of(1, INT),
             PROC_NULL,
             0,
             WORLD,
@@ -157,9 +151,25 @@ fn requests_of_any_kind_are_waited_for_in_any_way() {
             for (n, (out, into)) in out.iter().zip(&mut into).enumerate() {
                 let (length, tag) = (out.len() as i64, n as i32);
                 let request = result(&mut requests[n]);
-                p2p::irecv(process, room(into), length, INT, other, tag, WORLD, request).unwrap();
+                p2p::irecv(
+                    process,
+                    room(into).of(length, INT),
+                    other,
+                    tag,
+                    WORLD,
+                    request,
+                )
+                .unwrap();
                 let request = result(&mut requests[6 + n]);
-                p2p::isend(process, data(out), length, INT, other, tag, WORLD, request).unwrap();
+                p2p::isend(
+                    process,
+                    data(out).of(length, INT),
+                    other,
+                    tag,
+                    WORLD,
+                    request,
+                )
+                .unwrap();
                 assert_ne!(requests[6 + n], Request::NULL);
             }
             finish(process, &mut requests, round % 4);
@@ -225,12 +235,12 @@ fn finish(process: &Process, requests: &mut [Request], how: i32) {
 fn an_error_that_was_seen_is_reported_by_who_waits() {
     ranks(2, |process, me| {
         if me == 0 {
-            p2p::send(process, data(&[1, 2, 3]), 3, INT, 1, 0, WORLD).unwrap();
+            p2p::send(process, data(&[1, 2, 3]).of(3, INT), 1, 0, WORLD).unwrap();
             return;
         }
         let (mut short, mut request, mut flag) = ([0; 2], Request::NULL, 0);
         let (from, to) = (room(&mut short), result(&mut request));
-        p2p::irecv(process, from, 2, INT, 0, 0, WORLD, to).unwrap();
+        p2p::irecv(process, from.of(2, INT), 0, 0, WORLD, to).unwrap();
         while flag == 0 {
             let flag = result(&mut flag);
             complete::request_get_status(process, request, flag, ignore()).unwrap();
@@ -247,8 +257,8 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
     ranks(2, |process, me| {
         if me == 0 {
             let values = [1, 2, 3];
-            p2p::send(process, data(&values), 3, INT, 1, 0, WORLD).unwrap();
-            p2p::send(process, data(&values), 1, INT, 1, 1, WORLD).unwrap();
+            p2p::send(process, data(&values).of(3, INT), 1, 0, WORLD).unwrap();
+            p2p::send(process, data(&values).of(1, INT), 1, 1, WORLD).unwrap();
             return;
         }
         let (mut short, mut fits) = ([0; 2], [0; 2]);
@@ -256,9 +266,7 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
         let [first, second] = &mut requests;
         p2p::irecv(
             process,
-            room(&mut short),
-            2,
-            INT,
+            room(&mut short).of(2, INT),
             0,
             0,
             WORLD,
@@ -267,9 +275,7 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
         .unwrap();
         p2p::irecv(
             process,
-            room(&mut fits),
-            2,
-            INT,
+            room(&mut fits).of(2, INT),
             0,
             1,
             WORLD,
@@ -294,9 +300,17 @@ fn persistent_requests_start_again() {
         let (mut out, mut into) = ([0_i32; 4], [0_i32; 4]);
         let mut requests = [Request::NULL; 2];
         let [send, recv] = &mut requests;
-        p2p::send_init(process, data(&out), 4, INT, other, 5, WORLD, result(send)).unwrap();
+        p2p::send_init(
+            process,
+            data(&out).of(4, INT),
+            other,
+            5,
+            WORLD,
+            result(send),
+        )
+        .unwrap();
         let room_of = room(&mut into);
-        p2p::recv_init(process, room_of, 4, INT, other, 5, WORLD, result(recv)).unwrap();
+        p2p::recv_init(process, room_of.of(4, INT), other, 5, WORLD, result(recv)).unwrap();
         let mut flag = 0;
         complete::test(
             process,
@@ -335,9 +349,17 @@ fn datatypes_and_communicators_are_freed_before_the_start() {
         let (out, mut into) = ([me, -1, me + 10], [-7; 3]);
         let mut requests = [Request::NULL; 2];
         let [send, recv] = &mut requests;
-        p2p::send_init(process, data(&out), 1, pair, other, 5, twin, result(send)).unwrap();
+        p2p::send_init(
+            process,
+            data(&out).of(1, pair),
+            other,
+            5,
+            twin,
+            result(send),
+        )
+        .unwrap();
         let room_of = room(&mut into);
-        p2p::recv_init(process, room_of, 1, pair, other, 5, twin, result(recv)).unwrap();
+        p2p::recv_init(process, room_of.of(1, pair), other, 5, twin, result(recv)).unwrap();
         datatypes::type_free(process, result(&mut pair)).unwrap();
         for _round in 0..3 {
             complete::startall(process, 2, array(&mut requests)).unwrap();
@@ -362,9 +384,7 @@ fn active_requests_are_freed() {
         let length = out.len() as i64;
         p2p::isend(
             process,
-            data(&out),
-            length,
-            INT,
+            data(&out).of(length, INT),
             other,
             1,
             WORLD,
@@ -375,9 +395,7 @@ fn active_requests_are_freed() {
         let room_of = room(&mut into);
         p2p::irecv(
             process,
-            room_of,
-            length,
-            INT,
+            room_of.of(length, INT),
             other,
             1,
             WORLD,
@@ -391,14 +409,10 @@ fn active_requests_are_freed() {
         let (token_in, token_out) = (data(&[1_u8]), room(&mut token));
         p2p::sendrecv(
             process,
-            token_in,
-            1,
-            BYTE,
+            token_in.of(1, BYTE),
             other,
             2,
-            token_out,
-            1,
-            BYTE,
+            token_out.of(1, BYTE),
             other,
             2,
             WORLD,
@@ -420,20 +434,28 @@ fn data_with_gaps_is_packed_on_its_way() {
         let matrix: Vec<f64> = (0..N * N).map(|n| n as f64).collect();
         if me == 0 {
             let start = data(&matrix[3..]);
-            p2p::send(process, start, 1, column, 1, 0, WORLD).unwrap();
-            p2p::send(process, data(&matrix), n, DOUBLE, 1, 1, WORLD).unwrap();
-            p2p::send(process, data(&matrix), 7, BYTE, 1, 2, WORLD).unwrap();
+            p2p::send(process, start.of(1, column), 1, 0, WORLD).unwrap();
+            p2p::send(process, data(&matrix).of(n, DOUBLE), 1, 1, WORLD).unwrap();
+            p2p::send(process, data(&matrix).of(7, BYTE), 1, 2, WORLD).unwrap();
             return;
         }
         let mut row = vec![0.0; N];
-        p2p::recv(process, room(&mut row), n, DOUBLE, 0, 0, WORLD, ignore()).unwrap();
+        p2p::recv(process, room(&mut row).of(n, DOUBLE), 0, 0, WORLD, ignore()).unwrap();
         assert!(
             row.iter()
                 .enumerate()
                 .all(|(i, value)| *value == (i * N + 3) as f64)
         );
         let mut into = vec![-1.0; N * N];
-        p2p::recv(process, room(&mut into), 1, column, 0, 1, WORLD, ignore()).unwrap();
+        p2p::recv(
+            process,
+            room(&mut into).of(1, column),
+            0,
+            1,
+            WORLD,
+            ignore(),
+        )
+        .unwrap();
         for (place, value) in into.iter().enumerate() {
             let expected = if place % N == 0 {
                 (place / N) as f64
@@ -444,7 +466,7 @@ fn data_with_gaps_is_packed_on_its_way() {
         }
         let (mut ended, mut number) = (EMPTY, 0);
         let into = room(&mut into);
-        p2p::recv(process, into, 1, column, 0, 2, WORLD, status(&mut ended)).unwrap();
+        p2p::recv(process, into.of(1, column), 0, 2, WORLD, status(&mut ended)).unwrap();
         let number_of = count(&mut number);
         environment::get_count(process, status(&mut ended), DOUBLE, number_of).unwrap();
         assert_eq!(number, UNDEFINED, "7 bytes are no whole doubles");
@@ -462,12 +484,12 @@ fn sources_are_numbered_in_their_communicator() {
         assert_eq!(rank, 2 - me);
         let value = [rank];
         if rank != 0 {
-            p2p::send(process, data(&value), 1, INT, 0, 4, turned).unwrap();
+            p2p::send(process, data(&value).of(1, INT), 0, 4, turned).unwrap();
         } else {
             for _ in 0..2 {
                 let (mut got, mut ended) = ([-1], EMPTY);
                 let (into, any) = (room(&mut got), ANY_SOURCE);
-                p2p::recv(process, into, 1, INT, any, 4, turned, status(&mut ended)).unwrap();
+                p2p::recv(process, into.of(1, INT), any, 4, turned, status(&mut ended)).unwrap();
                 assert_eq!(ended.source, got[0]);
             }
         }

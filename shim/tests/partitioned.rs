@@ -312,12 +312,12 @@ fn nothing_is_at_the_null_address() {
             let receives =
                 part::precv_init(process, none, 2, 4, datatype, 0, 0, WORLD, info, requested);
             assert_eq!(code(receives), Class::Buffer);
-            let sends = p2p::isend(process, none.read(), 4, datatype, 0, 0, WORLD, requested);
+            let sends = p2p::isend(process, none.read().of(4, datatype), 0, 0, WORLD, requested);
             assert_eq!(code(sends), Class::Buffer);
-            let all = collectives::bcast(process, none, 4, datatype, 0, WORLD);
+            let all = collectives::bcast(process, none.of(4, datatype), 0, WORLD);
             assert_eq!(code(all), Class::Buffer);
             // None are anywhere.
-            collectives::bcast(process, none, 0, datatype, 0, WORLD).unwrap();
+            collectives::bcast(process, none.of(0, datatype), 0, WORLD).unwrap();
             part::psend_init(
                 process,
                 none.read(),

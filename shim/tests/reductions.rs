@@ -267,14 +267,15 @@ fn datatypes_lie_as_they_like_in_every_reduction() {
                 let data = from.data();
 
                 let mut out = Memory::new(shape, 4);
-                coll::allreduce(process, data, out.room(), 4, datatype, op, WORLD).unwrap();
+                coll::allreduce(process, data, out.room().of(4, datatype), op, WORLD).unwrap();
                 out.assert_is(&all, "allreduce");
                 let mut both = own();
-                coll::allreduce(process, in_place(), both.room(), 4, datatype, op, WORLD).unwrap();
+                coll::allreduce(process, in_place(), both.room().of(4, datatype), op, WORLD)
+                    .unwrap();
                 both.assert_is(&all, "allreduce in place");
 
                 let mut out = Memory::new(shape, 4);
-                coll::reduce(process, data, out.room(), 4, datatype, op, n - 1, WORLD).unwrap();
+                coll::reduce(process, data, out.room().of(4, datatype), op, n - 1, WORLD).unwrap();
                 let expected = if me == n - 1 { &all[..] } else { &[] };
                 out.assert_is(expected, "reduce");
                 let mut both = own();
@@ -282,24 +283,24 @@ fn datatypes_lie_as_they_like_in_every_reduction() {
                     0 => (in_place(), both.room()),
                     _ => (data, common::nowhere()),
                 };
-                coll::reduce(process, from_of, into, 4, datatype, op, 0, WORLD).unwrap();
+                coll::reduce(process, from_of, into.of(4, datatype), op, 0, WORLD).unwrap();
                 both.assert_is(if me == 0 { &all } else { &mine }, "reduce in place");
 
                 let mut out = Memory::new(shape, 4);
-                coll::scan(process, data, out.room(), 4, datatype, op, WORLD).unwrap();
+                coll::scan(process, data, out.room().of(4, datatype), op, WORLD).unwrap();
                 out.assert_is(&composed(0..me + 1, 4), "scan");
                 let mut both = own();
-                coll::scan(process, in_place(), both.room(), 4, datatype, op, WORLD).unwrap();
+                coll::scan(process, in_place(), both.room().of(4, datatype), op, WORLD).unwrap();
                 both.assert_is(&composed(0..me + 1, 4), "scan in place");
 
                 let mut out = Memory::new(shape, 4);
-                coll::exscan(process, data, out.room(), 4, datatype, op, WORLD).unwrap();
+                coll::exscan(process, data, out.room().of(4, datatype), op, WORLD).unwrap();
                 match me {
                     0 => out.assert_is(&[], "exscan"),
                     _ => out.assert_is(&composed(0..me, 4), "exscan"),
                 }
                 let mut both = own();
-                coll::exscan(process, in_place(), both.room(), 4, datatype, op, WORLD).unwrap();
+                coll::exscan(process, in_place(), both.room().of(4, datatype), op, WORLD).unwrap();
                 if me > 0 {
                     both.assert_is(&composed(0..me, 4), "exscan in place");
                 }
@@ -334,7 +335,7 @@ fn results_are_scattered() {
 
                 let mut both = Memory::of(shape, &given(me, size as usize));
                 let into = both.room();
-                coll::reduce_scatter_block(process, in_place(), into, 1, datatype, op, WORLD)
+                coll::reduce_scatter_block(process, in_place(), into.of(1, datatype), op, WORLD)
                     .unwrap();
                 let mut expected = given(me, size as usize);
                 expected[0] = composed(0..n, size as usize)[me as usize];
@@ -359,10 +360,19 @@ fn datatypes_and_operations_may_be_freed_while_they_are_needed() {
                 let (mut request, mut rounds) = (Request::NULL, Request::NULL);
                 let (data, into) = (from.data(), once.room());
                 let requested = result(&mut request);
-                coll::iallreduce(process, data, into, 3, datatype, op, WORLD, requested).unwrap();
-                let (into, requested, info) = (again.room(), result(&mut rounds), Info::NULL);
-                coll::scan_init(process, data, into, 3, datatype, op, WORLD, info, requested)
+                coll::iallreduce(process, data, into.of(3, datatype), op, WORLD, requested)
                     .unwrap();
+                let (into, requested, info) = (again.room(), result(&mut rounds), Info::NULL);
+                coll::scan_init(
+                    process,
+                    data,
+                    into.of(3, datatype),
+                    op,
+                    WORLD,
+                    info,
+                    requested,
+                )
+                .unwrap();
                 datatypes::type_free(process, result(&mut { datatype })).unwrap();
                 let twice = datatypes::type_free(process, result(&mut { datatype }));
                 assert_eq!(common::code(twice), Class::Type);
@@ -398,15 +408,15 @@ fn elements_are_combined_without_others() {
                 Memory::of(shape, &given(1, 3)),
             );
             let into = right.room();
-            coll::reduce_local(process, left.data(), into, 3, datatype, op).unwrap();
+            coll::reduce_local(process, left.data(), into.of(3, datatype), op).unwrap();
             right.assert_is(&composed(0..2, 3), "reduce_local");
             left.assert_is(&given(0, 3), "input");
             // No operation of the standard's is defined for such datatypes (MPI-5.0, section 6.9.2).
             if shape.extent != 16 {
-                let refused = coll::reduce_local(process, left.data(), into, 3, datatype, SUM);
+                let refused = coll::reduce_local(process, left.data(), into.of(3, datatype), SUM);
                 assert_eq!(common::code(refused), Class::Op);
             }
-            let negative = coll::reduce_local(process, left.data(), into, -1, datatype, op);
+            let negative = coll::reduce_local(process, left.data(), into.of(-1, datatype), op);
             assert_eq!(common::code(negative), Class::Count);
         }
     });

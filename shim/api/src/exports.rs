@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::function::{Flag, Function, Handler, Parameter};
-use crate::kind::{Form, Twin, camel};
+use crate::kind::{Form, Kind, Twin, camel};
 use crate::{Api, Constant};
 
 /// Writes all of them, and the checks that the shim's types are those of the tables.
@@ -99,13 +99,9 @@ fn check(out: &mut String, function: &Function, twin: Twin, name: &str) {
 
 /// The call of a handler: in a process, or bare where the result is none of an error code.
 fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
-    let arguments = function.parameters.iter().map(|parameter| {
-        let name = identifier(&parameter.name);
-        parameter.kind.argument(twin, &name)
-    });
+    let arguments = arguments(&function.parameters, twin);
     let (entry, first) = match function {
         _ if function.result.is_some() => {
-            let arguments: Vec<_> = arguments.collect();
             return format!("tagwire_shim::call::{path}({})", arguments.join(", "));
         }
         _ if function.is_tool() => ("tool", "library"),
@@ -119,6 +115,28 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
     words.extend(arguments);
     let words = words.join(", ");
     format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::call::{path}({words}))")
+}
+
+/// The arguments of a handler: one for each parameter, but one for a buffer with the number and the datatype of its elements.
+fn arguments(parameters: &[Parameter], twin: Twin) -> Vec<String> {
+    let argument = |parameter: &Parameter| {
+        let name = identifier(&parameter.name);
+        parameter.kind.argument(twin, &name)
+    };
+    let mut arguments = Vec::new();
+    let mut rest = parameters;
+    while let [first, after @ ..] = rest {
+        let mut words = argument(first);
+        rest = after;
+        if let [count, datatype, after @ ..] = after
+            && Kind::are_elements(&first.kind, &count.kind, &datatype.kind)
+        {
+            words += &format!(".of({}, {})", argument(count), argument(datatype));
+            rest = after;
+        }
+        arguments.push(words);
+    }
+    arguments
 }
 
 /// No handler: handles that it would make are null, and the error is raised on the object among the arguments.

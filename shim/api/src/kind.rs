@@ -77,6 +77,17 @@ impl Kind {
             )
     }
 
+    /// Returns whether parameters of these kinds are the elements of a buffer.
+    pub(crate) fn are_elements(buffer: &Self, count: &Self, datatype: &Self) -> bool {
+        let is_count = matches!(&count.base, Base::Number { name: "count", .. });
+        matches!(buffer.base, Base::In | Base::Out)
+            && is_count
+            && matches!(datatype.base, Base::Handle("type", _))
+            && [count, datatype]
+                .iter()
+                .all(|kind| kind.form == Form::Value)
+    }
+
     /// Returns whether it is an array of integers or requests, which has elements where their number says so.
     pub fn is_array(&self) -> bool {
         let is_array = matches!(self.form, Form::List | Form::Array);

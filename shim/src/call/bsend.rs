@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_pml::{Messenger, RequestId};
 
-use crate::abi::{Comm, Datatype, PROC_NULL, Request};
+use crate::abi::{Comm, PROC_NULL, Request};
 use crate::call::p2p::checked;
 use crate::call::{Envelope, on_comm};
 use crate::error::{Class, Error, Result};
@@ -14,7 +14,7 @@ use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::object::request::DONE;
 use crate::process::Process;
-use crate::raw::{CountOut, In, Out, Pointer, Ref};
+use crate::raw::{CountOut, Elements, In, Out, Pointer, Ref};
 
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
@@ -151,59 +151,45 @@ fn bsend_on(process: &Process, comm: &Communicator, data: In, span: &Span, to: E
 }
 
 /// `MPI_Bsend`.
-pub fn bsend(
-    process: &Process,
-    buffer: In,
-    count: i64,
-    datatype: Datatype,
-    rank: i32,
-    tag: i32,
-    comm: Comm,
-) -> Result {
+pub fn bsend(process: &Process, send: Elements<In>, rank: i32, tag: i32, comm: Comm) -> Result {
     let to = Envelope { rank, tag, comm };
     on_comm(process, comm, |comm| {
-        let span = process.types.span(count, datatype)?;
-        bsend_on(process, &comm, buffer, &span, to)
+        let span = process.types.span(send.count, send.datatype)?;
+        bsend_on(process, &comm, send.address, &span, to)
     })
 }
 
 /// `MPI_Ibsend`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn ibsend(
     process: &Process,
-    buffer: In,
-    count: i64,
-    datatype: Datatype,
+    send: Elements<In>,
     rank: i32,
     tag: i32,
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
-    bsend(process, buffer, count, datatype, rank, tag, comm)?;
+    bsend(process, send, rank, tag, comm)?;
     // The program may use its data again: the buffer has a copy.
     request.set(DONE);
     Ok(())
 }
 
 /// `MPI_Bsend_init`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn bsend_init(
     process: &Arc<Process>,
-    buffer: In,
-    count: i64,
-    datatype: Datatype,
+    send: Elements<In>,
     rank: i32,
     tag: i32,
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
     let to = Envelope { rank, tag, comm };
-    let (kept, span) = checked(process, count, datatype, to)?;
+    let (kept, span) = checked(process, send.count, send.datatype, to)?;
     let weak = Arc::downgrade(process);
     // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
         if let Some(process) = weak.upgrade() {
-            bsend_on(&process, &kept, buffer, &span, to)?;
+            bsend_on(&process, &kept, send.address, &span, to)?;
         }
         Ok(Pending::Sent)
     };

@@ -128,8 +128,8 @@ pub fn abi_get_fortran_booleans(
     let known = known.filter(|[yes, _]| yes.len() == size as usize);
     is_set.set(i32::from(known.is_some()));
     if let Some([yes, no]) = known {
-        true_value.copy(In::of(&yes), yes.len());
-        false_value.copy(In::of(&no), no.len());
+        true_value.copy(In::over(&yes), yes.len());
+        false_value.copy(In::over(&no), no.len());
     }
     Ok(())
 }

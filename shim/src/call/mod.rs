@@ -29,7 +29,7 @@ pub mod statuses;
 pub mod time;
 pub mod topologies;
 
-use crate::abi::{Comm, Datatype};
+use crate::abi::Comm;
 use crate::error::{Class, Error, On, Result};
 use crate::object::comm::CommRef;
 use crate::process::Process;
@@ -52,14 +52,6 @@ pub(crate) fn on_comm<'p, R>(
 #[inline]
 pub(crate) fn count_of(count: i32) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
-}
-
-/// Elements at an address: the first arguments of calls.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Elements<A> {
-    pub(crate) address: A,
-    pub(crate) count: i64,
-    pub(crate) datatype: Datatype,
 }
 
 /// Where a message goes, or what a receive accepts: the last arguments of calls.

@@ -8,14 +8,14 @@ use tagwire_coll::Members;
 use tagwire_pml::{RequestId, SendMode};
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status};
-use crate::call::{Elements, Envelope, on_comm};
+use crate::call::{Envelope, on_comm};
 use crate::error::{Error, On, Result};
 use crate::object::comm::{Communicator, tag, tags};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending};
 use crate::object::request::DONE;
 use crate::process::{self, Process};
-use crate::raw::{In, Out, Ref, StagingBuffer, StatusRef};
+use crate::raw::{Elements, In, Out, Ref, StagingBuffer, StatusRef};
 
 /// Starts a send of one block that nothing stands in the way of: the fast path of the thread that initialized MPI. `None`, with
 /// nothing done, where anything does, errors too: [`isend_to`] has them all.
@@ -286,49 +286,38 @@ macro_rules! sends {
         #[doc = concat!("`MPI_", $Send, "`.")]
         pub fn $send(
             process: &Process,
-            buffer: In,
-            count: i64,
-            datatype: Datatype,
+            send: Elements<In>,
             rank: i32,
             tag: i32,
             comm: Comm,
         ) -> Result {
-            let send = Elements { address: buffer, count, datatype };
             send_impl(process, send, Envelope { rank, tag, comm }, $mode)
         }
 
         #[doc = concat!("The nonblocking form of `MPI_", $Send, "`.")]
         #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the standard")]
         pub fn $isend(
             process: &Process,
-            buffer: In,
-            count: i64,
-            datatype: Datatype,
+            send: Elements<In>,
             rank: i32,
             tag: i32,
             comm: Comm,
             request: Ref<Request>,
         ) -> Result {
             let to = Envelope { rank, tag, comm };
-            let send = Elements { address: buffer, count, datatype };
             isend_impl(process, send, to, request, $mode)
         }
 
         #[doc = concat!("The persistent form of `MPI_", $Send, "`.")]
-        #[expect(clippy::too_many_arguments, reason = "those of the standard")]
         pub fn $init(
             process: &Arc<Process>,
-            buffer: In,
-            count: i64,
-            datatype: Datatype,
+            send: Elements<In>,
             rank: i32,
             tag: i32,
             comm: Comm,
             request: Ref<Request>,
         ) -> Result {
             let to = Envelope { rank, tag, comm };
-            let send = Elements { address: buffer, count, datatype };
             send_init_impl(process, send, to, request, $mode)
         }
     )*};
@@ -386,23 +375,15 @@ pub(crate) fn checked(
 }
 
 /// `MPI_Recv`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn recv(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    recv: Elements<Out>,
     rank: i32,
     tag: i32,
     comm: Comm,
     status: StatusRef,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let recv = Elements {
-        address: buffer,
-        count,
-        datatype,
-    };
     match try_recv(process, recv, from) {
         Some((id, members)) => finish(process, &Pending::Recv(id, members), comm, status),
         None => recv_slow(process, recv, from, status),
@@ -417,23 +398,15 @@ fn recv_slow(process: &Process, recv: Elements<Out>, from: Envelope, status: Sta
 
 /// `MPI_Irecv`.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn irecv(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    recv: Elements<Out>,
     rank: i32,
     tag: i32,
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let recv = Elements {
-        address: buffer,
-        count,
-        datatype,
-    };
     if let Some((id, members)) = try_recv(process, recv, from) {
         let make = || Pending::Recv(id, members);
         request.set(process.requests.enter_with(make, comm)?);
@@ -455,12 +428,9 @@ fn irecv_slow(
 }
 
 /// `MPI_Recv_init`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn recv_init(
     process: &Arc<Process>,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    recv: Elements<Out>,
     rank: i32,
     tag: i32,
     comm: Comm,
@@ -472,7 +442,10 @@ pub fn recv_init(
             tags(tag)?;
             comm.source(rank)?;
         }
-        Ok((Arc::clone(&comm), process.types.span(count, datatype)?))
+        Ok((
+            Arc::clone(&comm),
+            process.types.span(recv.count, recv.datatype)?,
+        ))
     })?;
     let messenger = Arc::clone(&process.messenger);
     let again = move || {
@@ -481,7 +454,7 @@ pub fn recv_init(
         }
         let (source, tag) = (comm.source(from.rank)?, tags(from.tag)?);
         let context = comm.team.context();
-        let id = messenger.irecv(span.recv(buffer)?, source, tag, context)?;
+        let id = messenger.irecv(span.recv(recv.address)?, source, tag, context)?;
         Ok(Pending::Recv(id, comm.members()))
     };
     let entered = process
@@ -495,14 +468,10 @@ pub fn recv_init(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn sendrecv(
     process: &Process,
-    send: In,
-    send_count: i64,
-    send_type: Datatype,
+    send: Elements<In>,
     to: i32,
     send_tag: i32,
-    recv: Out,
-    recv_count: i64,
-    recv_type: Datatype,
+    recv: Elements<Out>,
     from: i32,
     recv_tag: i32,
     comm: Comm,
@@ -510,19 +479,9 @@ pub fn sendrecv(
 ) -> Result {
     let (rank, tag) = (from, recv_tag);
     let from = Envelope { rank, tag, comm };
-    let recv = Elements {
-        address: recv,
-        count: recv_count,
-        datatype: recv_type,
-    };
     let pending = irecv_from(process, recv, from)?;
     let (rank, tag) = (to, send_tag);
     let to = Envelope { rank, tag, comm };
-    let send = Elements {
-        address: send,
-        count: send_count,
-        datatype: send_type,
-    };
     let sent = send_or_revoke(process, send, to, &pending)?;
     let received = finish(process, &pending, comm, status);
     if let Some(id) = sent {
@@ -539,9 +498,7 @@ pub fn sendrecv(
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn sendrecv_replace(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<Out>,
     to: i32,
     send_tag: i32,
     from: i32,
@@ -549,24 +506,13 @@ pub fn sendrecv_replace(
     comm: Comm,
     status: StatusRef,
 ) -> Result {
-    let span = process.types.span(count, datatype);
+    let span = process.types.span(data.count, data.datatype);
     let span = span.map_err(|error| error.on(On::Comm(comm)))?;
     let copy = StagingBuffer::new(span.bytes);
-    span.pack(buffer.read(), copy.address())?;
+    span.pack(data.address.read(), copy.address())?;
+    let packed = copy.packed();
     sendrecv(
-        process,
-        copy.address().read(),
-        span.bytes as i64,
-        Datatype::PACKED,
-        to,
-        send_tag,
-        buffer,
-        count,
-        datatype,
-        from,
-        recv_tag,
-        comm,
-        status,
+        process, packed, to, send_tag, data, from, recv_tag, comm, status,
     )
 }
 

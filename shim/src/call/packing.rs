@@ -5,48 +5,42 @@ use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, no_buffer};
 use crate::process::Process;
-use crate::raw::{CountOut, In, Out, Ref, Text};
+use crate::raw::{CountOut, Elements, In, Out, Ref, Text};
 
 /// `MPI_Pack`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn pack(
     process: &Process,
-    data: In,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<In>,
     out: Out,
     size: i64,
     position: CountOut,
     comm: Comm,
 ) -> Result {
     on_comm(process, comm, |_| {
-        let span = process.types.span(count, datatype)?;
+        let span = process.types.span(data.count, data.datatype)?;
         let start = position.get()?;
         let end = end_of(start, span.bytes, size)?;
         check_packed(out.is_constant(), span.bytes)?;
-        span.pack(data, out.moved(start))?;
+        span.pack(data.address, out.moved(start))?;
         position.set(end)
     })
 }
 
 /// `MPI_Unpack`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn unpack(
     process: &Process,
     input: In,
     size: i64,
     position: CountOut,
-    room: Out,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<Out>,
     comm: Comm,
 ) -> Result {
     on_comm(process, comm, |_| {
-        let span = process.types.span(count, datatype)?;
+        let span = process.types.span(data.count, data.datatype)?;
         let start = position.get()?;
         let end = end_of(start, span.bytes, size)?;
         check_packed(input.is_constant(), span.bytes)?;
-        span.unpack(input.moved(start), room)?;
+        span.unpack(input.moved(start), data.address)?;
         position.set(end)
     })
 }
@@ -84,43 +78,37 @@ fn external(
 }
 
 /// `MPI_Pack_external`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn pack_external(
     process: &Process,
     representation: Text,
-    data: In,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<In>,
     out: Out,
     size: i64,
     position: Ref<i64>,
 ) -> Result {
-    let (span, bytes) = external(process, representation, count, datatype)?;
+    let (span, bytes) = external(process, representation, data.count, data.datatype)?;
     let start = position.get()?;
     let end = end_of(start, bytes, size)?;
     check_packed(out.is_constant(), bytes)?;
-    span.pack_external(data, out.moved(start), bytes)?;
+    span.pack_external(data.address, out.moved(start), bytes)?;
     position.set(end);
     Ok(())
 }
 
 /// `MPI_Unpack_external`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn unpack_external(
     process: &Process,
     representation: Text,
     input: In,
     size: i64,
     position: Ref<i64>,
-    room: Out,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<Out>,
 ) -> Result {
-    let (span, bytes) = external(process, representation, count, datatype)?;
+    let (span, bytes) = external(process, representation, data.count, data.datatype)?;
     let start = position.get()?;
     let end = end_of(start, bytes, size)?;
     check_packed(input.is_constant(), bytes)?;
-    span.unpack_external(input.moved(start), bytes, room)?;
+    span.unpack_external(input.moved(start), bytes, data.address)?;
     position.set(end);
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tagwire_pml::{ContextPair, PartitionedRecv, PartitionedSend, Policy};
 
 use crate::abi::{Comm, Datatype, Info, PROC_NULL, Request};
-use crate::call::{Elements, on_comm};
+use crate::call::on_comm;
 use crate::error::{Class, Error, Result};
 use crate::object::comm::{CommRef, tag};
 use crate::object::partitioned::{Part, Partitions, Recv, Send};
 use crate::process::Process;
-use crate::raw::{In, List, Out, Ref};
+use crate::raw::{Elements, In, List, Out, Ref};
 
 /// Returns the partitions of a buffer, of which `one` is the first.
 fn of(process: &Process, one: Elements<Out>, partitions: i32) -> Result<(Partitions, u32)> {
@@ -53,11 +53,7 @@ pub fn psend_init(
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let one = Elements {
-            address: Out::from(data),
-            count,
-            datatype,
-        };
+        let one = Out::from(data).of(count, datatype);
         let (buffer, partitions) = of(process, one, partitions)?;
         if rank == PROC_NULL {
             return Ok(Part::None);
@@ -91,12 +87,7 @@ pub fn precv_init(
     request: Ref<Request>,
 ) -> Result {
     let part = on_comm(process, comm, |comm| {
-        let one = Elements {
-            address: data,
-            count,
-            datatype,
-        };
-        let (buffer, partitions) = of(process, one, partitions)?;
+        let (buffer, partitions) = of(process, data.of(count, datatype), partitions)?;
         if source == PROC_NULL {
             return Ok(Part::None);
         }

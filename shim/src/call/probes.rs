@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tagwire_pml::MessageId;
 
-use crate::abi::{Comm, Datatype, Message, PROC_NULL, Request, Status};
-use crate::call::{Elements, on_comm};
+use crate::abi::{Comm, Message, PROC_NULL, Request, Status};
+use crate::call::on_comm;
 use crate::error::{Class, Error, On, Result};
 use crate::object::comm::{CommRef, status as status_of, tags};
 use crate::object::message::Claimed;
 use crate::object::pending::{End, Pending};
 use crate::process::Process;
-use crate::raw::{Out, Ref, StatusRef};
+use crate::raw::{Elements, Out, Ref, StatusRef};
 
 fn enter(
     process: &Process,
@@ -103,17 +103,10 @@ fn start(process: &Process, recv: Elements<Out>, message: Ref<Message>) -> Resul
 /// `MPI_Imrecv`.
 pub fn imrecv(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    recv: Elements<Out>,
     message: Ref<Message>,
     request: Ref<Request>,
 ) -> Result {
-    let recv = Elements {
-        address: buffer,
-        count,
-        datatype,
-    };
     let (pending, comm) = start(process, recv, message)?;
     request.set(process.requests.enter(pending, comm)?);
     Ok(())
@@ -122,17 +115,10 @@ pub fn imrecv(
 /// `MPI_Mrecv`.
 pub fn mrecv(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    recv: Elements<Out>,
     message: Ref<Message>,
     status: StatusRef,
 ) -> Result {
-    let recv = Elements {
-        address: buffer,
-        count,
-        datatype,
-    };
     let (pending, comm) = start(process, recv, message)?;
     let Pending::Recv(id, members) = pending else {
         status.set(Status::NO_PROC);

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tagwire_coll::Members;
 use tagwire_pml::{Messenger, RequestId, Status as Ended};
 
-use crate::abi::{Comm, Datatype, Request, Status};
+use crate::abi::{Comm, Request, Status};
+use crate::call::Envelope;
 use crate::call::p2p::{irecv_from, send_or_revoke};
-use crate::call::{Elements, Envelope};
 use crate::error::{On, Result};
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
-use crate::raw::{In, Out, Ref, StagingBuffer};
+use crate::raw::{Elements, In, Out, Ref, StagingBuffer};
 
 /// A send and a receive under way.
 struct Exchange {
@@ -108,29 +108,15 @@ fn start(
 /// `MPI_Isendrecv`.
 pub fn isendrecv(
     process: &Process,
-    send: In,
-    send_count: i64,
-    send_type: Datatype,
+    send: Elements<In>,
     to: i32,
     send_tag: i32,
-    recv: Out,
-    recv_count: i64,
-    recv_type: Datatype,
+    recv: Elements<Out>,
     from: i32,
     recv_tag: i32,
     comm: Comm,
     request: Ref<Request>,
 ) -> Result {
-    let send = Elements {
-        address: send,
-        count: send_count,
-        datatype: send_type,
-    };
-    let recv = Elements {
-        address: recv,
-        count: recv_count,
-        datatype: recv_type,
-    };
     let envelope = |rank, tag| Envelope { rank, tag, comm };
     let (to, from) = (envelope(to, send_tag), envelope(from, recv_tag));
     let pending = start(process, send, to, None, recv, from)?;
@@ -141,9 +127,7 @@ pub fn isendrecv(
 /// `MPI_Isendrecv_replace`.
 pub fn isendrecv_replace(
     process: &Process,
-    buffer: Out,
-    count: i64,
-    datatype: Datatype,
+    data: Elements<Out>,
     to: i32,
     send_tag: i32,
     from: i32,
@@ -153,25 +137,16 @@ pub fn isendrecv_replace(
 ) -> Result {
     process.comm(comm)?;
     let copied = || {
-        let span = process.types.span(count, datatype)?;
+        let span = process.types.span(data.count, data.datatype)?;
         let memory = StagingBuffer::new(span.bytes);
-        span.pack(buffer.read(), memory.address())?;
-        Ok((span.bytes as i64, memory))
+        span.pack(data.address.read(), memory.address())?;
+        Ok(memory)
     };
-    let (bytes, memory) = copied().map_err(|error: crate::Error| error.on(On::Comm(comm)))?;
-    let send = Elements {
-        address: memory.address().read(),
-        count: bytes,
-        datatype: Datatype::PACKED,
-    };
-    let recv = Elements {
-        address: buffer,
-        count,
-        datatype,
-    };
+    let memory = copied().map_err(|error: crate::Error| error.on(On::Comm(comm)))?;
+    let packed = memory.packed();
     let envelope = |rank, tag| Envelope { rank, tag, comm };
     let (to, from) = (envelope(to, send_tag), envelope(from, recv_tag));
-    let pending = start(process, send, to, Some(memory), recv, from)?;
+    let pending = start(process, packed, to, Some(memory), data, from)?;
     request.set(process.requests.enter(pending, comm)?);
     Ok(())
 }

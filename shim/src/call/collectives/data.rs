@@ -7,7 +7,7 @@ use crate::abi::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, no_buffer};
 use crate::process::Process;
-use crate::raw::{Counts, List, Out, StagingBuffer};
+use crate::raw::{Counts, Elements, List, Out, StagingBuffer};
 
 /// The blocks of a buffer: one for each member, or for each neighbour.
 #[derive(Debug, Clone, Copy)]
@@ -35,15 +35,22 @@ pub(super) struct Side {
     blocks: Blocks,
 }
 
-impl Side {
-    /// Returns a buffer of equal blocks; for a buffer of one block, that block.
-    pub(super) fn equal(address: impl Into<Out>, count: i64, datatype: Datatype) -> Self {
+impl<A: Into<Out>> From<Elements<A>> for Side {
+    /// Returns a buffer of equal blocks of such elements; for a buffer of one block, that block.
+    fn from(block: Elements<A>) -> Self {
+        let Elements {
+            address,
+            count,
+            datatype,
+        } = block;
         Self {
             address: address.into(),
             blocks: Blocks::Equal { count, datatype },
         }
     }
+}
 
+impl Side {
     pub(super) fn varying(
         address: impl Into<Out>,
         counts: Counts,
@@ -99,7 +106,7 @@ impl Side {
     pub(super) fn block(self, process: &Process, number: usize) -> Result<Data> {
         match self.blocks {
             Blocks::Equal { count, datatype } if number == 0 => {
-                Data::of(process, self.address, count, datatype)
+                Data::of(process, self.address.of(count, datatype))
             }
             _ => Data::new(self.address, vec![self.part(process, number)?]),
         }
@@ -112,7 +119,8 @@ impl Side {
     pub(super) fn all(self, process: &Process, members: usize) -> Result<Data> {
         match self.blocks {
             Blocks::Equal { count, datatype } => {
-                Data::of(process, self.address, times(count, members)?, datatype)
+                let all = self.address.of(times(count, members)?, datatype);
+                Data::of(process, all)
             }
             _ => Data::new(self.address, self.parts(process, members)?),
         }
@@ -206,13 +214,13 @@ impl Data {
         }
     }
 
-    /// Returns `count` elements at an address.
-    pub(super) fn of(
-        process: &Process,
-        address: Out,
-        count: i64,
-        datatype: Datatype,
-    ) -> Result<Self> {
+    /// Returns elements at an address.
+    pub(super) fn of(process: &Process, elements: Elements<Out>) -> Result<Self> {
+        let Elements {
+            address,
+            count,
+            datatype,
+        } = elements;
         if let Some(bytes) = process.types.simple_bytes(count, datatype) {
             return Self::array(address, bytes);
         }
@@ -229,14 +237,9 @@ impl Data {
         }
     }
 
-    /// Returns a copy of `count` elements, for an operation that writes there.
-    pub(super) fn copy_of_elements(
-        process: &Process,
-        address: Out,
-        count: i64,
-        datatype: Datatype,
-    ) -> Result<Self> {
-        Side::equal(address, count, datatype).copy_of_block(process, 0)
+    /// Returns a copy of elements, for an operation that writes there.
+    pub(super) fn copy_of_elements(process: &Process, elements: Elements<Out>) -> Result<Self> {
+        Side::from(elements).copy_of_block(process, 0)
     }
 
     fn new(address: Out, parts: Vec<Part>) -> Result<Self> {

@@ -47,7 +47,10 @@ fn with_both(
 
 /// What a reduction does with a predefined operation and datatype.
 fn reduction(call: &Call<'_>, of: Reduction) -> Option<(Operation, Layout)> {
-    let (operation, basic) = (predefined(of.op)?, call.process.types.basic(of.datatype)?);
+    let (operation, basic) = (
+        predefined(of.op)?,
+        call.process.types.basic(of.recv.datatype)?,
+    );
     let layout = Layout::of(basic);
     operation.check(&layout).ok()?;
     Some((operation, layout))
@@ -71,7 +74,7 @@ pub(super) fn broadcast(call: &Call<'_>, buffer: Side, root: Root) -> Option<Res
     })
 }
 
-pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: Root) -> Option<Result> {
+pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: Root) -> Option<Result> {
     let (Root::Member(root), true) = (root, call.is_blocking()) else {
         return None;
     };
@@ -88,7 +91,7 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: Root) -> 
             root,
         })
     };
-    let [send, recv] = of.sides(count);
+    let [send, recv] = of.sides();
     if call.comm.team.me() == root {
         return with_both(call, send, 1, recv, 1, |input, out| {
             reduce(input, Some(out))
@@ -104,12 +107,12 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: Root) -> 
     })
 }
 
-pub(super) fn allreduce(call: &Call<'_>, of: Reduction, count: i64) -> Option<Result> {
+pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Option<Result> {
     if !call.is_fast() {
         return None;
     }
     let (operation, layout) = reduction(call, of)?;
-    let [send, recv] = of.sides(count);
+    let [send, recv] = of.sides();
     with_both(call, send, 1, recv, 1, |input, data| {
         call.comm.team.call(Allreduce {
             operator: (coll::Reduction {

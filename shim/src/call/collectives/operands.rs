@@ -96,7 +96,7 @@ impl Operands {
     /// `MPI_ERR_COUNT`; `MPI_ERR_BUFFER` where there can be none.
     pub(super) fn data(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
         if self.is_packed {
-            return Data::of(process, address, count, self.datatype);
+            return Data::of(process, address.of(count, self.datatype));
         }
         Data::array(address, self.array_bytes(count)?)
     }
@@ -115,10 +115,10 @@ impl Operands {
     /// As [`data`](Self::data).
     pub(super) fn copy(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
         if self.is_packed {
-            return Data::copy_of_elements(process, address, count, self.datatype);
+            return Data::copy_of_elements(process, address.of(count, self.datatype));
         }
         let bytes = self.array_bytes(count)? as i64;
-        Data::copy_of_elements(process, address, bytes, Datatype::BYTE)
+        Data::copy_of_elements(process, address.of(bytes, Datatype::BYTE))
     }
 
     /// Returns how many bytes an element has in such data.
@@ -166,7 +166,7 @@ fn on_arrays(commutes: bool, function: Function) -> Operation {
     let combine = move |layout: &Layout, left: &[u8], into: &mut [u8]| {
         let extent = layout.extent();
         let count = into.len() / extent.max(1);
-        function.call(In::of(left), Out::over(into), count, extent as i64);
+        function.call(In::over(left), Out::over(into), count, extent as i64);
     };
     user(commutes, combine)
 }

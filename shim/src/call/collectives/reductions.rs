@@ -11,40 +11,44 @@ use super::data::{Data, Side, too_many};
 use super::fast;
 use super::operands::Operands;
 use super::run::{Buffers, Call, Pair, Root};
-use crate::abi::{Datatype, Op};
+use crate::abi::Op;
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
-use crate::raw::{In, Out};
+use crate::raw::{Elements, In, Out};
 
 /// What is combined, where the result goes, and how.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reduction {
     pub(super) send: In,
-    pub(super) recv: Out,
-    pub(super) datatype: Datatype,
+    pub(super) recv: Elements<Out>,
     pub(super) op: Op,
 }
 
 impl Reduction {
     fn operands(&self, call: &Call<'_>) -> Result<Operands> {
-        Operands::of(call.process, self.op, self.datatype)
+        Operands::of(call.process, self.op, self.recv.datatype)
     }
 
-    /// Returns both sides of a call for `count` elements.
-    pub(super) fn sides(&self, count: i64) -> [Side; 2] {
-        let side = |address| Side::equal(address, count, self.datatype);
-        [side(self.send.into()), side(self.recv)]
+    /// Returns both sides of the call.
+    pub(super) fn sides(&self) -> [Side; 2] {
+        let send = self.send.of(self.recv.count, self.recv.datatype);
+        [send.into(), self.recv.into()]
     }
 
-    /// Returns the buffers of `count` elements, of which the result lies over the input where that is in place.
-    fn buffers(&self, call: &Call<'_>, operands: &Operands, count: i64) -> Result<Pair> {
-        let output = operands.data(call.process, self.recv, count)?;
+    fn input(&self, call: &Call<'_>, operands: &Operands) -> Result<Data> {
+        operands.data(call.process, self.send.into(), self.recv.count)
+    }
+
+    fn output(&self, call: &Call<'_>, operands: &Operands) -> Result<Data> {
+        operands.data(call.process, self.recv.address, self.recv.count)
+    }
+
+    /// Returns both buffers, of which the result lies over the input where that is in place.
+    fn buffers(&self, call: &Call<'_>, operands: &Operands) -> Result<Pair> {
+        let output = self.output(call, operands)?;
         match self.is_in_place(call) {
             true => Ok(Pair::in_place(output)),
-            false => Pair::new(
-                operands.data(call.process, self.send.into(), count)?,
-                output,
-            ),
+            false => Pair::new(self.input(call, operands)?, output),
         }
     }
 
@@ -54,22 +58,19 @@ impl Reduction {
     }
 }
 
-pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: i32) -> Result {
+pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: i32) -> Result {
     let Some(root) = call.root(root)? else {
         return call.stand_by(Collective::Reduce);
     };
-    if let Some(done) = fast::reduce(call, of, count, root) {
+    if let Some(done) = fast::reduce(call, of, root) {
         return done;
     }
     let (operands, is_root) = (of.operands(call)?, call.is_root(root));
     let buffers = match root {
-        Root::Member(_) if is_root => of.buffers(call, &operands, count)?,
-        Root::Inter(_) if is_root => Pair::received(operands.data(call.process, of.recv, count)?),
+        Root::Member(_) if is_root => of.buffers(call, &operands)?,
+        Root::Inter(_) if is_root => Pair::received(of.output(call, &operands)?),
         // The others' receive buffers mean nothing, and may be null.
-        _ => {
-            let input = operands.data(call.process, of.send.into(), count)?;
-            Pair::new(input, Data::none())?
-        }
+        _ => Pair::new(of.input(call, &operands)?, Data::none())?,
     };
     let has_input = !(is_root && of.is_in_place(call));
     let operator = operands.operator();
@@ -89,12 +90,12 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, count: i64, root: i32) -> R
     }
 }
 
-pub(super) fn allreduce(call: &Call<'_>, of: Reduction, count: i64) -> Result {
-    if let Some(done) = fast::allreduce(call, of, count) {
+pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Result {
+    if let Some(done) = fast::allreduce(call, of) {
         return done;
     }
     let operands = of.operands(call)?;
-    let buffers = of.buffers(call, &operands, count)?;
+    let buffers = of.buffers(call, &operands)?;
     let has_input = !of.is_in_place(call);
     let operator = operands.operator();
     match call.is_intra() {
@@ -111,10 +112,10 @@ pub(super) fn allreduce(call: &Call<'_>, of: Reduction, count: i64) -> Result {
     }
 }
 
-pub(super) fn scan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
+pub(super) fn scan(call: &Call<'_>, of: Reduction) -> Result {
     call.comm.check_intra()?;
     let operands = of.operands(call)?;
-    let buffers = of.buffers(call, &operands, count)?.over_input();
+    let buffers = of.buffers(call, &operands)?.over_input();
     let operator = operands.operator();
     call.run(buffers, move |(_, data)| Scan {
         operator: operator.clone(),
@@ -122,17 +123,17 @@ pub(super) fn scan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
     })
 }
 
-pub(super) fn exscan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
+pub(super) fn exscan(call: &Call<'_>, of: Reduction) -> Result {
     call.comm.check_intra()?;
     let operands = of.operands(call)?;
     let buffers = match call.comm.rank() == 0 && !of.send.is_in_place() {
-        false => of.buffers(call, &operands, count)?,
+        false => of.buffers(call, &operands)?,
         // The first member's receive buffer means nothing: it stays as it is.
         true => {
-            let input = operands.data(call.process, of.send.into(), count)?;
-            if !of.recv.is_constant() {
+            let input = of.input(call, &operands)?;
+            if !of.recv.address.is_constant() {
                 // Where it is the same memory at all members, all refuse it.
-                input.check_disjoint(&operands.data(call.process, of.recv, count)?)?;
+                input.check_disjoint(&of.output(call, &operands)?)?;
             }
             let unused = Data::unused(input.len());
             Pair::new(input, unused)?
@@ -146,7 +147,7 @@ pub(super) fn exscan(call: &Call<'_>, of: Reduction, count: i64) -> Result {
 }
 
 /// Combines the blocks that follow each other, and gives each member of a group that of its number; `count` returns how many
-/// elements a block has.
+/// elements a block has, instead of `of`.
 pub(super) fn reduce_scatter(
     call: &Call<'_>,
     of: Reduction,
@@ -162,10 +163,10 @@ pub(super) fn reduce_scatter(
     let own = counts[call.comm.rank() as usize];
     let input = match of.is_in_place(call) {
         // The result lies over what is combined.
-        true => operands.copy(call.process, of.recv, total)?,
+        true => operands.copy(call.process, of.recv.address, total)?,
         false => operands.data(call.process, of.send.into(), total)?,
     };
-    let output = operands.data(call.process, of.recv, own)?;
+    let output = operands.data(call.process, of.recv.address, own)?;
     let buffers = Pair::new(input, output)?;
     let element = operands.element();
     let lengths = counts.iter().map(|count| *count as usize * element);
@@ -188,17 +189,10 @@ pub(super) fn reduce_scatter(
 }
 
 /// `MPI_Reduce_local`.
-pub fn reduce_local(
-    process: &Process,
-    send: In,
-    recv: Out,
-    count: i64,
-    datatype: Datatype,
-    op: Op,
-) -> Result {
-    let operands = Operands::of(process, op, datatype)?;
-    let into = operands.data(process, recv, count)?;
-    let left = operands.data(process, send.into(), count)?;
+pub fn reduce_local(process: &Process, send: In, recv: Elements<Out>, op: Op) -> Result {
+    let operands = Operands::of(process, op, recv.datatype)?;
+    let into = operands.data(process, recv.address, recv.count)?;
+    let left = operands.data(process, send.into(), recv.count)?;
     let buffers = Pair::new(left, into)?.with_output();
     buffers.with(|(left, into)| operands.combine(left, into))
 }
