@@ -20,6 +20,7 @@ pub mod callbacks;
 pub mod error;
 pub mod functions;
 pub mod library;
+mod lock;
 mod object;
 mod process;
 pub mod raw;

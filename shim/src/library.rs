@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 
 use crate::abi::{SUCCESS, Session};
 pub use crate::error::On;
 use crate::error::{Class, Error, Result};
 use crate::functions::at_exit;
+use crate::lock::Lock;
 use crate::object::errhandler::Handler;
 use crate::process::Process;
 use crate::process::early::Early;
@@ -19,7 +20,7 @@ pub struct Library {
     /// What may be used before that.
     early: OnceLock<Arc<Early>>,
     /// Keeps two threads from initializing at once.
-    changing: Mutex<()>,
+    changing: Lock<()>,
     registered: Once,
     exit: extern "C" fn(),
 }
@@ -37,7 +38,7 @@ impl Library {
         Self {
             process: OnceLock::new(),
             early: OnceLock::new(),
-            changing: Mutex::new(()),
+            changing: Lock::new(()),
             registered: Once::new(),
             exit,
         }
@@ -135,7 +136,7 @@ impl Library {
 
     /// Returns the process, which joins the job where it has not before.
     pub(crate) fn joined(&self) -> Result<&Arc<Process>> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         if let Some(process) = self.process() {
             return Ok(process);
         }

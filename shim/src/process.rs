@@ -10,8 +10,8 @@ pub(crate) mod psets;
 
 use std::fmt;
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use tagwire_pml::{ContextNames, Guarded, Messenger, ThreadLevel};
 use crate::abi::{Comm, Group, Session, thread};
 use crate::error::{Class, Error, On, Result};
 use crate::functions::{drain_pipes, flush_streams};
+use crate::lock::Lock;
 use crate::object::attributes::{Keys, key};
 use crate::object::buffer::Slot;
 use crate::object::comm::{CommRef, Communicator};
@@ -78,11 +79,11 @@ pub struct Process {
     pub(crate) main_thread: ThreadId,
     close_timeout: Duration,
     /// Until the process leaves the job.
-    asked: Mutex<Asked>,
+    asked: Lock<Asked>,
     values: Values,
     pub(crate) models: Models,
     /// What the last error of a call was.
-    last: Mutex<Option<(i32, String)>>,
+    last: Lock<Option<(i32, String)>>,
 }
 
 /// The values of predefined attributes, at addresses that stay.
@@ -171,7 +172,7 @@ impl Process {
         early.infos.describe("maxprocs", &size);
         let asked = Asked::new(messenger.dumps().flag());
         Ok(Self {
-            asked: Mutex::new(asked),
+            asked: Lock::new(asked),
             keys: Keys::new(),
             early,
             buffer: Slot::default(),
@@ -202,7 +203,7 @@ impl Process {
             main_thread: std::thread::current().id(),
             close_timeout: config.duration("close-timeout"),
             models: Models::default(),
-            last: Mutex::default(),
+            last: Lock::default(),
         })
     }
 
@@ -269,7 +270,7 @@ impl Process {
     /// Leaves the job.
     pub(crate) fn leave(&self) -> Result {
         self.requests.abandon(usize::MAX);
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         *asked = Asked::none();
         drop(asked);
         Ok(self.messenger.close(self.close_timeout)?)
@@ -366,7 +367,7 @@ impl Process {
     }
 
     fn keep(&self, code: i32, text: String) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last = Some((code, text));
     }
 
@@ -375,7 +376,7 @@ impl Process {
         let Some(class) = Class::of(code) else {
             return self.early.codes.text(code);
         };
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         Some(match &*last {
             Some((last, text)) if *last == code => format!("{} ({text})", class.text()),
             _ => class.text().to_owned(),
@@ -393,10 +394,7 @@ impl Process {
         match handle {
             Comm::WORLD => Ok(CommRef::Predefined(&self.world)),
             Comm::SELF => Ok(CommRef::Predefined(&self.own)),
-            _ => match self.comms.get(handle.0) {
-                Some(comm) => Ok(CommRef::Made(comm)),
-                None => Err(no_comm(handle)),
-            },
+            _ => self.comms.find(handle.0).map(CommRef::Made),
         }
     }
 
@@ -404,10 +402,7 @@ impl Process {
     pub(crate) fn enter_comm(&self, team: Team, origin: (Handler, Session)) -> Result<Comm> {
         let team = Arc::new(team);
         let make = |handle| Communicator::new(Comm(handle), team, origin, "");
-        let entered = self.comms.insert_with(make);
-        entered
-            .map(Comm)
-            .ok_or_else(|| Error::new(Class::Other, "too many communicators"))
+        self.comms.insert_with(make).map(Comm)
     }
 
     /// The same with those of another.
@@ -421,31 +416,13 @@ impl Process {
         if handle == Group::EMPTY {
             return Ok(Arc::new(Ranks::new(Vec::new(), Session::NULL)));
         }
-        self.groups.get(handle.0).ok_or_else(|| {
-            let text = match handle {
-                Group::NULL => "the group is MPI_GROUP_NULL".to_owned(),
-                Group(number) => format!("{number:#x} is no group"),
-            };
-            Error::new(Class::Group, text)
-        })
+        self.groups.find(handle.0)
     }
 
     pub(crate) fn enter_group(&self, ranks: Ranks) -> Result<Group> {
         if ranks.is_empty() {
             return Ok(Group::EMPTY);
         }
-        let entered = self.groups.insert_with(|_| ranks);
-        entered
-            .map(Group)
-            .ok_or_else(|| Error::new(Class::Other, "too many groups"))
+        self.groups.insert_with(|_| ranks).map(Group)
     }
-}
-
-#[cold]
-fn no_comm(handle: Comm) -> Error {
-    let text = match handle {
-        Comm::NULL => "the communicator is MPI_COMM_NULL".to_owned(),
-        Comm(number) => format!("{number:#x} is no communicator"),
-    };
-    Error::new(Class::Comm, text)
 }

@@ -1,6 +1,6 @@
 //! Buffered sends and their buffers (MPI-5.0, section 3.6).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tagwire_pml::{Messenger, RequestId};
 
@@ -8,6 +8,7 @@ use crate::abi::{Comm, PROC_NULL, Request};
 use crate::call::p2p::checked;
 use crate::call::{Envelope, on_comm};
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::buffer::{Buffer, Slot, To};
 use crate::object::comm::{Communicator, tag};
 use crate::object::datatype::Span;
@@ -93,12 +94,12 @@ pub fn comm_flush_buffer(process: &Process, comm: Comm) -> Result {
 struct Delivery {
     buffer: Arc<Buffer>,
     messenger: Arc<Messenger>,
-    awaited: Mutex<Vec<RequestId>>,
+    awaited: Lock<Vec<RequestId>>,
 }
 
 impl PendingOperation for Delivery {
     fn is_complete(&self) -> bool {
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.awaited.lock();
         self.buffer.have_left(&mut awaited, &self.messenger)
     }
 
@@ -113,7 +114,7 @@ pub(crate) fn iflush(process: &Process, slot: &Slot, comm: Comm, request: Ref<Re
         None => DONE,
         Some(buffer) => {
             let pending = Pending::Operation(Arc::new(Delivery {
-                awaited: Mutex::new(buffer.ids()),
+                awaited: Lock::new(buffer.ids()),
                 buffer,
                 messenger: Arc::clone(&process.messenger),
             }));

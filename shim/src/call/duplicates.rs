@@ -6,7 +6,7 @@ use tagwire_coll::Duplicate;
 
 use crate::abi::{Comm, Info, Request, Status};
 use crate::call::on_comm;
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::object::comm::Communicator;
 use crate::object::info::Entries;
 use crate::object::pending::{End, Pending, PendingOperation};
@@ -60,8 +60,7 @@ fn duplicate(
             let (handle, team) = (Comm(handle), Arc::clone(&held.team));
             Communicator::new(handle, team, (held.errhandler(), held.session()), "")
         });
-        let handle = entered.map(Comm);
-        let handle = handle.ok_or_else(|| Error::new(Class::Other, "too many communicators"))?;
+        let handle = Comm(entered?);
         let made = match Duplicate::of(&held.team) {
             Ok(made) => made,
             Err(error) => {

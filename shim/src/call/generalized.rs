@@ -1,8 +1,8 @@
 //! Generalized requests: operations of the program (MPI-5.0, section 13.2).
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::Messenger;
 
@@ -10,6 +10,7 @@ use crate::abi::{Comm, Request, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, Result};
 use crate::functions::{cancel_operation, free_operation, query_operation};
+use crate::lock::Lock;
 use crate::object::pending::{End, Freed, Look, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{Pointer, Ref};
@@ -22,7 +23,7 @@ struct Generalized {
     cancel: GrequestCancelFunction,
     extra: Pointer,
     is_complete: AtomicBool,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -42,22 +43,18 @@ impl fmt::Debug for Generalized {
 }
 
 impl Generalized {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks the program how the operation ended.
     fn queried(&self) -> (Status, i32) {
-        if let Some(known) = self.state().queried {
+        if let Some(known) = self.state.lock().queried {
             return known;
         }
         let told = query_operation(self.query, self.extra);
-        *self.state().queried.get_or_insert(told)
+        *self.state.lock().queried.get_or_insert(told)
     }
 
     /// Has the program free what it keeps, once.
     fn release(&self) -> Result {
-        let is_freed = std::mem::replace(&mut self.state().is_freed, true);
+        let is_freed = std::mem::replace(&mut self.state.lock().is_freed, true);
         match is_freed {
             true => Ok(()),
             false => free_operation(self.free, self.extra),
@@ -93,7 +90,7 @@ impl PendingOperation for Generalized {
     }
 
     fn free(&self) -> Result<Freed> {
-        self.state().is_released = true;
+        self.state.lock().is_released = true;
         if !self.is_complete.load(SeqCst) {
             return Ok(Freed::Kept);
         }
@@ -103,7 +100,7 @@ impl PendingOperation for Generalized {
     fn complete(&self) -> Result<bool> {
         self.is_complete.store(true, SeqCst);
         self.messenger.notify();
-        Ok(self.state().is_released)
+        Ok(self.state.lock().is_released)
     }
 }
 
@@ -134,7 +131,7 @@ pub fn grequest_start(
         cancel,
         extra,
         is_complete: AtomicBool::new(false),
-        state: Mutex::default(),
+        state: Lock::default(),
     };
     let pending = Pending::Operation(Arc::new(generalized));
     request.set(process.requests.enter(pending, Comm::SELF)?);

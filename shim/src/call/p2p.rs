@@ -179,8 +179,7 @@ fn finish_send(process: &Process, id: RequestId, comm: Comm) -> Result {
     let ended = process.messenger.wait(id, None);
     let ended = ended.map_err(|error| Error::from(error).on(On::Comm(comm)))?;
     let end = End::of_send(&ended);
-    end.error
-        .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))
+    end.outcome(comm)
 }
 
 #[inline(never)]
@@ -276,8 +275,7 @@ fn finish(process: &Process, pending: &Pending, comm: Comm, status: StatusRef) -
         _ => return Ok(()),
     };
     status.set(end.status);
-    end.error
-        .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))
+    end.outcome(comm)
 }
 
 /// Makes the calls of a mode of sending: `blocking, nonblocking, persistent: the mode`.
@@ -486,10 +484,7 @@ pub fn sendrecv(
     let received = finish(process, &pending, comm, status);
     if let Some(id) = sent {
         let ended = process.messenger.wait(id, None)?;
-        let end = End::of_send(&ended);
-        if let (Ok(()), Some(error)) = (&received, end.error) {
-            return Err(error.on(On::Comm(comm)));
-        }
+        return received.and_then(|()| End::of_send(&ended).outcome(comm));
     }
     received
 }

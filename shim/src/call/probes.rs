@@ -1,12 +1,10 @@
 //! Probes that take their message out of matching (MPI-5.0, section 3.8.2).
 
-use std::sync::Arc;
-
 use tagwire_pml::MessageId;
 
 use crate::abi::{Comm, Message, PROC_NULL, Request, Status};
 use crate::call::on_comm;
-use crate::error::{Class, Error, On, Result};
+use crate::error::{Error, On, Result};
 use crate::object::comm::{CommRef, status as status_of, tags};
 use crate::object::message::Claimed;
 use crate::object::pending::{End, Pending};
@@ -24,8 +22,7 @@ fn enter(
     status.set(status_of(&found, members.as_deref()));
     let comm = comm.handle;
     let claimed = Claimed { id, members, comm };
-    let entered = process.messages.insert_with(|_| claimed);
-    let entered = entered.ok_or_else(|| Error::new(Class::Other, "too many messages"))?;
+    let entered = process.messages.insert_with(|_| claimed)?;
     message.set(Message(entered));
     Ok(())
 }
@@ -87,9 +84,7 @@ fn start(process: &Process, recv: Elements<Out>, message: Ref<Message>) -> Resul
         message.set(Message::NULL);
         return Ok((Pending::NoProcess, Comm::SELF));
     }
-    let claimed = process.messages.get(given.0);
-    let claimed: Arc<Claimed> =
-        claimed.ok_or_else(|| Error::new(Class::Request, "there is no such message"))?;
+    let claimed = process.messages.find(given.0)?;
     let on = On::Comm(claimed.comm);
     let data = process.types.recv(recv.address, recv.count, recv.datatype);
     let data = data.map_err(|error| error.on(on))?;
@@ -127,6 +122,5 @@ pub fn mrecv(
     let ended = process.messenger.wait(id, None)?;
     let end = End::of_recv(&ended, members.as_deref());
     status.set(end.status);
-    end.error
-        .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))
+    end.outcome(comm)
 }

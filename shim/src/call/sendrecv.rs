@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments, reason = "those of the standard")]
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tagwire_coll::Members;
 use tagwire_pml::{Messenger, RequestId, Status as Ended};
@@ -11,6 +11,7 @@ use crate::abi::{Comm, Request, Status};
 use crate::call::Envelope;
 use crate::call::p2p::{irecv_from, send_or_revoke};
 use crate::error::{On, Result};
+use crate::lock::Lock;
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Ref, StagingBuffer};
@@ -23,7 +24,7 @@ struct Exchange {
     /// `None` where it was complete at once.
     send: Option<RequestId>,
     /// How the receive ended, and the send.
-    ends: Mutex<[Option<End>; 2]>,
+    ends: Lock<[Option<End>; 2]>,
     /// What is sent, where the receive replaces it.
     _memory: Option<StagingBuffer>,
 }
@@ -56,7 +57,7 @@ impl PendingOperation for Exchange {
         if !self.is_complete() {
             return None;
         }
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock();
         let [received, sent] = &mut *ends;
         if received.is_none() {
             *received = match &self.receive {
@@ -99,7 +100,7 @@ fn start(
         messenger: Arc::clone(&process.messenger),
         receive,
         send: sent.filter(|id| *id != RequestId::COMPLETE),
-        ends: Mutex::default(),
+        ends: Lock::default(),
         _memory: memory,
     };
     Ok(Pending::Operation(Arc::new(exchange)))

@@ -8,6 +8,7 @@ use crate::object::errhandler::Raiser;
 use crate::object::group::Ranks;
 use crate::object::info::Entries;
 use crate::object::session;
+use crate::object::table::Kind;
 use crate::process::Process;
 use crate::process::psets::ProcessSet;
 use crate::raw::{CountOut, Out, Pointer, Ref, Text, TextOut};
@@ -27,18 +28,8 @@ fn on_session<R>(
     handle: Session,
     body: impl FnOnce(&session::Session) -> Result<R>,
 ) -> Result<R> {
-    let session = process.sessions.get(handle.0);
-    let session = session.ok_or_else(|| no_session(handle))?;
+    let session = process.sessions.find(handle.0)?;
     body(&session).map_err(|error| error.on(On::Session(handle)))
-}
-
-#[cold]
-fn no_session(handle: Session) -> Error {
-    let text = match handle {
-        Session::NULL => "the session is MPI_SESSION_NULL".to_owned(),
-        Session(number) => format!("{number:#x} is no session"),
-    };
-    Error::new(Class::Session, text)
 }
 
 /// `MPI_Session_init`. The first one joins the job, where `MPI_Init` has not.
@@ -77,9 +68,8 @@ pub fn open(process: &Process, info: Info, errhandler: Errhandler) -> Result<Ses
         process.models.begin_session()?;
         let made = session::Session::new(handler, known);
         let entered = process.sessions.insert_with(|_| made);
-        entered.map(Session).ok_or_else(|| {
+        entered.map(Session).inspect_err(|_| {
             process.models.end_session();
-            Error::new(Class::Other, "too many sessions")
         })
     };
     opened().map_err(|error: Error| error.on(On::Handler(errhandler)))
@@ -205,7 +195,8 @@ pub fn session_get_errhandler(
 
 /// `MPI_Session_call_errhandler`.
 pub fn session_call_errhandler(library: &Library, session: Session, code: i32) -> Result {
-    let process = library.process().ok_or_else(|| no_session(session))?;
+    let process = library.process();
+    let process = process.ok_or_else(|| Kind::Session.invalid(session.0))?;
     on_session(process, session, |_| Ok(()))?;
     let text = process.text_of(code);
     let text = text.unwrap_or_else(|| format!("the error code {code}"));

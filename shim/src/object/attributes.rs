@@ -1,11 +1,12 @@
 //! Attributes that programs keep with objects (MPI-5.0, section 7.7).
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Class, Error, Result};
 use crate::functions::{Attached, Functions};
+use crate::lock::Lock;
 use crate::object::table::{Kind, Table};
 use crate::raw::Pointer;
 
@@ -48,14 +49,14 @@ impl Key {
 pub(crate) struct Keys {
     all: Table<Key>,
     /// Those that were freed while attributes had them.
-    freed: Mutex<Vec<usize>>,
+    freed: Lock<Vec<usize>>,
 }
 
 impl Keys {
     pub(crate) fn new() -> Self {
         Self {
             all: Table::new(Kind::Key),
-            freed: Mutex::default(),
+            freed: Lock::default(),
         }
     }
 
@@ -67,14 +68,12 @@ impl Keys {
             functions,
             extra,
         });
-        entered
-            .map(|number| number as i32)
-            .ok_or_else(|| Error::new(Class::Other, "too many keys of attributes"))
+        entered.map(|number| number as i32)
     }
 
     /// Forgets keys that were freed, and that no attribute has any more.
     fn forget(&self) {
-        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut freed = self.freed.lock();
         freed.retain(|number| {
             let is_used = self.all.get(*number).is_some_and(|key| is_used(&key));
             if !is_used {
@@ -115,7 +114,7 @@ impl Keys {
     pub(crate) fn free(&self, number: i32, like: &Functions) -> Result {
         let key = self.get(number, like)?;
         if !key.is_freed.swap(true, Release) {
-            let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut freed = self.freed.lock();
             freed.push(number as usize);
         }
         drop(key);
@@ -143,7 +142,7 @@ pub(crate) fn invalid(number: i32) -> Error {
 ///
 /// No function of the program is called while they are locked. An attribute that is being deleted is none already.
 #[derive(Debug, Default)]
-pub(crate) struct Attributes(Mutex<Vec<Attribute>>);
+pub(crate) struct Attributes(Lock<Vec<Attribute>>);
 
 #[derive(Debug, Clone)]
 struct Attribute {
@@ -158,15 +157,11 @@ impl Attributes {
 
     /// Takes all, for the object that another becomes.
     pub(crate) fn take(&self) -> Self {
-        Self(Mutex::new(std::mem::take(&mut *self.all())))
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<Attribute>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Self(Lock::new(std::mem::take(&mut *self.0.lock())))
     }
 
     pub(crate) fn get(&self, key: &Arc<Key>) -> Option<Pointer> {
-        let all = self.all();
+        let all = self.0.lock();
         let found = all.iter().find(|one| Arc::ptr_eq(&one.key, key));
         found.map(|one| one.value)
     }
@@ -178,7 +173,7 @@ impl Attributes {
     pub(crate) fn set(&self, object: usize, key: Arc<Key>, value: Pointer) -> Result {
         // More than once only where the function that deletes, or another thread, sets it again.
         while self.delete(object, &key)? {}
-        self.all().push(Attribute { key, value });
+        self.0.lock().push(Attribute { key, value });
         Ok(())
     }
 
@@ -187,7 +182,7 @@ impl Attributes {
     /// # Errors
     /// Those of the function that deletes: then it stays.
     pub(crate) fn delete(&self, object: usize, key: &Arc<Key>) -> Result<bool> {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let place = all.iter().position(|one| Arc::ptr_eq(&one.key, key));
         let Some(place) = place else {
             return Ok(false);
@@ -204,7 +199,7 @@ impl Attributes {
     /// Those of the function that deletes, at the first: it and those before it stay.
     pub(crate) fn delete_all(&self, object: usize) -> Result {
         loop {
-            let mut all = self.all();
+            let mut all = self.0.lock();
             let Some(taken) = all.pop() else {
                 return Ok(());
             };
@@ -218,7 +213,7 @@ impl Attributes {
         let attached = taken.key.attached(object, taken.value);
         let deleted = taken.key.functions.delete(attached);
         if deleted.is_err() {
-            let mut all = self.all();
+            let mut all = self.0.lock();
             let is_set_again = all.iter().any(|one| Arc::ptr_eq(&one.key, &taken.key));
             if !is_set_again {
                 let place = place.min(all.len());
@@ -233,11 +228,11 @@ impl Attributes {
     /// # Errors
     /// Those of a function that copies: then what was copied is deleted.
     pub(crate) fn copy_to(&self, object: usize, duplicate: usize, copies: &Self) -> Result {
-        let all = self.all().clone();
+        let all = self.0.lock().clone();
         for Attribute { key, value } in all {
             match key.functions.copy(key.attached(object, value)) {
                 Ok(None) => {}
-                Ok(Some(value)) => copies.all().push(Attribute { key, value }),
+                Ok(Some(value)) => copies.0.lock().push(Attribute { key, value }),
                 Err(error) => {
                     let _ = copies.delete_all(duplicate);
                     return Err(error);

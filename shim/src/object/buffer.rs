@@ -10,13 +10,14 @@
 //! they began.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Messenger, RequestId, SendMode};
 
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::datatype::Span;
 use crate::raw::{In, Out, StagingBuffer};
 
@@ -32,15 +33,11 @@ const ALIGNMENT: usize = 16;
 
 /// Where the program has attached a buffer, or may.
 #[derive(Debug, Default)]
-pub(crate) struct Slot(Mutex<Option<Arc<Buffer>>>);
+pub(crate) struct Slot(Lock<Option<Arc<Buffer>>>);
 
 impl Slot {
-    fn held(&self) -> MutexGuard<'_, Option<Arc<Buffer>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn get(&self) -> Option<Arc<Buffer>> {
-        self.held().clone()
+        self.0.lock().clone()
     }
 
     /// Attaches a buffer.
@@ -48,7 +45,7 @@ impl Slot {
     /// # Errors
     /// `MPI_ERR_BUFFER` where there is one.
     pub(crate) fn attach(&self, buffer: Buffer) -> Result {
-        let mut held = self.held();
+        let mut held = self.0.lock();
         if held.is_some() {
             return Err(Error::new(Class::Buffer, "a buffer is attached already"));
         }
@@ -58,7 +55,7 @@ impl Slot {
 
     /// Returns a slot with its buffer, and has none any more.
     pub(crate) fn moved(&self) -> Self {
-        Self(Mutex::new(self.held().take()))
+        Self(Lock::new(self.0.lock().take()))
     }
 
     /// Waits until all messages of the buffer have been delivered.
@@ -68,7 +65,7 @@ impl Slot {
 
     /// Takes the buffer, and waits as well. Another thread that is about to send finds no buffer.
     pub(crate) fn detach(&self, messenger: &Messenger) -> Result<Option<Arc<Buffer>>> {
-        let detached = self.held().take();
+        let detached = self.0.lock().take();
         if let Some(buffer) = &detached {
             buffer.close(messenger)?;
         }
@@ -80,7 +77,7 @@ impl Slot {
 pub(crate) struct Buffer {
     room: Option<Room>,
     /// In order of their places. `None` once it was detached.
-    messages: Mutex<Option<Vec<Message>>>,
+    messages: Lock<Option<Vec<Message>>>,
 }
 
 /// The program's memory. Where a buffer has none, it is `MPI_BUFFER_AUTOMATIC`: each message has memory of its own.
@@ -121,17 +118,13 @@ impl Buffer {
         };
         Self {
             room,
-            messages: Mutex::new(Some(Vec::new())),
+            messages: Lock::new(Some(Vec::new())),
         }
     }
 
     /// Returns the program's memory. `None` for an automatic one.
     pub(crate) fn room(&self) -> Option<(Out, usize)> {
         self.room.map(|room| (room.address, room.size))
-    }
-
-    fn messages(&self) -> MutexGuard<'_, Option<Vec<Message>>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies data and sends the copy.
@@ -158,7 +151,7 @@ impl Buffer {
 
     fn try_send(&self, messenger: &Messenger, data: In, span: &Span, to: To) -> Result<bool> {
         let bytes = span.bytes;
-        let mut held = self.messages();
+        let mut held = self.messages.lock();
         let messages = held
             .as_mut()
             .ok_or_else(|| Error::new(Class::Buffer, "the buffer was detached"))?;
@@ -193,7 +186,7 @@ impl Buffer {
 
     /// Returns whether a message of so many bytes has room, or never will have while nothing is delivered.
     fn has_room(&self, messenger: &Messenger, bytes: usize) -> bool {
-        let mut held = self.messages();
+        let mut held = self.messages.lock();
         let (Some(messages), Some(room)) = (held.as_mut(), self.room) else {
             return true;
         };
@@ -204,13 +197,13 @@ impl Buffer {
 
     /// Returns the messages that are in it now.
     pub(crate) fn ids(&self) -> Vec<RequestId> {
-        let now = self.messages();
+        let now = self.messages.lock();
         now.iter().flatten().map(|one| one.id).collect()
     }
 
     /// Forgets those of some messages that have been delivered. Returns whether all have.
     pub(crate) fn have_left(&self, awaited: &mut Vec<RequestId>, messenger: &Messenger) -> bool {
-        let mut held = self.messages();
+        let mut held = self.messages.lock();
         let Some(messages) = held.as_mut() else {
             return true;
         };
@@ -231,7 +224,7 @@ impl Buffer {
     /// Waits until no message is in it, and takes none from then on.
     fn close(&self, messenger: &Messenger) -> Result {
         messenger.progress_until(None, || {
-            let mut held = self.messages();
+            let mut held = self.messages.lock();
             let messages = held.get_or_insert_default();
             reap(messages, messenger);
             let is_empty = messages.is_empty();

@@ -1,7 +1,7 @@
 //! Communicators by handle.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Members, Sides, Team};
@@ -9,6 +9,7 @@ use tagwire_pml as pml;
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Session, Status};
 use crate::error::{Class, Error, On, Result};
+use crate::lock::Lock;
 use crate::object::attributes::Attributes;
 use crate::object::buffer::Slot;
 use crate::object::errhandler::Handler;
@@ -25,11 +26,11 @@ pub(crate) struct Communicator {
     peers: Members,
     /// The session that it comes from; null in the world model.
     session: Session,
-    errhandler: Mutex<Handler>,
-    name: Mutex<String>,
+    errhandler: Lock<Handler>,
+    name: Lock<String>,
     attributes: Attributes,
     topology: OnceLock<Arc<Topology>>,
-    hints: Mutex<Entries>,
+    hints: Lock<Entries>,
     /// For buffered sends.
     buffer: Slot,
     /// Those as well, where their numbers are not those of the job's ranks.
@@ -72,12 +73,12 @@ impl Communicator {
             .all(|(number, rank)| rank == Some(Rank::new(number as u32)));
         Self {
             handle,
-            errhandler: Mutex::new(errhandler),
-            name: Mutex::new(name.to_owned()),
+            errhandler: Lock::new(errhandler),
+            name: Lock::new(name.to_owned()),
             attributes: Attributes::new(),
             session,
             topology: OnceLock::new(),
-            hints: Mutex::default(),
+            hints: Lock::default(),
             buffer: Slot::default(),
             members: (!is_identity).then(|| Arc::new(peers.clone())),
             peers,
@@ -152,17 +153,15 @@ impl Communicator {
     }
 
     pub(crate) fn errhandler(&self) -> Handler {
-        let held = self.errhandler.lock();
-        held.unwrap_or_else(PoisonError::into_inner).clone()
+        self.errhandler.lock().clone()
     }
 
     pub(crate) fn set_errhandler(&self, handler: Handler) {
-        let held = self.errhandler.lock();
-        *held.unwrap_or_else(PoisonError::into_inner) = handler;
+        *self.errhandler.lock() = handler;
     }
 
     pub(crate) fn name(&self) -> MutexGuard<'_, String> {
-        self.name.lock().unwrap_or_else(PoisonError::into_inner)
+        self.name.lock()
     }
 
     /// Returns what it is called where it is described: by its handle where it has no name.
@@ -187,7 +186,7 @@ impl Communicator {
     }
 
     pub(crate) fn hints(&self) -> MutexGuard<'_, Entries> {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hints.lock()
     }
 
     pub(crate) const fn buffer(&self) -> &Slot {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tagwire_layout as layout;
 use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Source, Target, Unpacker};
@@ -11,6 +11,7 @@ use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::abi::Datatype;
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::attributes::Attributes;
 use crate::object::named::predefined;
 use crate::object::table::{Kind, Table};
@@ -50,9 +51,9 @@ pub(crate) struct Type {
     handle: Datatype,
     origin: Origin,
     program: OnceLock<Program>,
-    name: Mutex<Option<String>>,
+    name: Lock<Option<String>>,
     attributes: Attributes,
-    use_of: Mutex<Use>,
+    use_of: Lock<Use>,
 }
 
 /// Who needs the handle of a datatype.
@@ -73,7 +74,7 @@ pub(crate) struct Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut use_of = self.one.use_of();
+        let mut use_of = self.one.use_of.lock();
         use_of.holds -= 1;
         if use_of.holds == 0 && use_of.is_freed {
             self.made.remove(self.handle.0);
@@ -107,14 +108,10 @@ impl Type {
             handle,
             origin,
             program: OnceLock::new(),
-            name: Mutex::default(),
+            name: Lock::default(),
             attributes: Attributes::new(),
-            use_of: Mutex::default(),
+            use_of: Lock::default(),
         }
-    }
-
-    fn use_of(&self) -> MutexGuard<'_, Use> {
-        self.use_of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) const fn origin(&self) -> &Origin {
@@ -145,12 +142,12 @@ impl Type {
     }
 
     pub(crate) fn name(&self) -> Option<String> {
-        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = self.name.lock();
         name.clone()
     }
 
     pub(crate) fn set_name(&self, name: String) {
-        let mut held = self.name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.name.lock();
         *held = Some(name);
     }
 }
@@ -162,7 +159,7 @@ pub(crate) struct Types {
     /// The size of those that are contiguous; zero of others.
     sizes: [u8; COUNT],
     made: Arc<Table<Type>>,
-    wanted: Mutex<HashMap<Wanted, Datatype>>,
+    wanted: Lock<HashMap<Wanted, Datatype>>,
 }
 
 impl Types {
@@ -182,7 +179,7 @@ impl Types {
             predefined: predefined.collect(),
             sizes,
             made: Arc::new(Table::new(Kind::Datatype)),
-            wanted: Mutex::default(),
+            wanted: Lock::default(),
         }
     }
 
@@ -196,7 +193,7 @@ impl Types {
             Some(found) => found.clone(),
             None => self.made.get(handle.0),
         };
-        found.ok_or_else(|| invalid(handle))
+        found.ok_or_else(|| Kind::Datatype.invalid(handle.0))
     }
 
     /// Takes one in that a twin of a constructor has made of others.
@@ -207,14 +204,12 @@ impl Types {
     fn insert(&self, tree: Tree, origin: Origin) -> Result<Datatype> {
         let make = |handle| Type::new(tree, Datatype(handle), origin);
         let entered = self.made.insert_with(make);
-        entered
-            .map(Datatype)
-            .ok_or_else(|| Error::new(Class::Other, "too many datatypes"))
+        entered.map(Datatype)
     }
 
     /// Returns the datatype for what a call asks for: the same each time.
     pub(crate) fn wanted(&self, wanted: Wanted, make: impl FnOnce() -> Tree) -> Result<Datatype> {
-        let mut known = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.wanted.lock();
         if let Some(found) = known.get(&wanted) {
             return Ok(*found);
         }
@@ -238,10 +233,10 @@ impl Types {
 
     /// Frees one. Operations under way keep what they need of it.
     pub(crate) fn free(&self, handle: Datatype) -> Result {
-        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
-        let mut use_of = one.use_of();
+        let one = self.made.find(handle.0)?;
+        let mut use_of = one.use_of.lock();
         if use_of.is_freed {
-            return Err(invalid(handle));
+            return Err(Kind::Datatype.invalid(handle.0));
         }
         use_of.is_freed = true;
         if use_of.holds == 0 {
@@ -255,8 +250,8 @@ impl Types {
         if self.is_predefined(handle) {
             return Ok(None);
         }
-        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
-        one.use_of().holds += 1;
+        let one = self.made.find(handle.0)?;
+        one.use_of.lock().holds += 1;
         let made = Arc::clone(&self.made);
         Ok(Some(Hold { made, one, handle }))
     }
@@ -381,7 +376,7 @@ impl Span {
         self.check(room.read())?;
         match self.block() {
             Some(offset) => Ok(room.buffer(offset, self.bytes)),
-            None => Ok(RecvBuffer::unpacked(Box::new(Unpacked(Mutex::new(
+            None => Ok(RecvBuffer::unpacked(Box::new(Unpacked(Lock::new(
                 self.unpacker(room)?,
             ))))),
         }
@@ -472,11 +467,11 @@ impl Pack for Packed {
 }
 
 /// Room for a message with gaps.
-struct Unpacked(Mutex<Unpacker<'static>>);
+struct Unpacked(Lock<Unpacker<'static>>);
 
 impl Unpacked {
     fn with<R>(&self, body: impl FnOnce(&mut Unpacker<'static>) -> R) -> R {
-        body(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        body(&mut self.0.lock())
     }
 }
 
@@ -494,13 +489,4 @@ impl Unpack for Unpacked {
 #[cold]
 pub(crate) fn no_buffer() -> Error {
     Error::new(Class::Buffer, "there is no buffer at this address")
-}
-
-#[cold]
-fn invalid(handle: Datatype) -> Error {
-    let what = match handle {
-        Datatype::NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
-        Datatype(number) => format!("{number:#x} is no datatype"),
-    };
-    Error::new(Class::Type, what)
 }

@@ -1,10 +1,11 @@
 //! Error handlers by handle.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::abi::Errhandler;
 use crate::error::{Class, Error, Result};
 use crate::functions::ErrorFunction;
+use crate::lock::Lock;
 use crate::object::table::{Kind, Table};
 
 /// What is done with an error.
@@ -25,7 +26,7 @@ pub(crate) enum Handler {
 #[derive(Debug)]
 pub(crate) struct Made {
     function: ErrorFunction,
-    shown: Mutex<Shown>,
+    shown: Lock<Shown>,
 }
 
 /// What an error is raised on.
@@ -47,10 +48,6 @@ impl Made {
     pub(crate) const fn function(&self) -> ErrorFunction {
         self.function
     }
-
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The error handlers of a process.
@@ -65,7 +62,7 @@ impl Handlers {
     pub(crate) fn enter(&self, function: ErrorFunction) -> Result<Errhandler> {
         let made = Arc::new(Made {
             function,
-            shown: Mutex::new(Shown {
+            shown: Lock::new(Shown {
                 handle: Errhandler::NULL,
                 references: 0,
             }),
@@ -82,10 +79,7 @@ impl Handlers {
             Errhandler::ARE_FATAL => Handler::Fatal,
             Errhandler::ABORT => Handler::Abort,
             Errhandler::RETURN => Handler::Return,
-            _ => {
-                let made = self.0.get(handle.0).ok_or_else(|| invalid(handle))?;
-                Handler::Made(Arc::clone(&made))
-            }
+            _ => Handler::Made(Arc::clone(&*self.0.find(handle.0)?)),
         })
     }
 
@@ -120,11 +114,9 @@ impl Handlers {
             Handler::Return => return Ok(Errhandler::RETURN),
             Handler::Made(made) => made,
         };
-        let mut shown = made.shown();
+        let mut shown = made.shown.lock();
         if shown.references == 0 {
-            let entered = self.0.insert_with(|_| Arc::clone(made));
-            let entered =
-                entered.ok_or_else(|| Error::new(Class::Other, "too many error handlers"))?;
+            let entered = self.0.insert_with(|_| Arc::clone(made))?;
             shown.handle = Errhandler(entered);
         }
         shown.references += 1;
@@ -136,20 +128,11 @@ impl Handlers {
         let Handler::Made(made) = self.get(handle)? else {
             return Ok(());
         };
-        let mut shown = made.shown();
+        let mut shown = made.shown.lock();
         shown.references = shown.references.saturating_sub(1);
         if shown.references == 0 {
             self.0.remove(handle.0);
         }
         Ok(())
     }
-}
-
-#[cold]
-fn invalid(handle: Errhandler) -> Error {
-    let text = match handle {
-        Errhandler::NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        Errhandler(number) => format!("{number:#x} is no error handler"),
-    };
-    Error::new(Class::Errhandler, text)
 }

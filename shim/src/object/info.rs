@@ -1,9 +1,10 @@
 //! Infos by handle (MPI-5.0, chapter 10).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::abi::Info;
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::table::{Kind, Table};
 
 /// `MPI_MAX_INFO_KEY`, with the zero byte at the end.
@@ -103,23 +104,21 @@ pub(crate) fn checked(key: &str) -> Result {
 /// The infos of a process.
 #[derive(Debug)]
 pub(crate) struct Infos {
-    made: Table<Mutex<Entries>>,
-    environment: Arc<Mutex<Entries>>,
+    made: Table<Lock<Entries>>,
+    environment: Arc<Lock<Entries>>,
 }
 
 impl Infos {
     pub(crate) fn new() -> Self {
         Self {
             made: Table::new(Kind::Info),
-            environment: Arc::new(Mutex::new(environment())),
+            environment: Arc::new(Lock::new(environment())),
         }
     }
 
     pub(crate) fn enter(&self, entries: Entries) -> Result<Info> {
-        let entered = self.made.insert_with(|_| Mutex::new(entries));
-        entered
-            .map(Info)
-            .ok_or_else(|| Error::new(Class::Other, "too many infos"))
+        let entered = self.made.insert_with(|_| Lock::new(entries));
+        entered.map(Info)
     }
 
     /// Calls `body` with the entries of an info.
@@ -132,8 +131,8 @@ impl Infos {
         body: impl FnOnce(&Entries) -> Result<R>,
     ) -> Result<R> {
         match handle {
-            Info::ENV => body(&locked(&self.environment)),
-            _ => body(&locked(&*self.get(handle)?)),
+            Info::ENV => body(&self.environment.lock()),
+            _ => body(&self.get(handle)?.lock()),
         }
     }
 
@@ -143,7 +142,7 @@ impl Infos {
         handle: Info,
         body: impl FnOnce(&mut Entries) -> Result<R>,
     ) -> Result<R> {
-        body(&mut locked(&*self.get(handle)?))
+        body(&mut self.get(handle)?.lock())
     }
 
     /// Returns the hints of an info that a call is given, which may be `MPI_INFO_NULL`.
@@ -155,23 +154,26 @@ impl Infos {
     }
 
     pub(crate) fn free(&self, handle: Info) -> Result {
-        let freed = self.made.remove(handle.0);
-        freed.map(drop).ok_or_else(|| invalid(handle))
+        self.get(handle)?;
+        self.made.remove(handle.0);
+        Ok(())
     }
 
     /// Adds to `MPI_INFO_ENV` what is known once the process was initialized.
     pub(crate) fn describe(&self, key: &str, value: &str) {
-        let set = locked(&self.environment).set(key, value);
+        let set = self.environment.lock().set(key, value);
         debug_assert!(set.is_ok(), "a key of the standard");
     }
 
-    fn get(&self, handle: Info) -> Result<Arc<Mutex<Entries>>> {
-        self.made.get(handle.0).ok_or_else(|| invalid(handle))
+    fn get(&self, handle: Info) -> Result<Arc<Lock<Entries>>> {
+        match handle {
+            Info::ENV => {
+                let text = "MPI_INFO_ENV cannot be changed or freed";
+                Err(Error::new(Class::Info, text))
+            }
+            _ => self.made.find(handle.0),
+        }
     }
-}
-
-fn locked(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
-    entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns what is known of how the program was started (MPI-5.0, section 11.2.3). What is too long is left out.
@@ -190,14 +192,4 @@ pub(crate) fn environment() -> Entries {
     }
     add("arch", std::env::consts::ARCH);
     entries
-}
-
-#[cold]
-fn invalid(handle: Info) -> Error {
-    let text = match handle {
-        Info::NULL => "the info is MPI_INFO_NULL".to_owned(),
-        Info::ENV => "MPI_INFO_ENV cannot be changed or freed".to_owned(),
-        Info(number) => format!("{number:#x} is no info"),
-    };
-    Error::new(Class::Info, text)
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use tagwire_layout::Operation;
 
 use crate::abi::{Datatype, Op};
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::object::table::{Kind, Table};
 
 /// A user's function, with its number of elements in an `int`: `MPI_User_function`.
@@ -50,19 +50,19 @@ impl Operations {
     pub(crate) fn enter(&self, callback: Callback, commutes: bool) -> Result<Op> {
         let made = self.0.insert_with(|_| Made { callback, commutes });
         made.map(Op)
-            .ok_or_else(|| Error::new(Class::Other, "too many operations"))
     }
 
     pub(crate) fn free(&self, op: Op) -> Result {
-        self.0.remove(op.0).map(drop).ok_or_else(|| invalid(op))
+        self.0.find(op.0)?;
+        self.0.remove(op.0);
+        Ok(())
     }
 
     pub(crate) fn commutes(&self, op: Op) -> Result<bool> {
         if let Some(predefined) = predefined(op) {
             return Ok(predefined.is_commutative());
         }
-        let made = self.0.get(op.0);
-        made.map(|made| made.commutes).ok_or_else(|| invalid(op))
+        Ok(self.0.find(op.0)?.commutes)
     }
 
     /// Returns an operation.
@@ -73,7 +73,7 @@ impl Operations {
         if let Some(predefined) = predefined(op) {
             return Ok(Chosen::Predefined(predefined));
         }
-        let made = self.0.get(op.0).ok_or_else(|| invalid(op))?;
+        let made = self.0.find(op.0)?;
         Ok(Chosen::Made(made.callback, made.commutes))
     }
 }
@@ -97,13 +97,4 @@ pub(crate) fn predefined(op: Op) -> Option<Operation> {
         0x3d => Operation::NoOp,
         _ => return None,
     })
-}
-
-#[cold]
-fn invalid(op: Op) -> Error {
-    let text = match op {
-        Op::NULL => "the operation is MPI_OP_NULL".to_owned(),
-        Op(number) => format!("{number:#x} is no operation"),
-    };
-    Error::new(Class::Op, text)
 }

@@ -4,12 +4,12 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
 use crate::abi::Status;
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::datatype::Span;
 use crate::object::pending::{End, PendingOperation};
 use crate::raw::{Out, StagingBuffer};
@@ -86,16 +86,12 @@ impl Partitions {
 
 /// How a round ended, once it has, until that is taken.
 #[derive(Debug, Default)]
-struct Ended(Mutex<Option<Result>>);
+struct Ended(Lock<Option<Result>>);
 
 impl Ended {
-    fn held(&self) -> MutexGuard<'_, Option<Result>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Looks with `test` whether the round has ended.
     fn look(&self, test: impl FnOnce() -> tagwire_pml::Result<bool>) -> bool {
-        let mut held = self.held();
+        let mut held = self.0.lock();
         if held.is_none() {
             *held = match test() {
                 Ok(false) => None,
@@ -105,10 +101,6 @@ impl Ended {
         }
         held.is_some()
     }
-}
-
-fn held(unpacked: &Mutex<bool>) -> MutexGuard<'_, bool> {
-    unpacked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A partitioned send.
@@ -123,7 +115,7 @@ pub(crate) struct Recv {
     inner: PartitionedRecv,
     partitions: Partitions,
     /// Which were unpacked in this round. Who unpacks one holds it, so that nobody is told before that it has arrived.
-    unpacked: Box<[Mutex<bool>]>,
+    unpacked: Box<[Lock<bool>]>,
     ended: Ended,
     /// Where it receives from: it names a process and a tag, and all of the data arrives.
     status: Status,
@@ -146,7 +138,7 @@ impl Send {
         Self {
             inner,
             partitions,
-            ended: Ended(Mutex::new(None)),
+            ended: Ended(Lock::new(None)),
         }
     }
 
@@ -171,7 +163,7 @@ impl Send {
     /// Takes how the round ended.
     pub(crate) fn take(&self) -> Option<Result> {
         self.is_complete();
-        self.ended.held().take()
+        self.ended.0.lock().take()
     }
 }
 
@@ -183,7 +175,7 @@ impl Recv {
         source: i32,
         tag: i32,
     ) -> Self {
-        let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
+        let unpacked = (0..partitions.count).map(|_| Lock::new(false));
         Self {
             inner,
             status: Status::new(source, tag, partitions.bytes() as u64),
@@ -195,7 +187,7 @@ impl Recv {
 
     pub(crate) fn start(&self) -> Result {
         for unpacked in &self.unpacked {
-            *held(unpacked) = false;
+            *unpacked.lock() = false;
         }
         Ok(self.inner.start()?)
     }
@@ -213,7 +205,7 @@ impl Recv {
         let Some(unpacked) = self.unpacked.get(partition as usize) else {
             return Ok(());
         };
-        let mut is_unpacked = held(unpacked);
+        let mut is_unpacked = unpacked.lock();
         match mem::replace(&mut *is_unpacked, true) {
             true => Ok(()),
             false => self.partitions.unpack(partition),
@@ -234,7 +226,7 @@ impl Recv {
     /// Takes how the round ended.
     pub(crate) fn take(&self) -> Option<Result> {
         self.is_complete();
-        self.ended.held().take()
+        self.ended.0.lock().take()
     }
 
     pub(crate) fn is_active(&self) -> bool {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tagwire_coll::Members;
 use tagwire_pml::{Failure, RequestId};
 
-use crate::abi::Status;
-use crate::error::{Class, Error, Result, class_of};
+use crate::abi::{Comm, Status};
+use crate::error::{Class, Error, On, Result, class_of};
 
 /// An operation under way that is not one message: a collective, say. Its calls are made with nothing locked.
 pub(crate) trait PendingOperation: fmt::Debug + Send + Sync {
@@ -141,6 +141,15 @@ impl End {
         Self {
             status,
             error: None,
+        }
+    }
+
+    /// Returns its error, to be raised on a communicator.
+    #[inline]
+    pub(crate) fn outcome(self, comm: Comm) -> Result {
+        match self.error {
+            None => Ok(()),
+            Some(error) => Err(error.on(On::Comm(comm))),
         }
     }
 

@@ -14,12 +14,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel, Waits};
 
 use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
+use crate::lock::Lock;
 use crate::object::partitioned::Part;
 use crate::object::pending::{End, Freed, Look, Pending, PendingOperation};
 use crate::raw::{Array, StatusRef, Statuses};
@@ -107,10 +108,7 @@ pub(crate) struct Settled {
 impl Settled {
     /// Returns its error, to be raised on its communicator.
     pub(crate) fn outcome(self) -> Result {
-        match self.end.error {
-            None => Ok(()),
-            Some(error) => Err(error.on(On::Comm(self.comm))),
-        }
+        self.end.outcome(self.comm)
     }
 }
 
@@ -119,9 +117,9 @@ pub(crate) struct Requests {
     messenger: Arc<Messenger>,
     slots: Guarded<Slots>,
     /// Operations under way whose requests were freed.
-    orphans: Mutex<VecDeque<Awaited>>,
+    orphans: Lock<VecDeque<Awaited>>,
     /// Held by who takes the end of an operation to look at it.
-    peeking: Mutex<()>,
+    peeking: Lock<()>,
 }
 
 #[derive(Default)]
@@ -327,8 +325,8 @@ impl Requests {
         Self {
             messenger: Arc::clone(messenger),
             slots: Guarded::new(ThreadLevel::Multiple, Slots::default()),
-            orphans: Mutex::default(),
-            peeking: Mutex::default(),
+            orphans: Lock::default(),
+            peeking: Lock::default(),
         }
     }
 
@@ -386,7 +384,7 @@ impl Requests {
     }
 
     fn orphan(&self, awaited: Awaited) {
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orphans = self.orphans.lock();
         orphans.push_back(awaited);
     }
 
@@ -673,7 +671,7 @@ impl Requests {
 
     /// Takes the ends of operations whose requests were freed, as far as they have ended: of the next `count` in turn.
     pub(crate) fn abandon(&self, count: usize) {
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orphans = self.orphans.lock();
         let count = count.min(orphans.len());
         let next: Vec<_> = orphans.drain(..count).collect();
         drop(orphans);
@@ -683,7 +681,7 @@ impl Requests {
             Awaited::Operation(operation) => operation.take().is_none(),
         };
         let rest: Vec<_> = next.into_iter().filter(is_under_way).collect();
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orphans = self.orphans.lock();
         orphans.extend(rest);
     }
 
@@ -728,7 +726,7 @@ impl Requests {
 
     /// Looks at an operation whose end has to be taken: one caller at a time takes it, and leaves it for the next.
     fn peek_operation(&self, request: Request) -> Result<Option<Status>> {
-        let _peeking = self.peeking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _peeking = self.peeking.lock();
         let Awaited::Operation(operation) = self.awaited(request)? else {
             return self.peek_message(request);
         };

@@ -1,7 +1,6 @@
 //! Sessions by handle (MPI-5.0, section 11.3).
 
-use std::sync::{Mutex, PoisonError};
-
+use crate::lock::Lock;
 use crate::object::buffer::Slot;
 use crate::object::errhandler::Handler;
 use crate::object::info::Entries;
@@ -9,7 +8,7 @@ use crate::object::info::Entries;
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    errhandler: Mutex<Handler>,
+    errhandler: Lock<Handler>,
     info: Entries,
     /// For buffered sends of its communicators.
     buffer: Slot,
@@ -18,20 +17,18 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(errhandler: Handler, info: Entries) -> Self {
         Self {
-            errhandler: Mutex::new(errhandler),
+            errhandler: Lock::new(errhandler),
             info,
             buffer: Slot::default(),
         }
     }
 
     pub(crate) fn errhandler(&self) -> Handler {
-        let held = self.errhandler.lock();
-        held.unwrap_or_else(PoisonError::into_inner).clone()
+        self.errhandler.lock().clone()
     }
 
     pub(crate) fn set_errhandler(&self, handler: Handler) {
-        let held = self.errhandler.lock();
-        *held.unwrap_or_else(PoisonError::into_inner) = handler;
+        *self.errhandler.lock() = handler;
     }
 
     /// Returns what was asked for when it was made, as far as it is known.

@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 use tagwire_pml::{Biased, Entered, Guarded, ThreadLevel};
 
+use crate::abi::{Comm, Datatype, Errhandler, Group, Info, Message, Op, Session};
+use crate::error::{Class, Error, Result};
+
 const SLOT_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -32,6 +35,59 @@ pub(crate) enum Kind {
     /// Of attributes.
     Key = 12,
     Session = 13,
+}
+
+impl Kind {
+    /// Returns what an object is called, the null handle with its name, and the class of errors of handles that find none.
+    const fn words(self) -> (&'static str, usize, &'static str, Class) {
+        match self {
+            Self::Comm => ("communicator", Comm::NULL.0, "MPI_COMM_NULL", Class::Comm),
+            Self::Group => ("group", Group::NULL.0, "MPI_GROUP_NULL", Class::Group),
+            Self::Datatype => (
+                "datatype",
+                Datatype::NULL.0,
+                "MPI_DATATYPE_NULL",
+                Class::Type,
+            ),
+            Self::Op => ("operation", Op::NULL.0, "MPI_OP_NULL", Class::Op),
+            Self::Message => (
+                "message",
+                Message::NULL.0,
+                "MPI_MESSAGE_NULL",
+                Class::Request,
+            ),
+            Self::Info => ("info", Info::NULL.0, "MPI_INFO_NULL", Class::Info),
+            Self::Errhandler => (
+                "error handler",
+                Errhandler::NULL.0,
+                "MPI_ERRHANDLER_NULL",
+                Class::Errhandler,
+            ),
+            Self::Key => ("attribute key", 0, "MPI_KEYVAL_INVALID", Class::Keyval),
+            Self::Session => (
+                "session",
+                Session::NULL.0,
+                "MPI_SESSION_NULL",
+                Class::Session,
+            ),
+        }
+    }
+
+    /// Returns the error of a handle that finds no object.
+    #[cold]
+    pub(crate) fn invalid(self, handle: usize) -> Error {
+        let (name, null, null_name, class) = self.words();
+        let text = match handle == null {
+            true => format!("the {name} is {null_name}"),
+            false => format!("{handle:#x} is no {name}"),
+        };
+        Error::new(class, text)
+    }
+
+    #[cold]
+    fn too_many(self) -> Error {
+        Error::new(Class::Other, format!("too many {}s", self.words().0))
+    }
 }
 
 /// The objects of one kind.
@@ -93,9 +149,12 @@ impl<T> Table<T> {
         self.slots.enter().ok()
     }
 
-    /// Takes an object in, which `make` makes for its handle. `None` where there are too many.
-    pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Option<usize> {
-        let mut slots = self.slots()?;
+    /// Takes an object in, which `make` makes for its handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` where there are too many.
+    pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Result<usize> {
+        let mut slots = self.slots().ok_or_else(|| self.kind.too_many())?;
         let place = match slots.free.pop() {
             Some(place) => place,
             None if slots.all.len() < SLOTS => {
@@ -105,18 +164,26 @@ impl<T> Table<T> {
                 });
                 slots.all.len() - 1
             }
-            None => return None,
+            None => return Err(self.kind.too_many()),
         };
         let slot = &mut slots.all[place];
         let kind = (self.kind as usize) << (SLOT_BITS + GENERATION_BITS);
         let handle = kind | slot.generation << SLOT_BITS | place;
         slot.value = Some(Arc::new(make(handle)));
-        Some(handle)
+        Ok(handle)
     }
 
     /// Returns an object.
     pub(crate) fn get(&self, handle: usize) -> Option<Arc<T>> {
         self.slots()?.get(self.kind, handle).cloned()
+    }
+
+    /// The same for a call that needs one.
+    ///
+    /// # Errors
+    /// One of the object's class where there is none.
+    pub(crate) fn find(&self, handle: usize) -> Result<Arc<T>> {
+        self.get(handle).ok_or_else(|| self.kind.invalid(handle))
     }
 
     /// Puts another object in the place of one.

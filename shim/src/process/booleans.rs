@@ -1,16 +1,15 @@
 //! The values of Fortran's `LOGICAL`, which a binding of Fortran tells (MPI-5.0, section 20.4).
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 
 /// Those of true and of false, once they are known.
 #[derive(Debug, Default)]
-pub(crate) struct Booleans(Mutex<Option<[Vec<u8>; 2]>>);
+pub(crate) struct Booleans(Lock<Option<[Vec<u8>; 2]>>);
 
 impl Booleans {
     pub(crate) fn get(&self) -> Option<[Vec<u8>; 2]> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.clone()
     }
 
@@ -19,7 +18,7 @@ impl Booleans {
     /// # Errors
     /// `MPI_ERR_ABI` where others were set before.
     pub(crate) fn set(&self, given: [Vec<u8>; 2]) -> Result {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match &*known {
             Some(before) if *before != given => {
                 let text = "the values of LOGICAL were set before";

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 
 /// `MPI_ERR_LASTCODE`.
 const LAST: i32 = 0x3fff;
@@ -14,7 +14,7 @@ const LAST: i32 = 0x3fff;
 pub(crate) struct Codes {
     /// `MPI_LASTUSEDCODE`.
     last: AtomicI32,
-    known: Mutex<BTreeMap<i32, Code>>,
+    known: Lock<BTreeMap<i32, Code>>,
 }
 
 #[derive(Debug)]
@@ -28,12 +28,8 @@ impl Codes {
     pub(crate) fn new() -> Self {
         Self {
             last: AtomicI32::new(LAST),
-            known: Mutex::default(),
+            known: Lock::default(),
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<i32, Code>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns where the last number is that was given.
@@ -46,7 +42,7 @@ impl Codes {
     /// # Errors
     /// `MPI_ERR_ARG` where there is no such class.
     pub(crate) fn add(&self, class: Option<i32>) -> Result<i32> {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if let Some(class) = class
             && Class::of(class).is_none()
             && known.get(&class).is_none_or(|code| code.class != class)
@@ -66,7 +62,7 @@ impl Codes {
     /// # Errors
     /// `MPI_ERR_ARG` where it was not added; `MPI_ERR_OTHER` where it has a string, or codes.
     pub(crate) fn remove(&self, number: i32, is_class: bool) -> Result {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let code = known.get(&number);
         let code = code.filter(|code| (code.class == number) == is_class);
         let code = code.ok_or_else(|| not_added(number))?;
@@ -88,7 +84,7 @@ impl Codes {
     /// # Errors
     /// `MPI_ERR_ARG` where it was not added, or has no string that could be removed.
     pub(crate) fn set_text(&self, number: i32, text: Option<String>) -> Result {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let code = known.get_mut(&number).ok_or_else(|| not_added(number))?;
         if text.is_none() && code.text.is_none() {
             let text = format!("the error code {number} has no string");
@@ -100,7 +96,7 @@ impl Codes {
 
     /// Returns what a code says that was added: nothing where that was not set.
     pub(crate) fn text(&self, number: i32) -> Option<String> {
-        let known = self.known();
+        let known = self.known.lock();
         known
             .get(&number)
             .map(|code| code.text.clone().unwrap_or_default())
@@ -110,7 +106,7 @@ impl Codes {
     pub(crate) fn class(&self, number: i32) -> Option<i32> {
         match Class::of(number) {
             Some(class) => Some(class as i32),
-            None => self.known().get(&number).map(|code| code.class),
+            None => self.known.lock().get(&number).map(|code| code.class),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Memory that programs ask for (MPI-5.0, section 9.2).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::Messenger;
 use tagwire_transport::Allocation;
 
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::raw::Pointer;
 
 /// Memory begins at multiples of it, unless the program asks for more.
@@ -14,7 +14,7 @@ const ALIGNMENT: usize = 64;
 
 /// The memory that a program has, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<BTreeMap<usize, Block>>);
+pub(crate) struct Memory(Lock<BTreeMap<usize, Block>>);
 
 /// Kept until the program frees it, and not looked at: all is done by its address.
 #[derive(Debug)]
@@ -30,10 +30,6 @@ enum Block {
 struct Line(#[expect(dead_code, reason = "as above")] [u8; ALIGNMENT]);
 
 impl Memory {
-    fn blocks(&self) -> MutexGuard<'_, BTreeMap<usize, Block>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns memory at a multiple of `alignment`, a power of two.
     ///
     /// # Errors
@@ -47,7 +43,7 @@ impl Memory {
         if let Some(shared) = messenger.allocate(bytes.max(1))? {
             let start = shared.as_ptr().as_ptr();
             if start.addr().is_multiple_of(alignment) {
-                self.blocks().insert(start.addr(), Block::Shared(shared));
+                self.0.lock().insert(start.addr(), Block::Shared(shared));
                 return Ok(Pointer(start.cast()));
             }
         }
@@ -66,7 +62,7 @@ impl Memory {
         own.resize(lines, Line([0; ALIGNMENT]));
         let first = own.as_mut_ptr().cast::<u8>();
         let start = first.wrapping_add(first.addr().next_multiple_of(alignment) - first.addr());
-        self.blocks().insert(start.addr(), Block::Own(own));
+        self.0.lock().insert(start.addr(), Block::Own(own));
         Ok(Pointer(start.cast()))
     }
 
@@ -75,7 +71,7 @@ impl Memory {
     /// # Errors
     /// `MPI_ERR_BASE` where none begins at the address.
     pub(crate) fn free(&self, start: Pointer) -> Result {
-        let freed = self.blocks().remove(&start.0.addr());
+        let freed = self.0.lock().remove(&start.0.addr());
         freed.map(drop).ok_or_else(|| {
             let text = format!("{:#x} is no memory of MPI_Alloc_mem", start.0.addr());
             Error::new(Class::Base, text)

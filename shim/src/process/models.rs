@@ -1,16 +1,16 @@
 //! How a process uses MPI: by the world model, by sessions, or by both (MPI-5.0, sections 11.2 to 11.4).
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 
 /// What is open.
 #[derive(Debug, Default)]
 pub(crate) struct Models {
     /// Whether anything is.
     is_running: AtomicBool,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -29,17 +29,13 @@ enum World {
 }
 
 impl Models {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes what is open. Returns whether the process leaves the job, which it does once: where nothing is open any more, and
     /// nothing may be opened, or `is_last`.
     ///
     /// # Errors
     /// What `change` refuses: then nothing is changed.
     fn change(&self, is_last: bool, change: impl FnOnce(&mut State) -> Result) -> Result<bool> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         change(&mut state)?;
         let is_running = state.world == World::Initialized || state.sessions > 0;
         self.is_running.store(is_running, Relaxed);
@@ -57,7 +53,7 @@ impl Models {
 
     /// Whether the world model was initialized, and whether it was finalized.
     pub(crate) fn of_world(&self) -> (bool, bool) {
-        let world = self.state().world;
+        let world = self.state.lock().world;
         (world != World::Unused, world == World::Finalized)
     }
 

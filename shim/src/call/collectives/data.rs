@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::run::in_place;
 use crate::abi::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, no_buffer};
@@ -13,19 +12,11 @@ use crate::raw::{Counts, Elements, List, Out, StagingBuffer};
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Blocks {
     /// Of as many elements each, one after the other.
-    Equal { count: i64, datatype: Datatype },
-    /// At displacements in extents of the datatype.
-    Varying {
-        counts: Counts,
-        displacements: Counts,
-        datatype: Datatype,
-    },
-    /// Each of a datatype of its own, at displacements in bytes.
-    Typed {
-        counts: Counts,
-        displacements: Counts,
-        datatypes: List<Datatype>,
-    },
+    Equal(i64, Datatype),
+    /// Their counts, and their displacements in extents of the datatype.
+    Varying(Counts, Counts, Datatype),
+    /// Their counts, their displacements in bytes, and a datatype for each.
+    Typed(Counts, Counts, List<Datatype>),
 }
 
 /// One side of a call: a buffer, and the blocks in it.
@@ -38,48 +29,16 @@ pub(super) struct Side {
 impl<A: Into<Out>> From<Elements<A>> for Side {
     /// Returns a buffer of equal blocks of such elements; for a buffer of one block, that block.
     fn from(block: Elements<A>) -> Self {
-        let Elements {
-            address,
-            count,
-            datatype,
-        } = block;
-        Self {
-            address: address.into(),
-            blocks: Blocks::Equal { count, datatype },
-        }
+        let blocks = Blocks::Equal(block.count, block.datatype);
+        Self::new(block.address, blocks)
     }
 }
 
 impl Side {
-    pub(super) fn varying(
-        address: impl Into<Out>,
-        counts: Counts,
-        displacements: Counts,
-        datatype: Datatype,
-    ) -> Self {
+    pub(super) fn new(address: impl Into<Out>, blocks: Blocks) -> Self {
         Self {
             address: address.into(),
-            blocks: Blocks::Varying {
-                counts,
-                displacements,
-                datatype,
-            },
-        }
-    }
-
-    pub(super) fn typed(
-        address: impl Into<Out>,
-        counts: Counts,
-        displacements: Counts,
-        datatypes: List<Datatype>,
-    ) -> Self {
-        Self {
-            address: address.into(),
-            blocks: Blocks::Typed {
-                counts,
-                displacements,
-                datatypes,
-            },
+            blocks,
         }
     }
 
@@ -94,7 +53,7 @@ impl Side {
     /// Returns the number of elements of a block, and their datatype, where all blocks are equal.
     pub(super) const fn equal_blocks(self) -> Option<(i64, Datatype)> {
         match self.blocks {
-            Blocks::Equal { count, datatype } => Some((count, datatype)),
+            Blocks::Equal(count, datatype) => Some((count, datatype)),
             _ => None,
         }
     }
@@ -105,7 +64,7 @@ impl Side {
     /// `MPI_ERR_BUFFER` where it lies in place. Those of its count, datatype and displacement.
     pub(super) fn block(self, process: &Process, number: usize) -> Result<Data> {
         match self.blocks {
-            Blocks::Equal { count, datatype } if number == 0 => {
+            Blocks::Equal(count, datatype) if number == 0 => {
                 Data::of(process, self.address.of(count, datatype))
             }
             _ => Data::new(self.address, vec![self.part(process, number)?]),
@@ -118,7 +77,7 @@ impl Side {
     /// As [`block`](Self::block).
     pub(super) fn all(self, process: &Process, members: usize) -> Result<Data> {
         match self.blocks {
-            Blocks::Equal { count, datatype } => {
+            Blocks::Equal(count, datatype) => {
                 let all = self.address.of(times(count, members)?, datatype);
                 Data::of(process, all)
             }
@@ -137,7 +96,7 @@ impl Side {
     }
 
     fn parts(self, process: &Process, members: usize) -> Result<Vec<Part>> {
-        if let Blocks::Equal { count, datatype } = self.blocks {
+        if let Blocks::Equal(count, datatype) = self.blocks {
             let span = process.types.span(times(count, members)?, datatype)?;
             return Ok(vec![Part { offset: 0, span }]);
         }
@@ -147,27 +106,23 @@ impl Side {
 
     fn part(self, process: &Process, number: usize) -> Result<Part> {
         let (count, datatype) = match self.blocks {
-            Blocks::Equal { count, datatype } => (count, datatype),
-            Blocks::Varying {
-                counts, datatype, ..
-            } => (counts.get(number), datatype),
-            Blocks::Typed {
-                counts, datatypes, ..
-            } => (counts.get(number), datatypes.get(number)?),
+            Blocks::Equal(count, datatype) => (count, datatype),
+            Blocks::Varying(counts, _, datatype) => (counts.get(number), datatype),
+            Blocks::Typed(counts, _, datatypes) => (counts.get(number), datatypes.get(number)?),
         };
         let span = process.types.span(count, datatype)?;
         let extent = span.extent();
         let offset = match self.blocks {
-            Blocks::Equal { .. } => {
+            Blocks::Equal(..) => {
                 let block = extent.checked_mul(count);
                 let offset = block.and_then(|block| block.checked_mul(number as i64));
                 offset.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))
             }
-            Blocks::Varying { displacements, .. } => {
+            Blocks::Varying(_, displacements, _) => {
                 let offset = displacements.get(number).checked_mul(extent);
                 offset.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))
             }
-            Blocks::Typed { displacements, .. } => Ok(displacements.get(number)),
+            Blocks::Typed(_, displacements, _) => Ok(displacements.get(number)),
         }?;
         Ok(Part { offset, span })
     }
@@ -364,6 +319,12 @@ impl Data {
         }
         Ok(())
     }
+}
+
+/// Returns the error of a call that does not allow `MPI_IN_PLACE`.
+#[cold]
+pub(super) fn in_place() -> Error {
+    Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
 }
 
 #[cold]

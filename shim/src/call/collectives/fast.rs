@@ -10,8 +10,8 @@ use tagwire_coll::operations::{Allreduce, Reduce};
 use tagwire_layout::{Layout, Operation};
 
 use super::data::Side;
-use super::reductions::Reduction;
 use super::run::{Call, Root};
+use crate::abi::Op;
 use crate::error::Result;
 use crate::object::operation::predefined;
 
@@ -46,12 +46,9 @@ fn with_both(
 }
 
 /// What a reduction does with a predefined operation and datatype.
-fn reduction(call: &Call<'_>, of: Reduction) -> Option<(Operation, Layout)> {
-    let (operation, basic) = (
-        predefined(of.op)?,
-        call.process.types.basic(of.recv.datatype)?,
-    );
-    let layout = Layout::of(basic);
+fn reduction(call: &Call<'_>, of: Side, op: Op) -> Option<(Operation, Layout)> {
+    let (operation, (_, datatype)) = (predefined(op)?, of.equal_blocks()?);
+    let layout = Layout::of(call.process.types.basic(datatype)?);
     operation.check(&layout).ok()?;
     Some((operation, layout))
 }
@@ -74,11 +71,17 @@ pub(super) fn broadcast(call: &Call<'_>, buffer: Side, root: Root) -> Option<Res
     })
 }
 
-pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: Root) -> Option<Result> {
+pub(super) fn reduce(
+    call: &Call<'_>,
+    send: Side,
+    recv: Side,
+    op: Op,
+    root: Root,
+) -> Option<Result> {
     let (Root::Member(root), true) = (root, call.is_blocking()) else {
         return None;
     };
-    let (operation, layout) = reduction(call, of)?;
+    let (operation, layout) = reduction(call, recv, op)?;
     let reduce = |input: &[u8], out: Option<&mut [u8]>| {
         call.comm.team.call(Reduce {
             operator: (coll::Reduction {
@@ -91,7 +94,6 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: Root) -> Option<Resul
             root,
         })
     };
-    let [send, recv] = of.sides();
     if call.comm.team.me() == root {
         return with_both(call, send, 1, recv, 1, |input, out| {
             reduce(input, Some(out))
@@ -99,20 +101,20 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: Root) -> Option<Resul
     }
     // The others' receive buffers mean nothing, and may be null.
     let bytes = bytes_of(call, send, 1)?;
-    (!of.send.is_constant()).then(|| {
+    let send = send.address();
+    (!send.is_constant()).then(|| {
         // SAFETY: the program has promised that nobody writes the input until the operation is over, as it is when the call
         // returns.
-        let input = unsafe { of.send.bytes(0, bytes) };
+        let input = unsafe { send.read().bytes(0, bytes) };
         reduce(input, None).map_err(Into::into)
     })
 }
 
-pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Option<Result> {
+pub(super) fn allreduce(call: &Call<'_>, send: Side, recv: Side, op: Op) -> Option<Result> {
     if !call.is_fast() {
         return None;
     }
-    let (operation, layout) = reduction(call, of)?;
-    let [send, recv] = of.sides();
+    let (operation, layout) = reduction(call, recv, op)?;
     with_both(call, send, 1, recv, 1, |input, data| {
         call.comm.team.call(Allreduce {
             operator: (coll::Reduction {

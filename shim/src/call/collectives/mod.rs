@@ -6,10 +6,11 @@
 //!       |
 //!     movement, reductions, neighbours     a body for each family
 //!       |         |
-//!     fast      data, operands, run        short data as it is; all other data, and how an operation is run
+//!     fast      data, buffers, operands, run     short data as it is; all other data, and how an operation is run
 //! ```
 #![allow(clippy::too_many_arguments, reason = "those of the standard")]
 
+mod buffers;
 mod data;
 mod fast;
 mod movement;
@@ -18,15 +19,15 @@ mod operands;
 mod reductions;
 mod run;
 
+use self::data::Blocks::{Typed, Varying};
+use self::data::Side;
+use self::reductions::Reduction;
+use self::run::{Call, Form, forms};
 use crate::abi::{Comm, Datatype, Info, Op, Request};
 use crate::call::on_comm;
 use crate::error::Result;
 use crate::process::Process;
 use crate::raw::{Counts, Elements, In, List, Out, Ref};
-
-use self::data::Side;
-use self::reductions::Reduction;
-use self::run::{Call, Form, forms};
 
 pub use self::reductions::reduce_local;
 
@@ -38,21 +39,21 @@ forms! {
     gather, igather, gather_init(send: Elements<In>, recv: Elements<Out>, root: i32), "Gather":
         movement::gather(send.into(), recv.into(), root);
     gatherv, igatherv, gatherv_init(send: Elements<In>, recv: Out, n: Counts, at: Counts, of: Datatype, root: i32), "Gatherv":
-        movement::gather(send.into(), Side::varying(recv, n, at, of), root);
+        movement::gather(send.into(), Side::new(recv, Varying(n, at, of)), root);
     scatter, iscatter, scatter_init(send: Elements<In>, recv: Elements<Out>, root: i32), "Scatter":
         movement::scatter(send.into(), recv.into(), root);
     scatterv, iscatterv, scatterv_init(send: In, n: Counts, at: Counts, of: Datatype, recv: Elements<Out>, root: i32), "Scatterv":
-        movement::scatter(Side::varying(send, n, at, of), recv.into(), root);
+        movement::scatter(Side::new(send, Varying(n, at, of)), recv.into(), root);
     allgather, iallgather, allgather_init(send: Elements<In>, recv: Elements<Out>), "Allgather":
         movement::allgather(send.into(), recv.into());
     allgatherv, iallgatherv, allgatherv_init(send: Elements<In>, recv: Out, n: Counts, at: Counts, of: Datatype), "Allgatherv":
-        movement::allgather(send.into(), Side::varying(recv, n, at, of));
+        movement::allgather(send.into(), Side::new(recv, Varying(n, at, of)));
     alltoall, ialltoall, alltoall_init(send: Elements<In>, recv: Elements<Out>), "Alltoall":
         movement::alltoall(send.into(), recv.into());
     alltoallv, ialltoallv, alltoallv_init(send: In, send_n: Counts, send_at: Counts, send_of: Datatype, recv: Out, recv_n: Counts, recv_at: Counts, recv_of: Datatype), "Alltoallv":
-        movement::alltoall(Side::varying(send, send_n, send_at, send_of), Side::varying(recv, recv_n, recv_at, recv_of));
+        movement::alltoall(Side::new(send, Varying(send_n, send_at, send_of)), Side::new(recv, Varying(recv_n, recv_at, recv_of)));
     alltoallw, ialltoallw, alltoallw_init(send: In, send_n: Counts, send_at: Counts, send_of: List<Datatype>, recv: Out, recv_n: Counts, recv_at: Counts, recv_of: List<Datatype>), "Alltoallw":
-        movement::alltoall(Side::typed(send, send_n, send_at, send_of), Side::typed(recv, recv_n, recv_at, recv_of));
+        movement::alltoall(Side::new(send, Typed(send_n, send_at, send_of)), Side::new(recv, Typed(recv_n, recv_at, recv_of)));
 
     reduce, ireduce, reduce_init(send: In, recv: Elements<Out>, op: Op, root: i32), "Reduce":
         reductions::reduce(Reduction { send, recv, op }, root);
@@ -70,11 +71,11 @@ forms! {
     neighbor_allgather, ineighbor_allgather, neighbor_allgather_init(send: Elements<In>, recv: Elements<Out>), "Neighbor_allgather":
         neighbours::allgather(send.into(), recv.into());
     neighbor_allgatherv, ineighbor_allgatherv, neighbor_allgatherv_init(send: Elements<In>, recv: Out, n: Counts, at: Counts, of: Datatype), "Neighbor_allgatherv":
-        neighbours::allgather(send.into(), Side::varying(recv, n, at, of));
+        neighbours::allgather(send.into(), Side::new(recv, Varying(n, at, of)));
     neighbor_alltoall, ineighbor_alltoall, neighbor_alltoall_init(send: Elements<In>, recv: Elements<Out>), "Neighbor_alltoall":
         neighbours::alltoall(send.into(), recv.into());
     neighbor_alltoallv, ineighbor_alltoallv, neighbor_alltoallv_init(send: In, send_n: Counts, send_at: Counts, send_of: Datatype, recv: Out, recv_n: Counts, recv_at: Counts, recv_of: Datatype), "Neighbor_alltoallv":
-        neighbours::alltoall(Side::varying(send, send_n, send_at, send_of), Side::varying(recv, recv_n, recv_at, recv_of));
+        neighbours::alltoall(Side::new(send, Varying(send_n, send_at, send_of)), Side::new(recv, Varying(recv_n, recv_at, recv_of)));
     neighbor_alltoallw, ineighbor_alltoallw, neighbor_alltoallw_init(send: In, send_n: Counts, send_at: Counts, send_of: List<Datatype>, recv: Out, recv_n: Counts, recv_at: Counts, recv_of: List<Datatype>), "Neighbor_alltoallw":
-        neighbours::alltoall(Side::typed(send, send_n, send_at, send_of), Side::typed(recv, recv_n, recv_at, recv_of));
+        neighbours::alltoall(Side::new(send, Typed(send_n, send_at, send_of)), Side::new(recv, Typed(recv_n, recv_at, recv_of)));
 }

@@ -10,9 +10,10 @@ use tagwire_coll::operations::{
     Scatterv,
 };
 
+use super::buffers::Pair;
 use super::data::{Data, Side};
 use super::fast;
-use super::run::{Call, Pair, Root};
+use super::run::{Call, Root};
 use crate::error::Result;
 
 pub(super) fn barrier(call: &Call<'_>) -> Result {
@@ -24,7 +25,7 @@ pub(super) fn barrier(call: &Call<'_>) -> Result {
 
 pub(super) fn broadcast(call: &Call<'_>, buffer: Side, root: i32) -> Result {
     let Some(root) = call.root(root)? else {
-        return call.stand_by(Collective::Broadcast);
+        return call.take_no_part(Collective::Broadcast);
     };
     if let Some(done) = fast::broadcast(call, buffer, root) {
         return done;
@@ -43,7 +44,7 @@ pub(super) fn broadcast(call: &Call<'_>, buffer: Side, root: i32) -> Result {
 /// Gathers the `own` blocks of the members in `all` of the root.
 pub(super) fn gather(call: &Call<'_>, own: Side, all: Side, root: i32) -> Result {
     let Some(root) = call.root(root)? else {
-        return call.stand_by(Collective::Gather);
+        return call.take_no_part(Collective::Gather);
     };
     let is_root = call.is_root(root);
     let input = match root {
@@ -86,7 +87,7 @@ pub(super) fn gather(call: &Call<'_>, own: Side, all: Side, root: i32) -> Result
 /// Scatters `all` of the root to the members, a block to each.
 pub(super) fn scatter(call: &Call<'_>, all: Side, own: Side, root: i32) -> Result {
     let Some(root) = call.root(root)? else {
-        return call.stand_by(Collective::Scatter);
+        return call.take_no_part(Collective::Scatter);
     };
     let (is_root, members) = (call.is_root(root), call.members());
     let input = match is_root {

@@ -3,8 +3,9 @@
 use tagwire_coll::Neighbours;
 use tagwire_coll::operations::NeighbourAlltoallw;
 
-use super::data::{Data, Side};
-use super::run::{Call, Edges, in_place};
+use super::buffers::Edges;
+use super::data::{Data, Side, in_place};
+use super::run::Call;
 use crate::error::{Class, Error, Result};
 
 /// Gives the `own` block to each neighbour, and gets one of each in `all`.

@@ -14,14 +14,13 @@ use std::sync::Arc;
 use tagwire_coll::Operator;
 use tagwire_layout::{Basic, Layout, Operation, Packer, Program, Unpacker, UserOperation};
 
+use super::data::Data;
 use crate::abi::{Datatype, Op};
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Hold;
 use crate::object::operation::{Callback, Chosen};
 use crate::process::Process;
 use crate::raw::{In, Out, StagingBuffer, call_operation};
-
-use super::data::Data;
 
 /// How much memory the elements span that a function is called with at once, where one is not longer.
 const PIECE: i64 = 64 * 1024;

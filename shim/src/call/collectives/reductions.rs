@@ -7,10 +7,11 @@ use tagwire_coll::operations::{
     Allreduce, Exscan, InterAllreduce, InterReduce, InterReduceScatter, Reduce, ReduceScatter, Scan,
 };
 
+use super::buffers::{Buffers, Pair};
 use super::data::{Data, Side, too_many};
 use super::fast;
 use super::operands::Operands;
-use super::run::{Buffers, Call, Pair, Root};
+use super::run::{Call, Root};
 use crate::abi::Op;
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
@@ -30,7 +31,7 @@ impl Reduction {
     }
 
     /// Returns both sides of the call.
-    pub(super) fn sides(&self) -> [Side; 2] {
+    fn sides(&self) -> [Side; 2] {
         let send = self.send.of(self.recv.count, self.recv.datatype);
         [send.into(), self.recv.into()]
     }
@@ -60,9 +61,10 @@ impl Reduction {
 
 pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: i32) -> Result {
     let Some(root) = call.root(root)? else {
-        return call.stand_by(Collective::Reduce);
+        return call.take_no_part(Collective::Reduce);
     };
-    if let Some(done) = fast::reduce(call, of, root) {
+    let [send, recv] = of.sides();
+    if let Some(done) = fast::reduce(call, send, recv, of.op, root) {
         return done;
     }
     let (operands, is_root) = (of.operands(call)?, call.is_root(root));
@@ -91,7 +93,8 @@ pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: i32) -> Result {
 }
 
 pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Result {
-    if let Some(done) = fast::allreduce(call, of) {
+    let [send, recv] = of.sides();
+    if let Some(done) = fast::allreduce(call, send, recv, of.op) {
         return done;
     }
     let operands = of.operands(call)?;

@@ -1,16 +1,18 @@
-//! Calls of collectives in their forms: the buffers of an operation, and how it is run.
+//! Calls of collectives in their forms, and how their operations are run.
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tagwire_coll as coll;
 use tagwire_coll::Collective;
 use tagwire_coll::operations::{Bystander, CollectiveOperation, InterRoot};
 
+use super::buffers::{Buffers, Pair};
 use super::data::{Data, Side};
 use crate::abi::{PROC_NULL, ROOT, Request};
 use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
 use crate::object::comm::Communicator;
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
@@ -88,7 +90,7 @@ impl Call<'_> {
     }
 
     /// Takes part in an operation whose root is another of this group.
-    pub(super) fn stand_by(&self, of: Collective) -> Result {
+    pub(super) fn take_no_part(&self, of: Collective) -> Result {
         self.run(Pair::none(), move |_| Bystander { of })
     }
 
@@ -133,14 +135,14 @@ impl Call<'_> {
                 // SAFETY: as above for each round, which begins when the last one has ended; the operation keeps the buffers,
                 // and a round the operation.
                 let made = unsafe { team.init(move || make(lent.lend())) }?;
-                let made = Arc::new(Mutex::new(made));
+                let made = Arc::new(Lock::new(made));
                 let again = move || {
                     buffers.pack()?;
                     let round = Round {
                         made: Arc::clone(&made),
                         buffers: Arc::clone(&buffers),
                     };
-                    round.held().start()?;
+                    round.made.lock().start()?;
                     Ok(Pending::Operation(Arc::new(round)))
                 };
                 let again = Box::new(again);
@@ -149,189 +151,6 @@ impl Call<'_> {
             }
         }
     }
-}
-
-/// The buffers of an operation.
-pub(super) trait Buffers: Send + Sync + 'static {
-    /// Their bytes, as the operation finds them.
-    type Lent;
-
-    /// Makes the buffers ready: packs data.
-    fn pack(&self) -> Result;
-
-    /// Unpacks the result.
-    fn unpack(&self) -> Result;
-
-    /// Returns the bytes.
-    ///
-    /// # Safety
-    /// While they are used the program keeps its memory for the operation, nobody else uses the buffers, and these stay.
-    unsafe fn lend(&self) -> Self::Lent;
-
-    /// Runs an operation that is over when `operation` returns.
-    fn with(&self, operation: impl FnOnce(Self::Lent) -> Result) -> Result {
-        self.pack()?;
-        // SAFETY: the operation ends before the call of the program does, and before the buffers go.
-        operation(unsafe { self.lend() })?;
-        self.unpack()
-    }
-}
-
-/// What an operation reads, and what it writes.
-#[derive(Debug)]
-pub(super) struct Pair {
-    input: Data,
-    output: Data,
-    first: First,
-    /// Whether the output is the program's result.
-    has_result: bool,
-}
-
-/// What the output has when the operation begins.
-#[derive(Debug, Clone, Copy)]
-enum First {
-    Nothing,
-    /// What the program has there.
-    Own,
-    /// What the input has.
-    Input,
-}
-
-impl Pair {
-    /// Returns buffers of nothing.
-    pub(super) const fn none() -> Self {
-        Self::received(Data::none())
-    }
-
-    /// Returns a buffer that the operation writes.
-    pub(super) const fn received(output: Data) -> Self {
-        Self {
-            input: Data::none(),
-            output,
-            first: First::Nothing,
-            has_result: true,
-        }
-    }
-
-    /// Returns a buffer that the operation reads and writes.
-    pub(super) const fn in_place(output: Data) -> Self {
-        Self::received(output).with_output()
-    }
-
-    /// Returns a buffer that the operation may write, and does not: it sends it.
-    pub(super) const fn sent(data: Data) -> Self {
-        let mut buffers = Self::in_place(data);
-        buffers.has_result = false;
-        buffers
-    }
-
-    /// Returns buffers that the operation reads, and writes.
-    ///
-    /// # Errors
-    /// `MPI_ERR_BUFFER` where both are in the same memory.
-    pub(super) fn new(input: Data, output: Data) -> Result<Self> {
-        input.check_disjoint(&output)?;
-        Ok(Self {
-            input,
-            ..Self::received(output)
-        })
-    }
-
-    /// Returns the same for an operation that reads the output too.
-    pub(super) const fn with_output(mut self) -> Self {
-        self.first = First::Own;
-        self
-    }
-
-    /// Returns the same for an operation that reads its input in the output.
-    pub(super) const fn over_input(mut self) -> Self {
-        if matches!(self.first, First::Nothing) {
-            self.first = First::Input;
-        }
-        self
-    }
-
-    pub(super) const fn input(&self) -> &Data {
-        &self.input
-    }
-
-    pub(super) const fn output(&self) -> &Data {
-        &self.output
-    }
-}
-
-impl Buffers for Pair {
-    type Lent = (&'static [u8], &'static mut [u8]);
-
-    fn pack(&self) -> Result {
-        self.input.pack()?;
-        match self.first {
-            First::Nothing => {}
-            First::Own => self.output.pack()?,
-            First::Input => {
-                let (from, bytes) = (self.input.place().read(), self.input.len());
-                self.output.place().copy(from, bytes);
-            }
-        }
-        Ok(())
-    }
-
-    fn unpack(&self) -> Result {
-        match self.has_result {
-            true => self.output.unpack(),
-            false => Ok(()),
-        }
-    }
-
-    unsafe fn lend(&self) -> Self::Lent {
-        // SAFETY: the caller's promise.
-        unsafe { (read(&self.input), written(&self.output)) }
-    }
-}
-
-/// What an operation with neighbours reads, and what it writes: a block for each edge.
-#[derive(Debug)]
-pub(super) struct Edges {
-    pub(super) input: Vec<Data>,
-    pub(super) output: Vec<Data>,
-}
-
-impl Buffers for Edges {
-    type Lent = (Vec<&'static [u8]>, Vec<&'static mut [u8]>);
-
-    fn pack(&self) -> Result {
-        self.input.iter().try_for_each(Data::pack)
-    }
-
-    fn unpack(&self) -> Result {
-        self.output.iter().try_for_each(Data::unpack)
-    }
-
-    unsafe fn lend(&self) -> Self::Lent {
-        // SAFETY: the caller's promise.
-        let input = self.input.iter().map(|data| unsafe { read(data) });
-        // SAFETY: as above.
-        let output = self.output.iter().map(|data| unsafe { written(data) });
-        (input.collect(), output.collect())
-    }
-}
-
-/// Returns the bytes of input.
-///
-/// # Safety
-/// As [`Buffers::lend`].
-unsafe fn read(data: &Data) -> &'static [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { data.place().read().bytes(0, data.len()) }
-}
-
-/// Returns the bytes of output.
-///
-/// # Safety
-/// As [`Buffers::lend`].
-unsafe fn written(data: &Data) -> &'static mut [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { data.place().bytes(0, data.len()) }
 }
 
 /// A collective under way.
@@ -359,15 +178,11 @@ impl<B: Buffers> PendingOperation for Started<B> {
 
 /// A round of a persistent collective under way.
 struct Round<B> {
-    made: Arc<Mutex<coll::Persistent>>,
+    made: Arc<Lock<coll::Persistent>>,
     buffers: Arc<B>,
 }
 
-impl<B> Round<B> {
-    fn held(&self) -> MutexGuard<'_, coll::Persistent> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl<B> Round<B> {}
 
 impl<B> fmt::Debug for Round<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -377,11 +192,14 @@ impl<B> fmt::Debug for Round<B> {
 
 impl<B: Buffers> PendingOperation for Round<B> {
     fn is_complete(&self) -> bool {
-        self.held().round().is_none_or(coll::Request::is_complete)
+        self.made
+            .lock()
+            .round()
+            .is_none_or(coll::Request::is_complete)
     }
 
     fn take(&self) -> Option<End> {
-        let end = self.held().take();
+        let end = self.made.lock().take();
         end.map(|end| finished(end, &*self.buffers))
     }
 }
@@ -389,12 +207,6 @@ impl<B: Buffers> PendingOperation for Round<B> {
 /// Returns how an operation ended, once its result was unpacked.
 fn finished(end: coll::Result<()>, buffers: &impl Buffers) -> End {
     End::of(end.map_err(Error::from).and_then(|()| buffers.unpack()))
-}
-
-/// Returns the error of a call that does not allow `MPI_IN_PLACE`.
-#[cold]
-pub(super) fn in_place() -> Error {
-    Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
 }
 
 /// Makes the three forms of calls: `blocking, nonblocking, persistent(parameters), name: body(arguments)`.
