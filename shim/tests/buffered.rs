@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{INT, WORLD, code, count_out, data, ignore, ranks, result, room};
+use common::{INT, Ints, WORLD, code, count_out, data, ignore, ranks, result, room};
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, PROC_NULL, Request};
 use tagwire_shim::call::{bsend, collectives, communicators, complete, datatypes, duplicates, p2p};
@@ -18,7 +18,7 @@ const OVERHEAD: usize = 512;
 fn send(process: &Process, values: &[i32], to: i32, tag: i32, comm: Comm) -> tagwire_shim::Result {
     bsend::bsend(
         process,
-        data(values).of(values.len() as i64, INT),
+        data(values).ints(values.len() as i64),
         to,
         tag,
         comm,
@@ -28,15 +28,7 @@ fn send(process: &Process, values: &[i32], to: i32, tag: i32, comm: Comm) -> tag
 fn receive(process: &Process, length: usize, from: i32, tag: i32, comm: Comm) -> Vec<i32> {
     let mut got = vec![-1; length];
     let into = room(&mut got);
-    p2p::recv(
-        process,
-        into.of(length as i64, INT),
-        from,
-        tag,
-        comm,
-        ignore(),
-    )
-    .unwrap();
+    p2p::recv(process, into.ints(length as i64), from, tag, comm, ignore()).unwrap();
     got
 }
 
@@ -97,7 +89,7 @@ fn all_kinds_of_buffered_sends_arrive() {
         let mut request = Request::NULL;
         let mut values = [1, 2, 3, 4];
         let sent = result(&mut request);
-        bsend::ibsend(process, data(&values).of(4, INT), other, 0, WORLD, sent).unwrap();
+        bsend::ibsend(process, data(&values).ints(4), other, 0, WORLD, sent).unwrap();
         values = [5, 6, 7, 8];
         assert_ne!(request, Request::NULL);
         complete::wait(process, result(&mut request), ignore()).unwrap();
@@ -114,7 +106,7 @@ fn all_kinds_of_buffered_sends_arrive() {
         assert_eq!(receive(process, 2, other, 1, WORLD), [5, 7]);
 
         let sent = result(&mut request);
-        bsend::bsend_init(process, data(&values).of(4, INT), other, 2, WORLD, sent).unwrap();
+        bsend::bsend_init(process, data(&values).ints(4), other, 2, WORLD, sent).unwrap();
         for _ in 0..3 {
             complete::start(process, result(&mut request)).unwrap();
             complete::wait(process, result(&mut request), ignore()).unwrap();

@@ -8,8 +8,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::{
-    BYTE, DOUBLE, DOUBLE_INT, INT, SUM, WORLD, counts, data, ignore, in_place, list, ranks, result,
-    room,
+    BYTE, DOUBLE, DOUBLE_INT, INT, Ints, SUM, WORLD, counts, data, ignore, in_place, list, ranks,
+    result, room,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Info, Op, Request};
@@ -44,39 +44,39 @@ fn data_goes_where_it_is_to_go() {
             for _round in 0..6 {
                 coll::barrier(process, WORLD).unwrap();
                 let mut values = if me == root { [4, 5, 6] } else { [0; 3] };
-                coll::bcast(process, room(&mut values).of(3, INT), root, WORLD).unwrap();
+                coll::bcast(process, room(&mut values).ints(3), root, WORLD).unwrap();
                 assert_eq!(values, [4, 5, 6]);
 
                 let own = [me, me + 10];
                 let mut all = vec![-1; 2 * size as usize];
                 let (from, into) = (data(&own), room(&mut all));
-                coll::gather(process, from.of(2, INT), into.of(2, INT), root, WORLD).unwrap();
+                coll::gather(process, from.ints(2), into.ints(2), root, WORLD).unwrap();
                 let gathered: Vec<i32> = (0..n).flat_map(|rank| [rank, rank + 10]).collect();
                 assert!(me != root || all == gathered);
                 let (from, into) = (data(&own), room(&mut all));
-                coll::allgather(process, from.of(2, INT), into.of(2, INT), WORLD).unwrap();
+                coll::allgather(process, from.ints(2), into.ints(2), WORLD).unwrap();
                 assert_eq!(all, gathered);
                 // In place: the own block is in its place already.
                 let mut all = vec![-1; 2 * size as usize];
                 all[2 * me as usize..][..2].copy_from_slice(&own);
                 let into = room(&mut all);
-                coll::allgather(process, in_place().of(0, INT), into.of(2, INT), WORLD).unwrap();
+                coll::allgather(process, in_place().ints(0), into.ints(2), WORLD).unwrap();
                 assert_eq!(all, gathered);
 
                 let mut part = [0; 2];
                 let (from, into) = (data(&gathered), room(&mut part));
-                coll::scatter(process, from.of(2, INT), into.of(2, INT), 0, WORLD).unwrap();
+                coll::scatter(process, from.ints(2), into.ints(2), 0, WORLD).unwrap();
                 assert_eq!(part, own);
 
                 let out: Vec<i32> = (0..n).map(|to| 100 * me + to).collect();
                 let mut into = vec![0; size as usize];
                 let room_of = room(&mut into);
-                coll::alltoall(process, data(&out).of(1, INT), room_of.of(1, INT), WORLD).unwrap();
+                coll::alltoall(process, data(&out).ints(1), room_of.ints(1), WORLD).unwrap();
                 let expected: Vec<i32> = (0..n).map(|from| 100 * from + me).collect();
                 assert_eq!(into, expected);
                 let mut both = out.clone();
                 let room_of = room(&mut both);
-                coll::alltoall(process, in_place().of(0, INT), room_of.of(1, INT), WORLD).unwrap();
+                coll::alltoall(process, in_place().ints(0), room_of.ints(1), WORLD).unwrap();
                 assert_eq!(both, expected);
             }
         });
@@ -205,23 +205,23 @@ fn reductions_combine_in_all_forms() {
             for _round in 0..6 {
                 let mut out = [0; 2];
                 let into = room(&mut out);
-                coll::allreduce(process, data(&own), into.of(2, INT), SUM, WORLD).unwrap();
+                coll::allreduce(process, data(&own), into.ints(2), SUM, WORLD).unwrap();
                 assert_eq!(out, [all, 10 * all]);
                 let mut out = own;
                 let into = room(&mut out);
-                coll::allreduce(process, in_place(), into.of(2, INT), SUM, WORLD).unwrap();
+                coll::allreduce(process, in_place(), into.ints(2), SUM, WORLD).unwrap();
                 assert_eq!(out, [all, 10 * all]);
                 let mut out = [0; 2];
                 let into = room(&mut out);
-                coll::reduce(process, data(&own), into.of(2, INT), SUM, n - 1, WORLD).unwrap();
+                coll::reduce(process, data(&own), into.ints(2), SUM, n - 1, WORLD).unwrap();
                 assert_eq!(out, if me == n - 1 { [all, 10 * all] } else { [0; 2] });
                 let mut out = [0; 2];
                 let into = room(&mut out);
-                coll::scan(process, data(&own), into.of(2, INT), SUM, WORLD).unwrap();
+                coll::scan(process, data(&own), into.ints(2), SUM, WORLD).unwrap();
                 assert_eq!(out[0], (1..=me + 1).sum());
                 let mut out = own;
                 let into = room(&mut out);
-                coll::exscan(process, in_place(), into.of(2, INT), SUM, WORLD).unwrap();
+                coll::exscan(process, in_place(), into.ints(2), SUM, WORLD).unwrap();
                 assert!(me == 0 || out[0] == (1..=me).sum());
             }
             let lengths: Vec<i32> = (0..n).map(|rank| 1 + rank % 2).collect();
@@ -245,8 +245,7 @@ fn reductions_combine_in_all_forms() {
             let mut requests = [Request::NULL; 3];
             for (out, request) in outs.iter_mut().zip(&mut requests) {
                 let (into, request) = (room(out), result(request));
-                coll::iallreduce(process, data(&own), into.of(2, INT), SUM, WORLD, request)
-                    .unwrap();
+                coll::iallreduce(process, data(&own), into.ints(2), SUM, WORLD, request).unwrap();
             }
             for request in requests.iter_mut().rev() {
                 wait(process, request);
@@ -259,7 +258,7 @@ fn reductions_combine_in_all_forms() {
             coll::allreduce_init(
                 process,
                 data(&own),
-                into.of(2, INT),
+                into.ints(2),
                 SUM,
                 WORLD,
                 Info::NULL,
@@ -381,13 +380,7 @@ fn types_with_gaps_are_gathered() {
         for _round in 0..6 {
             all.fill(-1);
             let (from, into) = (data(&own), room(&mut all));
-            coll::allgather(
-                process,
-                from.of(ROWS as i64, INT),
-                into.of(1, narrow),
-                WORLD,
-            )
-            .unwrap();
+            coll::allgather(process, from.ints(ROWS as i64), into.of(1, narrow), WORLD).unwrap();
             for (place, value) in all.iter().enumerate() {
                 assert_eq!(*value, 10 * (place / 3) as i32 + (place % 3) as i32);
             }
@@ -397,7 +390,7 @@ fn types_with_gaps_are_gathered() {
         let (from, into, requested) = (data(&own), room(&mut all), result(&mut request));
         coll::iallgather(
             process,
-            from.of(ROWS as i64, INT),
+            from.ints(ROWS as i64),
             into.of(1, narrow),
             WORLD,
             requested,
@@ -418,18 +411,18 @@ fn rooms_that_mean_nothing_are_not_looked_at() {
         } else {
             common::nowhere()
         };
-        coll::reduce(process, data(&own), into.of(1, INT), SUM, 1, WORLD).unwrap();
+        coll::reduce(process, data(&own), into.ints(1), SUM, 1, WORLD).unwrap();
         assert!(me != 1 || out == [6]);
         out = [-1];
         let into = room(&mut out);
-        coll::exscan(process, data(&own), into.of(1, INT), SUM, WORLD).unwrap();
+        coll::exscan(process, data(&own), into.ints(1), SUM, WORLD).unwrap();
         assert_eq!(out, [[-1], [1], [3]][me as usize]);
         let into = if me == 0 {
             common::nowhere()
         } else {
             room(&mut out)
         };
-        coll::exscan(process, data(&own), into.of(1, INT), SUM, WORLD).unwrap();
+        coll::exscan(process, data(&own), into.ints(1), SUM, WORLD).unwrap();
     });
 }
 
@@ -440,12 +433,12 @@ fn in_place_is_refused_where_it_means_nothing() {
         let mut values = [1, 2];
         let into = room(&mut values);
         if me == 1 {
-            let refused = coll::reduce(process, in_place(), into.of(2, INT), SUM, 0, WORLD);
+            let refused = coll::reduce(process, in_place(), into.ints(2), SUM, 0, WORLD);
             assert_eq!(refused.unwrap_err().code(), Class::Buffer as i32);
-            let refused = coll::gather(process, in_place().of(2, INT), into.of(2, INT), 0, WORLD);
+            let refused = coll::gather(process, in_place().ints(2), into.ints(2), 0, WORLD);
             assert_eq!(refused.unwrap_err().code(), Class::Buffer as i32);
         }
-        let root = coll::bcast(process, into.of(2, INT), 2, WORLD);
+        let root = coll::bcast(process, into.ints(2), 2, WORLD);
         assert_eq!(root.unwrap_err().code(), Class::Root as i32);
         coll::barrier(process, WORLD).unwrap();
     });
@@ -461,7 +454,7 @@ fn groups_are_split_and_compared() {
         communicators::comm_dup(process, half, result(&mut copy)).unwrap();
         let mut sum = [0];
         let into = room(&mut sum);
-        coll::allreduce(process, data(&[me]), into.of(1, INT), SUM, copy).unwrap();
+        coll::allreduce(process, data(&[me]), into.ints(1), SUM, copy).unwrap();
         assert_eq!(sum, [2 + 2 * (me % 2)]);
         let mut compared = 0;
         communicators::comm_compare(process, half, copy, result(&mut compared)).unwrap();
@@ -500,13 +493,13 @@ fn the_same_memory_is_not_read_and_written() {
         let own = data(&values[me as usize..]);
         let class = |done: tagwire_shim::Result| done.unwrap_err().code();
         let refused = [
-            coll::allreduce(process, from, into.of(2, INT), SUM, WORLD),
-            coll::scan(process, from, into.of(2, INT), SUM, WORLD),
-            coll::exscan(process, from, into.of(2, INT), SUM, WORLD),
-            coll::reduce_local(process, from, into.of(2, INT), SUM),
-            coll::reduce_scatter_block(process, from, into.of(1, INT), SUM, WORLD),
-            coll::allgather(process, own.of(1, INT), into.of(1, INT), WORLD),
-            coll::alltoall(process, from.of(1, INT), into.of(1, INT), WORLD),
+            coll::allreduce(process, from, into.ints(2), SUM, WORLD),
+            coll::scan(process, from, into.ints(2), SUM, WORLD),
+            coll::exscan(process, from, into.ints(2), SUM, WORLD),
+            coll::reduce_local(process, from, into.ints(2), SUM),
+            coll::reduce_scatter_block(process, from, into.ints(1), SUM, WORLD),
+            coll::allgather(process, own.ints(1), into.ints(1), WORLD),
+            coll::alltoall(process, from.ints(1), into.ints(1), WORLD),
         ];
         for (number, done) in refused.into_iter().enumerate() {
             assert_eq!(class(done), Class::Buffer as i32, "{number}");
@@ -519,9 +512,9 @@ fn the_same_memory_is_not_read_and_written() {
         assert_eq!(class(swapped), Class::Buffer as i32);
         if me == 0 {
             for done in [
-                coll::reduce(process, from, into.of(2, INT), SUM, 0, WORLD),
-                coll::gather(process, from.of(1, INT), into.of(1, INT), 0, WORLD),
-                coll::scatter(process, from.of(1, INT), into.of(1, INT), 0, WORLD),
+                coll::reduce(process, from, into.ints(2), SUM, 0, WORLD),
+                coll::gather(process, from.ints(1), into.ints(1), 0, WORLD),
+                coll::scatter(process, from.ints(1), into.ints(1), 0, WORLD),
             ] {
                 assert_eq!(class(done), Class::Buffer as i32);
             }
@@ -529,7 +522,7 @@ fn the_same_memory_is_not_read_and_written() {
         // Nothing was begun, and halves of the same array are no such memory.
         let (half, other) = values.split_at_mut(2);
         let (from, into) = (data(half), room(other));
-        coll::allreduce(process, from, into.of(2, INT), SUM, WORLD).unwrap();
+        coll::allreduce(process, from, into.ints(2), SUM, WORLD).unwrap();
         assert_eq!(values, [1, 2, 2, 4]);
     });
 }

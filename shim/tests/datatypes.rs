@@ -4,7 +4,8 @@
 mod common;
 
 use common::{
-    DOUBLE, INT, WORLD, array, code, count, counts, data, list, ranks, result, room, text, wide,
+    DOUBLE, INT, Ints, WORLD, array, code, count, counts, data, list, ranks, result, room, text,
+    wide,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Status, UNDEFINED};
@@ -382,8 +383,7 @@ fn external_data_is_packed_and_unpacked() {
         assert_eq!((back, position), ([1, 0, 3, 4, 0, 6], 19));
 
         let at = result(&mut position);
-        let full =
-            packing::pack_external(process, external, data(&values).of(2, INT), into, 20, at);
+        let full = packing::pack_external(process, external, data(&values).ints(2), into, 20, at);
         assert_eq!(code(full), Class::Arg, "no room");
         let native = text(c"native");
         let refused = packing::pack_external_size(process, native, 1, INT, result(&mut size));
@@ -406,8 +406,7 @@ fn packing_fails_on_its_communicator() {
         for (number, comm, class) in [(3, WORLD, Class::Arg), (-1, Comm::SELF, Class::Count)] {
             let at = count(&mut position);
             let into = room(&mut out);
-            let failed =
-                packing::pack(process, from.of(number, INT), into, 8, at, comm).unwrap_err();
+            let failed = packing::pack(process, from.ints(number), into, 8, at, comm).unwrap_err();
             assert_eq!(
                 (failed.code(), failed.raised_on()),
                 (class as i32, On::Comm(comm))

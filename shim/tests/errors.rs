@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, WORLD, code, data, error_function, ignore, library, out, ranks, result, room, said, text,
+    Ints, WORLD, code, data, error_function, ignore, library, out, ranks, result, room, said, text,
     text_out,
 };
 use tagwire_shim::Process;
@@ -61,7 +61,7 @@ fn an_error_handler_is_called_and_the_call_returns_the_code() {
         let mut copy = Comm::NULL;
         communicators::comm_dup(process, WORLD, result(&mut copy)).unwrap();
         for comm in [WORLD, copy] {
-            let error = p2p::send(process, data(&[1]).of(1, INT), 9, 0, comm).unwrap_err();
+            let error = p2p::send(process, data(&[1]).ints(1), 9, 0, comm).unwrap_err();
             let returned = process.raise(&error, "MPI_Send");
             assert_eq!(returned, Class::Rank as i32);
             assert_eq!(calls(), [(comm, Class::Rank as i32)]);
@@ -101,8 +101,8 @@ fn errors_of_a_request_go_by_the_handler_of_its_communicator_though_that_was_fre
             communicators::comm_set_errhandler(process, comm, handler).unwrap();
             let (freed, mut request, mut got) = (comm, Request::NULL, [0]);
             let (into, requested) = (room(&mut got), result(&mut request));
-            p2p::irecv(process, into.of(1, INT), 0, 0, comm, requested).unwrap();
-            p2p::send(process, data(&[1, 2]).of(2, INT), 0, 0, comm).unwrap();
+            p2p::irecv(process, into.ints(1), 0, 0, comm, requested).unwrap();
+            p2p::send(process, data(&[1, 2]).ints(2), 0, 0, comm).unwrap();
             communicators::comm_free(process, result(&mut comm)).unwrap();
             let failed = complete::wait(process, result(&mut request), ignore());
             let failed = failed.unwrap_err();

@@ -5,7 +5,7 @@
 mod common;
 
 use common::sides::{Root, each, wait};
-use common::{INT, SUM, counts, data, list, result, room};
+use common::{INT, Ints, SUM, counts, data, list, result, room};
 use tagwire_shim::abi::{Datatype, Info, Op, Request};
 use tagwire_shim::call::{collectives as coll, complete, datatypes, operations};
 use tagwire_shim::callbacks::Reduction;
@@ -23,7 +23,7 @@ fn what_has_a_root_goes_from_group_to_group() {
                 } else {
                     [-1; 2]
                 };
-                coll::bcast(process, room(&mut values).of(2, INT), root, comm).unwrap();
+                coll::bcast(process, room(&mut values).ints(2), root, comm).unwrap();
                 let expected = match is {
                     Root::Here => [sides.world, 7],
                     Root::Beside => [-1; 2],
@@ -33,7 +33,7 @@ fn what_has_a_root_goes_from_group_to_group() {
 
                 let (own, mut all) = ([sides.world, 9], vec![-1; 2 * remote]);
                 let (from, into) = (data(&own), room(&mut all));
-                coll::gather(process, from.of(2, INT), into.of(2, INT), root, comm).unwrap();
+                coll::gather(process, from.ints(2), into.ints(2), root, comm).unwrap();
                 let gathered: Vec<_> = (0..sides.remote)
                     .flat_map(|rank| [sides.world_of(rank), 9])
                     .collect();
@@ -52,7 +52,7 @@ fn what_has_a_root_goes_from_group_to_group() {
                 let mut part = [-1];
                 let (from, into, mut request) = (data(&parts), room(&mut part), Request::NULL);
                 let new = result(&mut request);
-                coll::iscatter(process, from.of(1, INT), into.of(1, INT), root, comm, new).unwrap();
+                coll::iscatter(process, from.ints(1), into.ints(1), root, comm, new).unwrap();
                 wait(process, &mut request);
                 let expected = match is {
                     Root::There(world) => 100 * world + sides.me,
@@ -62,7 +62,7 @@ fn what_has_a_root_goes_from_group_to_group() {
 
                 let (own, mut sum) = ([sides.world, 1], [-1; 2]);
                 let (from, into) = (data(&own), room(&mut sum));
-                coll::reduce(process, from, into.of(2, INT), SUM, root, comm).unwrap();
+                coll::reduce(process, from, into.ints(2), SUM, root, comm).unwrap();
                 let of_remote: i32 = (0..sides.remote).map(|rank| sides.world_of(rank)).sum();
                 assert_eq!(
                     sum,
@@ -96,7 +96,7 @@ fn lengths_differ_between_members() {
         let into = room(&mut all);
         coll::allgatherv(
             process,
-            from.of(count, INT),
+            from.ints(count),
             into,
             lengths_of,
             places_of,
@@ -110,7 +110,7 @@ fn lengths_differ_between_members() {
             let into = room(&mut all);
             coll::gatherv(
                 process,
-                from.of(count, INT),
+                from.ints(count),
                 into,
                 lengths_of,
                 places_of,
@@ -128,7 +128,7 @@ fn lengths_differ_between_members() {
                 lengths_of,
                 places_of,
                 INT,
-                into.of(count, INT),
+                into.ints(count),
                 root,
                 comm,
             )
@@ -141,7 +141,7 @@ fn lengths_differ_between_members() {
         let mut got = vec![-1; remote as usize];
         let (from, into) = (data(&own), room(&mut got));
         let (out, coming) = (gives(sides.world), gives(sides.world + 1));
-        coll::allgather(process, from.of(out, INT), into.of(coming, INT), comm).unwrap();
+        coll::allgather(process, from.ints(out), into.ints(coming), comm).unwrap();
         let expected = (0..remote).map(|rank| {
             if coming == 1 {
                 sides.world_of(rank)
@@ -163,7 +163,7 @@ fn each_exchanges_with_all_of_the_other_group() {
             .collect();
         let mut got = vec![-1; remote as usize];
         let into = room(&mut got);
-        coll::alltoall(process, data(&out).of(1, INT), into.of(1, INT), comm).unwrap();
+        coll::alltoall(process, data(&out).ints(1), into.ints(1), comm).unwrap();
         assert_eq!(got, expected);
         // In the reverse order, persistent.
         let (ones, places): (Vec<i32>, Vec<i32>) =
@@ -271,7 +271,7 @@ fn reductions_are_of_the_other_group_in_its_order() {
         let mut got = vec![-1; sides.remote as usize];
         let (from, into) = (data(&own), room(&mut got));
         let count = i64::from(sides.remote);
-        coll::reduce_scatter_block(process, from, into.of(count, INT), SUM, comm).unwrap();
+        coll::reduce_scatter_block(process, from, into.ints(count), SUM, comm).unwrap();
         assert_eq!(got, part(sides.me));
         // The first one gets all.
         let mut lengths = vec![0; sides.size as usize];

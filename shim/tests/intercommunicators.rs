@@ -6,8 +6,8 @@ mod common;
 
 use common::sides::{SIZES, Sides, ask, each, wait};
 use common::{
-    INT, SUM, WORLD, code, data, ignore, in_place, list, nowhere, number, ranks, result, room,
-    status, text,
+    INT, Ints, SUM, WORLD, code, data, ignore, in_place, list, nowhere, number, ranks, result,
+    room, status, text,
 };
 use tagwire_shim::abi::{
     ANY_SOURCE, Comm, Errhandler, Group, Info, PROC_NULL, ROOT, Request, Status,
@@ -90,7 +90,7 @@ fn messages_go_to_the_other_group() {
         let mut open: Vec<Request> = (0..sides.remote).map(|_| Request::NULL).collect();
         for (to, request) in open.iter_mut().enumerate() {
             let (data, new) = (data(&own), result(request));
-            p2p::isend(process, data.of(1, INT), to as i32, 3, comm, new).unwrap();
+            p2p::isend(process, data.ints(1), to as i32, 3, comm, new).unwrap();
         }
         for from in (0..sides.remote).rev() {
             let (mut got, mut found) = ([-1], Status::EMPTY);
@@ -103,11 +103,11 @@ fn messages_go_to_the_other_group() {
                     let (new, of) = (result(&mut message), status(&mut found));
                     probes::mprobe(process, ANY_SOURCE, 3, comm, new, of).unwrap();
                     let of = status(&mut found);
-                    probes::mrecv(process, room(&mut got).of(1, INT), new, of).unwrap();
+                    probes::mrecv(process, room(&mut got).ints(1), new, of).unwrap();
                 }
                 _ => p2p::recv(
                     process,
-                    room(&mut got).of(1, INT),
+                    room(&mut got).ints(1),
                     from,
                     3,
                     comm,
@@ -118,12 +118,12 @@ fn messages_go_to_the_other_group() {
             assert_eq!((found.source, got), (from, [sides.world_of(from)]));
         }
         open.iter_mut().for_each(|request| wait(process, request));
-        let no_rank = p2p::send(process, data(&own).of(1, INT), sides.remote, 3, comm);
+        let no_rank = p2p::send(process, data(&own).ints(1), sides.remote, 3, comm);
         assert_eq!(code(no_rank), Class::Rank);
         let mut found = Status::EMPTY;
         p2p::recv(
             process,
-            nowhere().of(0, INT),
+            nowhere().ints(0),
             PROC_NULL,
             3,
             comm,
@@ -137,8 +137,8 @@ fn messages_go_to_the_other_group() {
             let (mut got, mut requests) = ([-1; 2], [Request::NULL; 2]);
             let into = room(&mut got);
             let [send, recv] = requests.each_mut().map(result);
-            p2p::send_init(process, data(&own).of(1, INT), sides.me, 4, comm, send).unwrap();
-            p2p::recv_init(process, into.of(1, INT), ANY_SOURCE, 4, comm, recv).unwrap();
+            p2p::send_init(process, data(&own).ints(1), sides.me, 4, comm, send).unwrap();
+            p2p::recv_init(process, into.ints(1), ANY_SOURCE, 4, comm, recv).unwrap();
             for _round in 0..3 {
                 complete::start(process, recv).unwrap();
                 complete::start(process, send).unwrap();
@@ -216,7 +216,7 @@ fn communicators_are_made_of_both_groups() {
             for comm in [copy, later] {
                 let (own, mut all) = ([world], [-1; 5]);
                 let (from, into) = (data(&own), room(&mut all));
-                coll::allgather(process, from.of(1, INT), into.of(1, INT), comm).unwrap();
+                coll::allgather(process, from.ints(1), into.ints(1), comm).unwrap();
                 let others = (0..size as i32).filter(|other| other % 2 != world % 2);
                 let others: Vec<_> = others.collect();
                 assert_eq!(all[..others.len()], others);
@@ -319,7 +319,7 @@ fn groups_alone_are_enough() {
                 );
                 let (own, mut sum) = ([world], [-1]);
                 let (from, into) = (data(&own), room(&mut sum));
-                coll::allreduce(process, from, into.of(1, INT), SUM, comm).unwrap();
+                coll::allreduce(process, from, into.ints(1), SUM, comm).unwrap();
                 let others = (0..size as i32).filter(|other| other % 2 != world % 2);
                 assert_eq!(sum, [others.sum()]);
                 communicators::comm_free(process, result(&mut comm)).unwrap();
@@ -360,7 +360,7 @@ fn threads_make_some_at_once() {
                             .unwrap();
                         let (own, mut got) = ([100 * tag + round], [-1; 2]);
                         let (from, into) = (data(&own), room(&mut got));
-                        coll::allgather(process, from.of(1, INT), into.of(1, INT), comm).unwrap();
+                        coll::allgather(process, from.ints(1), into.ints(1), comm).unwrap();
                         assert_eq!(got, [own[0]; 2]);
                         communicators::comm_free(process, result(&mut comm)).unwrap();
                     }
@@ -431,19 +431,12 @@ fn wrong_arguments_have_their_classes() {
         let (own, mut got) = ([1], [0; 3]);
         let (from, into) = (data(&own), room(&mut got));
         on(
-            coll::scan(process, from, into.of(1, INT), SUM, comm),
+            coll::scan(process, from, into.ints(1), SUM, comm),
             Class::Comm,
             comm,
         );
         on(
-            coll::iexscan(
-                process,
-                from,
-                into.of(1, INT),
-                SUM,
-                comm,
-                result(&mut request),
-            ),
+            coll::iexscan(process, from, into.ints(1), SUM, comm, result(&mut request)),
             Class::Comm,
             comm,
         );
@@ -459,41 +452,41 @@ fn wrong_arguments_have_their_classes() {
         );
         let neighbours = tagwire_shim::call::collectives::neighbor_allgather(
             process,
-            from.of(1, INT),
-            into.of(1, INT),
+            from.ints(1),
+            into.ints(1),
             comm,
         );
         on(neighbours, Class::Comm, comm);
         // Roots and places.
         for root in [-9, sides.remote] {
             on(
-                coll::bcast(process, into.of(1, INT), root, comm),
+                coll::bcast(process, into.ints(1), root, comm),
                 Class::Root,
                 comm,
             );
         }
         on(
-            coll::bcast(process, into.of(1, INT), ROOT, WORLD),
+            coll::bcast(process, into.ints(1), ROOT, WORLD),
             Class::Root,
             WORLD,
         );
         on(
-            coll::allreduce(process, in_place(), into.of(1, INT), SUM, comm),
+            coll::allreduce(process, in_place(), into.ints(1), SUM, comm),
             Class::Buffer,
             comm,
         );
         on(
-            coll::allgather(process, in_place().of(0, INT), into.of(1, INT), comm),
+            coll::allgather(process, in_place().ints(0), into.ints(1), comm),
             Class::Buffer,
             comm,
         );
         on(
-            coll::alltoall(process, in_place().of(0, INT), into.of(1, INT), comm),
+            coll::alltoall(process, in_place().ints(0), into.ints(1), comm),
             Class::Buffer,
             comm,
         );
         on(
-            coll::reduce(process, in_place(), into.of(1, INT), SUM, 0, comm),
+            coll::reduce(process, in_place(), into.ints(1), SUM, 0, comm),
             Class::Buffer,
             comm,
         );

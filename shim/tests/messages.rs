@@ -4,8 +4,8 @@
 mod common;
 
 use common::{
-    BYTE, DOUBLE, INT, WORLD, array, count, data, ignore, ignore_all, ranks, result, room, status,
-    statuses,
+    BYTE, DOUBLE, INT, Ints, WORLD, array, count, data, ignore, ignore_all, ranks, result, room,
+    status, statuses,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{
@@ -27,8 +27,8 @@ fn blocking_messages_arrive_with_their_status() {
         for (length, tag) in [(0, 0), (1, 7), (1000, i32::MAX), (1 << 17, 3)] {
             let values: Vec<i32> = (0..length as i32).collect();
             if me == 0 {
-                p2p::send(process, data(&values).of(length, INT), 1, tag, WORLD).unwrap();
-                p2p::ssend(process, data(&values).of(length, INT), 1, tag, WORLD).unwrap();
+                p2p::send(process, data(&values).ints(length), 1, tag, WORLD).unwrap();
+                p2p::ssend(process, data(&values).ints(length), 1, tag, WORLD).unwrap();
                 continue;
             }
             for any in [false, true] {
@@ -42,7 +42,7 @@ fn blocking_messages_arrive_with_their_status() {
                 let status = status(&mut ended);
                 p2p::recv(
                     process,
-                    into.of(length + 1, INT),
+                    into.ints(length + 1),
                     source,
                     wanted,
                     WORLD,
@@ -85,7 +85,7 @@ fn wrong_arguments_have_their_classes() {
         let mut made = Datatype::NULL;
         datatypes::type_contiguous(process, Twin::Int, 2, INT, result(&mut made)).unwrap();
         assert_eq!(send(1, made, 0, 0, WORLD), Class::Type, "not committed");
-        let sent = p2p::send(process, common::in_place().of(1, INT), 0, 0, WORLD);
+        let sent = p2p::send(process, common::in_place().ints(1), 0, 0, WORLD);
         assert_eq!(code(sent), Class::Buffer);
         for mut request in [Request(0), Request(1 << 30), Request(1 << 30 | 3)] {
             let waited = complete::wait(process, result(&mut request), ignore());
@@ -117,11 +117,11 @@ fn no_elements_need_no_datatype() {
 fn no_process_sends_and_receives_nothing() {
     ranks(1, |process, _| {
         let (mut value, mut ended, mut flag) = ([7], EMPTY, 0);
-        p2p::send(process, data(&value).of(1, INT), PROC_NULL, 0, WORLD).unwrap();
+        p2p::send(process, data(&value).ints(1), PROC_NULL, 0, WORLD).unwrap();
         let into = room(&mut value);
         p2p::recv(
             process,
-            into.of(1, INT),
+            into.ints(1),
             PROC_NULL,
             0,
             WORLD,
@@ -151,25 +151,9 @@ fn requests_of_any_kind_are_waited_for_in_any_way() {
             for (n, (out, into)) in out.iter().zip(&mut into).enumerate() {
                 let (length, tag) = (out.len() as i64, n as i32);
                 let request = result(&mut requests[n]);
-                p2p::irecv(
-                    process,
-                    room(into).of(length, INT),
-                    other,
-                    tag,
-                    WORLD,
-                    request,
-                )
-                .unwrap();
+                p2p::irecv(process, room(into).ints(length), other, tag, WORLD, request).unwrap();
                 let request = result(&mut requests[6 + n]);
-                p2p::isend(
-                    process,
-                    data(out).of(length, INT),
-                    other,
-                    tag,
-                    WORLD,
-                    request,
-                )
-                .unwrap();
+                p2p::isend(process, data(out).ints(length), other, tag, WORLD, request).unwrap();
                 assert_ne!(requests[6 + n], Request::NULL);
             }
             finish(process, &mut requests, round % 4);
@@ -235,12 +219,12 @@ fn finish(process: &Process, requests: &mut [Request], how: i32) {
 fn an_error_that_was_seen_is_reported_by_who_waits() {
     ranks(2, |process, me| {
         if me == 0 {
-            p2p::send(process, data(&[1, 2, 3]).of(3, INT), 1, 0, WORLD).unwrap();
+            p2p::send(process, data(&[1, 2, 3]).ints(3), 1, 0, WORLD).unwrap();
             return;
         }
         let (mut short, mut request, mut flag) = ([0; 2], Request::NULL, 0);
         let (from, to) = (room(&mut short), result(&mut request));
-        p2p::irecv(process, from.of(2, INT), 0, 0, WORLD, to).unwrap();
+        p2p::irecv(process, from.ints(2), 0, 0, WORLD, to).unwrap();
         while flag == 0 {
             let flag = result(&mut flag);
             complete::request_get_status(process, request, flag, ignore()).unwrap();
@@ -257,8 +241,8 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
     ranks(2, |process, me| {
         if me == 0 {
             let values = [1, 2, 3];
-            p2p::send(process, data(&values).of(3, INT), 1, 0, WORLD).unwrap();
-            p2p::send(process, data(&values).of(1, INT), 1, 1, WORLD).unwrap();
+            p2p::send(process, data(&values).ints(3), 1, 0, WORLD).unwrap();
+            p2p::send(process, data(&values).ints(1), 1, 1, WORLD).unwrap();
             return;
         }
         let (mut short, mut fits) = ([0; 2], [0; 2]);
@@ -266,7 +250,7 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
         let [first, second] = &mut requests;
         p2p::irecv(
             process,
-            room(&mut short).of(2, INT),
+            room(&mut short).ints(2),
             0,
             0,
             WORLD,
@@ -275,7 +259,7 @@ fn a_message_that_is_too_long_is_an_error_in_its_status() {
         .unwrap();
         p2p::irecv(
             process,
-            room(&mut fits).of(2, INT),
+            room(&mut fits).ints(2),
             0,
             1,
             WORLD,
@@ -300,17 +284,9 @@ fn persistent_requests_start_again() {
         let (mut out, mut into) = ([0_i32; 4], [0_i32; 4]);
         let mut requests = [Request::NULL; 2];
         let [send, recv] = &mut requests;
-        p2p::send_init(
-            process,
-            data(&out).of(4, INT),
-            other,
-            5,
-            WORLD,
-            result(send),
-        )
-        .unwrap();
+        p2p::send_init(process, data(&out).ints(4), other, 5, WORLD, result(send)).unwrap();
         let room_of = room(&mut into);
-        p2p::recv_init(process, room_of.of(4, INT), other, 5, WORLD, result(recv)).unwrap();
+        p2p::recv_init(process, room_of.ints(4), other, 5, WORLD, result(recv)).unwrap();
         let mut flag = 0;
         complete::test(
             process,
@@ -384,7 +360,7 @@ fn active_requests_are_freed() {
         let length = out.len() as i64;
         p2p::isend(
             process,
-            data(&out).of(length, INT),
+            data(&out).ints(length),
             other,
             1,
             WORLD,
@@ -395,7 +371,7 @@ fn active_requests_are_freed() {
         let room_of = room(&mut into);
         p2p::irecv(
             process,
-            room_of.of(length, INT),
+            room_of.ints(length),
             other,
             1,
             WORLD,
@@ -484,12 +460,12 @@ fn sources_are_numbered_in_their_communicator() {
         assert_eq!(rank, 2 - me);
         let value = [rank];
         if rank != 0 {
-            p2p::send(process, data(&value).of(1, INT), 0, 4, turned).unwrap();
+            p2p::send(process, data(&value).ints(1), 0, 4, turned).unwrap();
         } else {
             for _ in 0..2 {
                 let (mut got, mut ended) = ([-1], EMPTY);
                 let (into, any) = (room(&mut got), ANY_SOURCE);
-                p2p::recv(process, into.of(1, INT), any, 4, turned, status(&mut ended)).unwrap();
+                p2p::recv(process, into.ints(1), any, 4, turned, status(&mut ended)).unwrap();
                 assert_eq!(ended.source, got[0]);
             }
         }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{
-    INT, SUM, WORLD, array, code, data, extra, given, ignore, ignore_all, list, number, out, ranks,
-    result, room, status, statuses,
+    INT, Ints, SUM, WORLD, array, code, data, extra, given, ignore, ignore_all, list, number, out,
+    ranks, result, room, status, statuses,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Info, PROC_NULL, Request, Status, UNDEFINED};
@@ -37,15 +37,7 @@ fn looks_leave_requests_as_they_are() {
         let mut requests = [Request::NULL; 4];
         for (place, into) in rooms.iter_mut().enumerate() {
             let (into, request) = (room(into), result(&mut requests[place + 1]));
-            p2p::irecv(
-                process,
-                into.of(2, INT),
-                other,
-                place as i32,
-                WORLD,
-                request,
-            )
-            .unwrap();
+            p2p::irecv(process, into.ints(2), other, place as i32, WORLD, request).unwrap();
         }
         let (mut flag, mut index, mut count) = (0, 7, 7);
         let mut one = Status::EMPTY;
@@ -61,7 +53,7 @@ fn looks_leave_requests_as_they_are() {
         looks::request_get_status_some(process, 4, all, done, places, ignore_all()).unwrap();
         assert_eq!(count, 0);
         collectives::barrier(process, WORLD).unwrap();
-        p2p::send(process, data(&[me, 1]).of(2, INT), other, 1, WORLD).unwrap();
+        p2p::send(process, data(&[me, 1]).ints(2), other, 1, WORLD).unwrap();
         until(|| {
             let (flag, index) = (result(&mut flag), result(&mut index));
             let one = status(&mut one);
@@ -79,7 +71,7 @@ fn looks_leave_requests_as_they_are() {
         assert_eq!(flag, 0);
         collectives::barrier(process, WORLD).unwrap();
         for tag in [0, 2] {
-            p2p::send(process, data(&[tag, 1]).of(1, INT), other, tag, WORLD).unwrap();
+            p2p::send(process, data(&[tag, 1]).ints(1), other, tag, WORLD).unwrap();
         }
         until(|| {
             let (ended, of) = (result(&mut flag), statuses(&mut both));
@@ -114,17 +106,9 @@ fn requests_of_every_kind_are_waited_for_together() {
         let mut requests = [Request::NULL; 8];
         {
             let [_, sent, _, inactive, barrier, ..] = &mut requests;
-            p2p::isend(
-                process,
-                data(&[me]).of(1, INT),
-                other,
-                9,
-                WORLD,
-                result(sent),
-            )
-            .unwrap();
+            p2p::isend(process, data(&[me]).ints(1), other, 9, WORLD, result(sent)).unwrap();
             let never = room::<i32>(&mut []);
-            p2p::recv_init(process, never.of(0, INT), other, 8, WORLD, result(inactive)).unwrap();
+            p2p::recv_init(process, never.ints(0), other, 8, WORLD, result(inactive)).unwrap();
             collectives::ibarrier(process, WORLD, result(barrier)).unwrap();
         }
         let persistent = requests[3];
@@ -132,10 +116,10 @@ fn requests_of_every_kind_are_waited_for_together() {
         let receives = [(0, 2, 9), (2, 2, 1), (5, 1, 2), (7, 2, 3)];
         for ((place, length, tag), into) in receives.into_iter().zip(&mut rooms) {
             let (into, request) = (room(into), result(&mut requests[place]));
-            p2p::irecv(process, into.of(length, INT), other, tag, WORLD, request).unwrap();
+            p2p::irecv(process, into.ints(length), other, tag, WORLD, request).unwrap();
         }
         for tag in 1..4 {
-            p2p::send(process, data(&[me, tag]).of(2, INT), other, tag, WORLD).unwrap();
+            p2p::send(process, data(&[me, tag]).ints(2), other, tag, WORLD).unwrap();
         }
         let mut ends = [Status::EMPTY; 8];
         let all = array(&mut requests);
@@ -157,7 +141,7 @@ fn requests_of_every_kind_are_waited_for_together() {
         let stale = persistent;
         let mut both = [Request::NULL, stale];
         let (into, request) = (room(&mut rooms[0]), result(&mut both[0]));
-        p2p::irecv(process, into.of(2, INT), other, 4, WORLD, request).unwrap();
+        p2p::irecv(process, into.ints(2), other, 4, WORLD, request).unwrap();
         let wrong = complete::waitall(process, 2, array(&mut both), ignore_all());
         assert_eq!(code(wrong), Class::Request);
         complete::cancel(process, result(&mut both[0])).unwrap();
@@ -177,10 +161,10 @@ fn exchanges_are_one_request() {
         let requested = result(&mut request);
         sendrecv::isendrecv(
             process,
-            from.of(100_000, INT),
+            from.ints(100_000),
             next,
             5,
-            into.of(100_000, INT),
+            into.ints(100_000),
             before,
             5,
             WORLD,
@@ -227,10 +211,10 @@ fn exchanges_are_one_request() {
         let requested = result(&mut request);
         sendrecv::isendrecv(
             process,
-            from.of(1, INT),
+            from.ints(1),
             PROC_NULL,
             0,
-            into.of(1, INT),
+            into.ints(1),
             PROC_NULL,
             0,
             WORLD,
@@ -242,10 +226,10 @@ fn exchanges_are_one_request() {
         // What is wrong with the send leaves no receive behind.
         let wrong = sendrecv::isendrecv(
             process,
-            from.of(1, INT),
+            from.ints(1),
             3,
             0,
-            into.of(1, INT),
+            into.ints(1),
             before,
             0,
             WORLD,
@@ -361,10 +345,10 @@ fn operations_of_the_program_are_asked_once_and_freed_once() {
 
         let mut into = [0];
         let requested = result(&mut request);
-        p2p::irecv(process, room(&mut into).of(1, INT), 0, 0, WORLD, requested).unwrap();
+        p2p::irecv(process, room(&mut into).ints(1), 0, 0, WORLD, requested).unwrap();
         let other = generalized::grequest_complete(process, request);
         assert_eq!(code(other), Class::Request);
-        p2p::send(process, data(&[1]).of(1, INT), 0, 0, WORLD).unwrap();
+        p2p::send(process, data(&[1]).ints(1), 0, 0, WORLD).unwrap();
         complete::wait(process, requested, ignore()).unwrap();
     });
 }
@@ -433,12 +417,12 @@ fn duplicates_are_made_meanwhile() {
         keyvals::comm_set_attr(process, WORLD, key, number(50)).unwrap();
         // A collective of the same communicator goes on beside.
         let (mut sum, own) = ([0], [me]);
-        collectives::allreduce(process, data(&own), room(&mut sum).of(1, INT), SUM, WORLD).unwrap();
+        collectives::allreduce(process, data(&own), room(&mut sum).ints(1), SUM, WORLD).unwrap();
         assert_eq!(sum, [6]);
         complete::waitall(process, 3, array(&mut requests), ignore_all()).unwrap();
         for (comm, expected) in made.into_iter().zip([6, 2 + 2 * (me % 2), 6]) {
             let (into, from) = (room(&mut sum), data(&own));
-            collectives::allreduce(process, from, into.of(1, INT), SUM, comm).unwrap();
+            collectives::allreduce(process, from, into.ints(1), SUM, comm).unwrap();
             assert_eq!(sum, [expected]);
         }
         let (mut value, mut flag) = (Pointer(std::ptr::null_mut()), 0);
@@ -470,10 +454,10 @@ fn what_is_buffered_is_delivered_meanwhile() {
         bsend::comm_attach_buffer(process, WORLD, room_of, 1 << 20).unwrap();
         let own = vec![me; 100_000];
         let mut got = vec![-1; 100_000];
-        bsend::bsend(process, data(&own).of(100_000, INT), 1 - me, 0, WORLD).unwrap();
+        bsend::bsend(process, data(&own).ints(100_000), 1 - me, 0, WORLD).unwrap();
         bsend::comm_iflush_buffer(process, WORLD, result(&mut request)).unwrap();
         let (into, from) = (room(&mut got), 1 - me);
-        p2p::recv(process, into.of(100_000, INT), from, 0, WORLD, ignore()).unwrap();
+        p2p::recv(process, into.ints(100_000), from, 0, WORLD, ignore()).unwrap();
         complete::wait(process, result(&mut request), ignore()).unwrap();
         assert_eq!((request, got[99_999]), (Request::NULL, 1 - me));
         let (mut at, mut size) = (Pointer(std::ptr::null_mut()), 0);
@@ -489,19 +473,11 @@ fn of_several_that_have_ended_the_first_is_taken() {
         let mut requests = [Request::NULL; 4];
         let sent = [1, 2, 3, 4];
         for request in &mut requests {
-            p2p::isend(
-                process,
-                data(&sent).of(4, INT),
-                0,
-                0,
-                WORLD,
-                result(request),
-            )
-            .unwrap();
+            p2p::isend(process, data(&sent).ints(4), 0, 0, WORLD, result(request)).unwrap();
         }
         let mut got = [0; 4];
         for expected in 0..4 {
-            p2p::recv(process, room(&mut got).of(4, INT), 0, 0, WORLD, ignore()).unwrap();
+            p2p::recv(process, room(&mut got).ints(4), 0, 0, WORLD, ignore()).unwrap();
             let (mut index, mut flag) = (-1, 0);
             let (found, is_there) = (result(&mut index), result(&mut flag));
             let all = array(&mut requests);
@@ -547,8 +523,8 @@ fn what_was_taken_is_reported_beside_a_stale_request() {
             let mut all = [Request::NULL; 3];
             for (place, (into, tag)) in [(&mut one, 1), (&mut two, 2)].into_iter().enumerate() {
                 let request = result(&mut all[place]);
-                p2p::irecv(process, room(into).of(1, INT), 0, tag, WORLD, request).unwrap();
-                p2p::send(process, data(&[tag]).of(1, INT), 0, tag, WORLD).unwrap();
+                p2p::irecv(process, room(into).ints(1), 0, tag, WORLD, request).unwrap();
+                p2p::send(process, data(&[tag]).ints(1), 0, tag, WORLD).unwrap();
             }
             all[2] = all[0];
             let (mut done, mut places) = (-1, [-1; 3]);

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room,
+    Ints, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room,
     said, text, text_out,
 };
 use tagwire_shim::Process;
@@ -111,7 +111,7 @@ fn communicators_are_made_of_groups() {
             assert_eq!(rank, 2 - me);
             let own = [me];
             let (from, into) = (data(&own), room(&mut sum));
-            collectives::allreduce(process, from, into.of(1, INT), SUM, comm).unwrap();
+            collectives::allreduce(process, from, into.ints(1), SUM, comm).unwrap();
             assert_eq!(sum, [3]);
 
             // The session's buffer is for its communicators, and for those that are made of them; others have none.
@@ -122,20 +122,20 @@ fn communicators_are_made_of_groups() {
             let other = (rank + 1) % 3;
             let mut got = [-1];
             for of in [comm, copy] {
-                bsend::bsend(process, data(&[rank]).of(1, INT), other, 7, of).unwrap();
+                bsend::bsend(process, data(&[rank]).ints(1), other, 7, of).unwrap();
                 let into = room(&mut got);
-                p2p::recv(process, into.of(1, INT), (rank + 2) % 3, 7, of, ignore()).unwrap();
+                p2p::recv(process, into.ints(1), (rank + 2) % 3, 7, of, ignore()).unwrap();
                 assert_eq!(got, [(rank + 2) % 3]);
             }
-            let none = bsend::bsend(process, data(&[rank]).of(1, INT), me, 7, WORLD);
+            let none = bsend::bsend(process, data(&[rank]).ints(1), me, 7, WORLD);
             assert_eq!(code(none), Class::Buffer);
             // Without one of its own, that of the process is.
             let (mut at, mut size) = (Pointer(std::ptr::null_mut()), 0);
             let (at, size) = (result(&mut at), count(&mut size));
             sessions::session_detach_buffer(process, session, at, size).unwrap();
             bsend::buffer_attach(process, into, 4096).unwrap();
-            bsend::bsend(process, data(&[rank]).of(1, INT), rank, 8, comm).unwrap();
-            p2p::recv(process, room(&mut got).of(1, INT), rank, 8, comm, ignore()).unwrap();
+            bsend::bsend(process, data(&[rank]).ints(1), rank, 8, comm).unwrap();
+            p2p::recv(process, room(&mut got).ints(1), rank, 8, comm, ignore()).unwrap();
             bsend::buffer_detach(process, at, size).unwrap();
             sessions::session_attach_buffer(process, session, into, 4096).unwrap();
             sessions::session_flush_buffer(process, session).unwrap();
@@ -177,7 +177,7 @@ fn names_tell_communicators_apart() {
             let mut sum = [0];
             let own = [10 * number];
             let (from, into) = (data(&own), room(&mut sum));
-            collectives::allreduce(process, from, into.of(1, INT), SUM, comm).unwrap();
+            collectives::allreduce(process, from, into.ints(1), SUM, comm).unwrap();
             assert_eq!(sum, [20 * number]);
             communicators::comm_free(process, result(&mut comm)).unwrap();
         };

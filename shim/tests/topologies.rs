@@ -6,8 +6,8 @@ mod common;
 use std::cell::Cell;
 
 use common::{
-    BYTE, INT, WORLD, array, cells, counts, data, ignore, in_place, list, named, ranks, result,
-    room, unweighted, wide,
+    BYTE, INT, Ints, WORLD, array, cells, counts, data, ignore, in_place, list, named, ranks,
+    result, room, unweighted, wide,
 };
 use tagwire_shim::abi::{Comm, Datatype, Info, PROC_NULL, Request, UNDEFINED};
 use tagwire_shim::call::{collectives as near, communicators, complete, datatypes, topologies};
@@ -170,7 +170,7 @@ fn grids_are_cut() {
             let mut around = vec![-9; 2 * kept.len()];
             let given = [me];
             let (from, into) = (data(&given), room(&mut around));
-            near::neighbor_allgather(process, from.of(1, INT), into.of(1, INT), part).unwrap();
+            near::neighbor_allgather(process, from.ints(1), into.ints(1), part).unwrap();
             for (number, place) in kept.iter().enumerate() {
                 let in_grid = (&all[0][..], &all[1][..]);
                 let expected = [-1, 1].map(|step| match stepped(me, in_grid, *place, step) {
@@ -270,7 +270,7 @@ fn graphs_are_known_as_a_whole() {
         let mut got = [-1; 2];
         let given = [10 * me];
         let (from, into) = (data(&given), room(&mut got));
-        near::neighbor_allgather(process, from.of(1, INT), into.of(1, INT), copy).unwrap();
+        near::neighbor_allgather(process, from.ints(1), into.ints(1), copy).unwrap();
         let expected = [[10, 30], [0, -1], [30, -1], [0, 20]];
         assert_eq!(got, expected[me as usize]);
     });
@@ -424,7 +424,7 @@ fn exchanges(
     );
     let mut into = vec![-1; expected.len()];
     let (from, at) = (data(&out), room(&mut into));
-    near::neighbor_alltoall(process, from.of(1, INT), at.of(1, INT), comm).unwrap();
+    near::neighbor_alltoall(process, from.ints(1), at.ints(1), comm).unwrap();
     assert_eq!(into, expected);
 }
 
@@ -504,7 +504,7 @@ fn neighbours_in_grids_exchange_equal_blocks() {
                 comm,
                 neighbor_alltoall,
                 ineighbor_alltoall,
-                neighbor_alltoall_init(from.of(2, INT), at.of(1, padded)),
+                neighbor_alltoall_init(from.ints(2), at.of(1, padded)),
                 into,
                 expected
             );
@@ -522,7 +522,7 @@ fn neighbours_in_grids_exchange_equal_blocks() {
                 comm,
                 neighbor_allgather,
                 ineighbor_allgather,
-                neighbor_allgather_init(from.of(1, padded), at.of(2, INT)),
+                neighbor_allgather_init(from.of(1, padded), at.ints(2)),
                 into,
                 expected
             );
@@ -685,9 +685,8 @@ fn wrong_arguments_are_refused() {
         let graph = |nodes, ends, edges| {
             topologies::graph_create(process, WORLD, nodes, ends, edges, 0, new)
         };
-        let allgather = |from: In, comm| {
-            near::neighbor_allgather(process, from.of(1, INT), at.of(1, INT), comm)
-        };
+        let allgather =
+            |from: In, comm| near::neighbor_allgather(process, from.ints(1), at.ints(1), comm);
         for (refused, expected) in [
             (allgather(from, WORLD), Class::Topology),
             (

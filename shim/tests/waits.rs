@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use common::{
-    INT, WORLD, array, code, data, ignore, ignore_all, ranks, ranks_with, result, room, status,
+    Ints, WORLD, array, code, data, ignore, ignore_all, ranks, ranks_with, result, room, status,
     statuses,
 };
 use tagwire_shim::Process;
@@ -23,16 +23,8 @@ const LEFT: i32 = 2112;
 fn receive(process: &Process, into: &mut [i32], tag: i32) -> Request {
     let mut request = Request::NULL;
     let (length, requested) = (into.len() as i64, result(&mut request));
-    p2p::irecv(
-        process,
-        room(into).of(length, INT),
-        0,
-        tag,
-        WORLD,
-        requested,
-    )
-    .unwrap();
-    p2p::send(process, data(&[tag, tag]).of(2, INT), 0, tag, WORLD).unwrap();
+    p2p::irecv(process, room(into).ints(length), 0, tag, WORLD, requested).unwrap();
+    p2p::send(process, data(&[tag, tag]).ints(2), 0, tag, WORLD).unwrap();
     request
 }
 
@@ -62,15 +54,7 @@ fn another_thread_waits_for_several_messages() {
         let mut rooms = [[0; 2]; 4];
         let [one, two, three, four] = &mut rooms;
         let mut sent = Request::NULL;
-        p2p::isend(
-            process,
-            data(&[7]).of(1, INT),
-            0,
-            9,
-            WORLD,
-            result(&mut sent),
-        )
-        .unwrap();
+        p2p::isend(process, data(&[7]).ints(1), 0, 9, WORLD, result(&mut sent)).unwrap();
         let mut all = [
             sent,
             receive(process, one, 1),
@@ -84,24 +68,8 @@ fn another_thread_waits_for_several_messages() {
         assert_eq!([ends[1].tag, ends[3].tag], [1, 2]);
 
         let mut seventh = [0];
-        p2p::recv(
-            process,
-            room(&mut seventh).of(1, INT),
-            0,
-            9,
-            WORLD,
-            ignore(),
-        )
-        .unwrap();
-        p2p::isend(
-            process,
-            data(&[7]).of(1, INT),
-            0,
-            9,
-            WORLD,
-            result(&mut sent),
-        )
-        .unwrap();
+        p2p::recv(process, room(&mut seventh).ints(1), 0, 9, WORLD, ignore()).unwrap();
+        p2p::isend(process, data(&[7]).ints(1), 0, 9, WORLD, result(&mut sent)).unwrap();
         let mut all = [
             sent,
             receive(process, three, 3),
@@ -110,15 +78,7 @@ fn another_thread_waits_for_several_messages() {
         ];
         waitall_beside(process, &mut all, None).unwrap();
         assert_eq!(all, [Request::NULL; 4]);
-        p2p::recv(
-            process,
-            room(&mut seventh).of(1, INT),
-            0,
-            9,
-            WORLD,
-            ignore(),
-        )
-        .unwrap();
+        p2p::recv(process, room(&mut seventh).ints(1), 0, 9, WORLD, ignore()).unwrap();
         assert_eq!(rooms, [[1, 1], [2, 2], [3, 3], [4, 4]]);
     });
 }
@@ -155,7 +115,7 @@ fn another_thread_waits_for_an_operation_under_way() {
         let mut got = [0];
         collectives::ibarrier(process, WORLD, result(&mut all[0])).unwrap();
         let (nobody, request) = (room(&mut got), result(&mut all[1]));
-        p2p::irecv(process, nobody.of(1, INT), PROC_NULL, 0, WORLD, request).unwrap();
+        p2p::irecv(process, nobody.ints(1), PROC_NULL, 0, WORLD, request).unwrap();
         waitall_beside(process, &mut all, None).unwrap();
         assert_eq!((all, entered.load(SeqCst)), ([Request::NULL; 2], 1));
     });
@@ -251,12 +211,12 @@ fn a_test_of_several_waits_for_none() {
         let (mut first, mut second, mut flag) = ([0; 2], [0; 2], 7);
         let mut all = [receive(process, &mut first, 1), Request::NULL];
         let (into, request) = (room(&mut second), result(&mut all[1]));
-        p2p::irecv(process, into.of(2, INT), 0, 2, WORLD, request).unwrap();
+        p2p::irecv(process, into.ints(2), 0, 2, WORLD, request).unwrap();
         let given = all;
         let (requests, ended) = (array(&mut all), result(&mut flag));
         complete::testall(process, 2, requests, ended, ignore_all()).unwrap();
         assert_eq!((flag, all), (0, given));
-        p2p::send(process, data(&[2, 2]).of(2, INT), 0, 2, WORLD).unwrap();
+        p2p::send(process, data(&[2, 2]).ints(2), 0, 2, WORLD).unwrap();
         while flag == 0 {
             let (requests, ended) = (array(&mut all), result(&mut flag));
             complete::testall(process, 2, requests, ended, ignore_all()).unwrap();
@@ -272,7 +232,7 @@ fn a_receive_from_nobody_says_so() {
         let requested = result(&mut request);
         p2p::irecv(
             process,
-            room(&mut into).of(1, INT),
+            room(&mut into).ints(1),
             PROC_NULL,
             0,
             WORLD,
@@ -294,7 +254,7 @@ fn requests_that_had_ended_are_looked_at_cancelled_and_freed() {
     ranks(1, |process, _| {
         let (mut request, mut flag) = (Request::NULL, 0);
         let requested = result(&mut request);
-        p2p::isend(process, data(&[7]).of(1, INT), 0, 1, WORLD, requested).unwrap();
+        p2p::isend(process, data(&[7]).ints(1), 0, 1, WORLD, requested).unwrap();
         let (ended, mut end) = (result(&mut flag), Status::EMPTY.with_tag(3));
         complete::request_get_status(process, request, ended, status(&mut end)).unwrap();
         assert_eq!((flag, end.tag), (1, Status::EMPTY.tag));
@@ -302,7 +262,7 @@ fn requests_that_had_ended_are_looked_at_cancelled_and_freed() {
         complete::request_free(process, requested).unwrap();
         assert_eq!(request, Request::NULL);
         let mut got = [0];
-        p2p::recv(process, room(&mut got).of(1, INT), 0, 1, WORLD, ignore()).unwrap();
+        p2p::recv(process, room(&mut got).ints(1), 0, 1, WORLD, ignore()).unwrap();
         assert_eq!(got, [7]);
     });
 }
@@ -326,7 +286,7 @@ fn a_status_says_whether_its_request_was_cancelled() {
             let mut request = Request::NULL;
             let requested = result(&mut request);
             if cancels {
-                p2p::irecv(process, room(&mut into).of(2, INT), 0, 1, WORLD, requested).unwrap();
+                p2p::irecv(process, room(&mut into).ints(2), 0, 1, WORLD, requested).unwrap();
                 complete::cancel(process, requested).unwrap();
             } else {
                 request = receive(process, &mut into, 1);
@@ -350,7 +310,7 @@ fn what_was_sent_leaves_with_a_wait() {
             if me == 1 {
                 for tag in 0..COUNT {
                     let mut got = [-1];
-                    p2p::recv(process, room(&mut got).of(1, INT), 0, tag, WORLD, ignore()).unwrap();
+                    p2p::recv(process, room(&mut got).ints(1), 0, tag, WORLD, ignore()).unwrap();
                     assert_eq!(got, [7]);
                 }
                 received.store(round + 1, SeqCst);
@@ -361,10 +321,10 @@ fn what_was_sent_leaves_with_a_wait() {
                 let (sent, request) = (data(&[7]), result(request));
                 match how {
                     "persistent" => {
-                        p2p::send_init(process, sent.of(1, INT), 1, tag, WORLD, request).unwrap();
+                        p2p::send_init(process, sent.ints(1), 1, tag, WORLD, request).unwrap();
                         complete::start(process, request).unwrap();
                     }
-                    _ => p2p::isend(process, sent.of(1, INT), 1, tag, WORLD, request).unwrap(),
+                    _ => p2p::isend(process, sent.ints(1), 1, tag, WORLD, request).unwrap(),
                 }
             }
             match how {

@@ -15,8 +15,8 @@ use tagwire_shim::call::communicators::comm_set_errhandler;
 use tagwire_shim::error::Class;
 use tagwire_shim::functions::{CommCopy, CommErrorFunction};
 use tagwire_shim::raw::{
-    Array, CountOut, Counts, In, List, Narrow, Out, Pointer, Ref, StatusRef, Statuses, Text,
-    TextOut,
+    Array, CountOut, Counts, Elements, In, List, Narrow, Out, Pointer, Ref, StatusRef, Statuses,
+    Text, TextOut,
 };
 use tagwire_shim::{Library, Process};
 
@@ -67,6 +67,23 @@ pub fn library(process: &Arc<Process>) -> Library {
 pub fn early_library() -> Library {
     extern "C" fn stay() {}
     Library::new(stay)
+}
+
+/// Addresses of elements of the type `int`.
+pub trait Ints: Sized {
+    fn ints(self, count: i64) -> Elements<Self>;
+}
+
+impl Ints for In {
+    fn ints(self, count: i64) -> Elements<Self> {
+        self.of(count, INT)
+    }
+}
+
+impl Ints for Out {
+    fn ints(self, count: i64) -> Elements<Self> {
+        self.of(count, INT)
+    }
 }
 
 /// Data to be sent. It has to be there until the operation is complete.
