@@ -155,7 +155,7 @@ impl In {
 }
 
 impl Out {
-    /// Returns the address as room for data.
+    /// Returns the address as memory for data.
     ///
     /// # Safety
     /// The bytes that the arguments of the call name there may be written until the operation is complete, and nobody else uses
@@ -191,7 +191,7 @@ impl Out {
         Self(memory.as_mut_ptr())
     }
 
-    /// Returns whether it is one of the constants that no room is at, `MPI_BOTTOM` among them.
+    /// Returns whether it is one of the constants that no memory is at, `MPI_BOTTOM` among them.
     #[inline]
     #[must_use]
     pub fn is_constant(self) -> bool {
@@ -216,7 +216,7 @@ impl Out {
         }
     }
 
-    /// Returns the room at an offset as a buffer of messages.
+    /// Returns the memory at an offset as a buffer of messages.
     #[inline]
     #[must_use]
     pub fn buffer(self, offset: i64, bytes: usize) -> RecvBuffer {
@@ -482,7 +482,7 @@ impl<T: Copy> Array<T> {
 }
 
 impl Array<i32> {
-    /// Returns the same as room for weights of edges: none where it is `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
+    /// Returns the same for weights of edges that are written: none where it is `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
     #[must_use]
     pub fn for_weights(self) -> Self {
         match self.0.addr() {
@@ -492,7 +492,7 @@ impl Array<i32> {
     }
 }
 
-/// A result of a call. Where the caller has no room for it, it is dropped.
+/// A result of a call. Where the caller's pointer is null, it is dropped.
 #[derive(Debug)]
 pub struct Ref<T>(*mut T);
 
@@ -537,13 +537,13 @@ impl<T: Copy> Ref<T> {
         Ok(unsafe { self.0.read() })
     }
 
-    /// Returns no room: the result is dropped.
+    /// Returns no result: it is dropped.
     #[must_use]
     pub const fn null() -> Self {
         Self(ptr::null_mut())
     }
 
-    /// Returns whether there is no room for it.
+    /// Returns whether the caller's pointer is null.
     #[must_use]
     pub const fn is_null(self) -> bool {
         self.0.is_null()
@@ -741,26 +741,26 @@ impl Text {
     }
 }
 
-/// Room for a text that the call returns.
+/// The memory of a text that the call returns.
 #[derive(Debug, Clone, Copy)]
 pub struct TextOut(*mut c_char);
 
 impl TextOut {
-    /// Returns the room at an address.
+    /// Returns the memory at an address.
     ///
     /// # Safety
     /// It is null, or as long as the standard says for what is returned there.
     #[must_use]
-    pub const unsafe fn new(room: *mut c_char) -> Self {
-        Self(room)
+    pub const unsafe fn new(text: *mut c_char) -> Self {
+        Self(text)
     }
 
-    /// Sets it to as much of `text` as there is room for, with a zero byte at the end. Returns the length without that.
-    pub fn set(self, text: &str, room: usize) -> i32 {
+    /// Sets it to as much of `text` as `size` bytes hold, with a zero byte at the end. Returns the length without that.
+    pub fn set(self, text: &str, size: usize) -> i32 {
         let bytes = text.as_bytes();
-        let length = bytes.len().min(room.saturating_sub(1));
-        if !self.0.is_null() && room > 0 {
-            // SAFETY: the promise of this value's maker; `room` is what the standard says, and one byte is left for the zero.
+        let length = bytes.len().min(size.saturating_sub(1));
+        if !self.0.is_null() && size > 0 {
+            // SAFETY: the promise of this value's maker; `size` is what the standard says, and one byte is left for the zero.
             unsafe {
                 ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.0, length);
                 self.0.add(length).write(0);

@@ -40,11 +40,11 @@ pub(crate) fn detach(
     size: CountOut,
 ) -> Result {
     let detached = slot.detach(&process.messenger)?;
-    let (at, bytes) = match detached.as_ref().map(|buffer| buffer.room()) {
+    let (at, bytes) = match detached.as_ref().map(|buffer| buffer.attached()) {
         // None was attached.
         None => (std::ptr::null_mut(), 0),
         Some(None) => (std::ptr::without_provenance_mut(AUTOMATIC), 0),
-        Some(Some((room, bytes))) => (room.read().address().cast_mut(), bytes),
+        Some(Some((memory, bytes))) => (memory.read().address().cast_mut(), bytes),
     };
     address.set(Pointer(at));
     size.set(bytes as i64)

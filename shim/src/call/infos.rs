@@ -76,7 +76,7 @@ fn look_up(
     })
 }
 
-/// `MPI_Info_get`. The room has a byte more than `length` says.
+/// `MPI_Info_get`. The memory has a byte more than `length` says.
 pub fn info_get(
     library: &Library,
     info: Info,
@@ -85,10 +85,10 @@ pub fn info_get(
     value: TextOut,
     flag: Ref<i32>,
 ) -> Result {
-    let room = usize::try_from(length);
-    let room = room.map_err(|_| Error::new(Class::Arg, format!("the length is {length}")))?;
+    let size = usize::try_from(length);
+    let size = size.map_err(|_| Error::new(Class::Arg, format!("the length is {length}")))?;
     look_up(library, info, key, flag, |found| {
-        value.set(found, room + 1);
+        value.set(found, size + 1);
     })
 }
 
@@ -102,10 +102,10 @@ pub fn info_get_string(
     flag: Ref<i32>,
 ) -> Result {
     let given = length.get()?;
-    let room = usize::try_from(given);
-    let room = room.map_err(|_| Error::new(Class::Arg, format!("the length is {given}")))?;
+    let size = usize::try_from(given);
+    let size = size.map_err(|_| Error::new(Class::Arg, format!("the length is {given}")))?;
     look_up(library, info, key, flag, |found| {
-        value.set(found, room);
+        value.set(found, size);
         length.set(found.len() as i32 + 1);
     })
 }

@@ -113,9 +113,9 @@ pub fn session_get_nth_pset(
 ) -> Result {
     on_session(process, session, |_| {
         let (set, given) = (ProcessSet::numbered(number)?, length.get()?);
-        let room = usize::try_from(given);
-        let room = room.map_err(|_| Error::new(Class::Arg, format!("the length is {given}")))?;
-        name.set(set.name(), room);
+        let size = usize::try_from(given);
+        let size = size.map_err(|_| Error::new(Class::Arg, format!("the length is {given}")))?;
+        name.set(set.name(), size);
         length.set(set.name().len() as i32 + 1);
         Ok(())
     })

@@ -674,8 +674,8 @@ fn no_rank(rank: i32, size: usize, class: Class) -> Error {
     Error::new(class, text)
 }
 
-fn copy(values: &[i32], room: Array<i32>) {
+fn copy(values: &[i32], to: Array<i32>) {
     for (place, value) in values.iter().enumerate() {
-        room.set(place, *value);
+        to.set(place, *value);
     }
 }

@@ -75,14 +75,14 @@ impl Slot {
 
 /// A buffer.
 pub(crate) struct Buffer {
-    room: Option<Room>,
+    attached: Option<Attached>,
     /// In order of their places. `None` once it was detached.
     messages: Lock<Option<Vec<Message>>>,
 }
 
 /// The program's memory. Where a buffer has none, it is `MPI_BUFFER_AUTOMATIC`: each message has memory of its own.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct Attached {
     address: Out,
     size: usize,
 }
@@ -97,7 +97,7 @@ struct Message {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer({:?})", self.room)
+        write!(f, "Buffer({:?})", self.attached)
     }
 }
 
@@ -111,20 +111,21 @@ pub(crate) struct To {
 
 impl Buffer {
     /// Returns one for memory of the program; for none, an automatic one.
-    pub(crate) const fn new(room: Option<(Out, usize)>) -> Self {
-        let room = match room {
-            Some((address, size)) => Some(Room { address, size }),
+    pub(crate) const fn new(attached: Option<(Out, usize)>) -> Self {
+        let attached = match attached {
+            Some((address, size)) => Some(Attached { address, size }),
             None => None,
         };
         Self {
-            room,
+            attached,
             messages: Lock::new(Some(Vec::new())),
         }
     }
 
     /// Returns the program's memory. `None` for an automatic one.
-    pub(crate) fn room(&self) -> Option<(Out, usize)> {
-        self.room.map(|room| (room.address, room.size))
+    pub(crate) fn attached(&self) -> Option<(Out, usize)> {
+        self.attached
+            .map(|attached| (attached.address, attached.size))
     }
 
     /// Copies data and sends the copy.
@@ -134,10 +135,10 @@ impl Buffer {
     pub(crate) fn send(&self, messenger: &Messenger, data: In, span: &Span, to: To) -> Result {
         if !self.try_send(messenger, data, span, to)? {
             // What is delivered meanwhile gives room: a message is on its way until its peer has been met, say.
-            let room = messenger.progress_until(Some(PATIENCE), || {
+            let waited = messenger.progress_until(Some(PATIENCE), || {
                 Ok(self.has_room(messenger, span.bytes).then_some(()))
             });
-            match room {
+            match waited {
                 Err(tagwire_pml::Error::TimedOut(_)) => {}
                 other => other?,
             }
@@ -156,17 +157,17 @@ impl Buffer {
             .as_mut()
             .ok_or_else(|| Error::new(Class::Buffer, "the buffer was detached"))?;
         reap(messages, messenger);
-        let (place, start, memory, copy) = match self.room {
+        let (place, start, memory, copy) = match self.attached {
             None => {
                 let memory = StagingBuffer::new(bytes);
                 let copy = memory.address();
                 (messages.len(), 0, Some(memory), copy)
             }
-            Some(room) => {
-                let Some((place, start)) = gap(messages, room.size, bytes) else {
+            Some(attached) => {
+                let Some((place, start)) = gap(messages, attached.size, bytes) else {
                     return Ok(false);
                 };
-                (place, start, None, room.address.moved(start as i64))
+                (place, start, None, attached.address.moved(start as i64))
             }
         };
         span.pack(data, copy)?;
@@ -187,12 +188,12 @@ impl Buffer {
     /// Returns whether a message of so many bytes has room, or never will have while nothing is delivered.
     fn has_room(&self, messenger: &Messenger, bytes: usize) -> bool {
         let mut held = self.messages.lock();
-        let (Some(messages), Some(room)) = (held.as_mut(), self.room) else {
+        let (Some(messages), Some(attached)) = (held.as_mut(), self.attached) else {
             return true;
         };
         reap(messages, messenger);
-        let fits = gap(&[], room.size, bytes).is_some();
-        !fits || messages.is_empty() || gap(messages, room.size, bytes).is_some()
+        let fits = gap(&[], attached.size, bytes).is_some();
+        !fits || messages.is_empty() || gap(messages, attached.size, bytes).is_some()
     }
 
     /// Returns the messages that are in it now.

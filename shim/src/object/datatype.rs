@@ -298,21 +298,21 @@ impl Types {
         self.span(count, handle)?.send(data)
     }
 
-    /// Returns room for data that is received.
+    /// Returns the buffer of data that is received.
     #[inline(always)]
-    pub(crate) fn recv(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
+    pub(crate) fn recv(&self, data: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
-            if room.is_constant() && bytes > 0 {
+            if data.is_constant() && bytes > 0 {
                 return Err(no_buffer());
             }
-            return Ok(room.buffer(0, bytes));
+            return Ok(data.buffer(0, bytes));
         }
-        self.recv_elements(room, count, handle)
+        self.recv_elements(data, count, handle)
     }
 
     #[inline(never)]
-    fn recv_elements(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
-        self.span(count, handle)?.recv(room)
+    fn recv_elements(&self, data: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
+        self.span(count, handle)?.recv(data)
     }
 
     /// Returns what `count` elements of a datatype are. No elements of `MPI_DATATYPE_NULL` are taken, as other libraries take them.
@@ -372,12 +372,12 @@ impl Span {
         }
     }
 
-    pub(crate) fn recv(&self, room: Out) -> Result<RecvBuffer> {
-        self.check(room.read())?;
+    pub(crate) fn recv(&self, data: Out) -> Result<RecvBuffer> {
+        self.check(data.read())?;
         match self.block() {
-            Some(offset) => Ok(room.buffer(offset, self.bytes)),
+            Some(offset) => Ok(data.buffer(offset, self.bytes)),
             None => Ok(RecvBuffer::unpacked(Box::new(Unpacked(Lock::new(
-                self.unpacker(room)?,
+                self.unpacker(data)?,
             ))))),
         }
     }
@@ -403,9 +403,9 @@ impl Span {
     }
 
     /// The same, to be written.
-    fn target(&self, room: Out) -> Result<Target<'static>> {
-        self.check(room.read())?;
-        Ok(room.target(self.program.span(self.count)?))
+    fn target(&self, data: Out) -> Result<Target<'static>> {
+        self.check(data.read())?;
+        Ok(data.target(self.program.span(self.count)?))
     }
 
     /// Packs the data at an address.
@@ -447,8 +447,8 @@ impl Span {
         Ok(Packer::new(&self.program, self.count, source)?)
     }
 
-    pub(crate) fn unpacker(&self, room: Out) -> Result<Unpacker<'static>> {
-        let target = self.target(room)?;
+    pub(crate) fn unpacker(&self, data: Out) -> Result<Unpacker<'static>> {
+        let target = self.target(data)?;
         Ok(Unpacker::new(&self.program, self.count, target)?)
     }
 }
@@ -466,7 +466,7 @@ impl Pack for Packed {
     }
 }
 
-/// Room for a message with gaps.
+/// Memory with gaps that a message is received in.
 struct Unpacked(Lock<Unpacker<'static>>);
 
 impl Unpacked {

@@ -1,22 +1,18 @@
 //! Requests by handle.
 //!
-//! ```text
-//!     30      29 .. 22      21 .. 0
-//!      1     generation       slot
-//! ```
-//!
 //! A send that was complete when its call returned has no entry: its handle is [`DONE`], which is not `MPI_REQUEST_NULL`, so that
 //! calls which wait for any of several count it.
 //!
 //! What is here is looked up, and left again, before anything is waited for or called: [`Awaited`] is what waits need.
 
+mod slots;
+
 use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel, Waits};
+use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
 
 use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
@@ -24,37 +20,19 @@ use crate::lock::Lock;
 use crate::object::partitioned::Part;
 use crate::object::pending::{End, Freed, Look, Pending, PendingOperation};
 use crate::raw::{Array, StatusRef, Statuses};
+use slots::{Persistent, Slots};
 
-const SLOT_BITS: u32 = 22;
-const SLOTS: usize = (1 << SLOT_BITS) - 1;
-const GENERATIONS: usize = 1 << 8;
-const REQUEST: usize = 1 << 30;
+pub(crate) use slots::{Again, Awaited, DONE, Settled};
+
 /// How many operations without a request a call looks at that adds one: more than one, so that those which have ended do not
 /// gather, and so few that many under way cost it nothing.
 const ORPHANS_AT_ONCE: usize = 8;
-/// The name of a slot that is not used. As a handle it names a slot that there never is.
-const VACANT: usize = usize::MAX;
 
-/// Every send that was complete at once.
-pub(crate) const DONE: Request = Request(REQUEST | SLOTS);
-
-/// Starts a round of a persistent request.
-pub(crate) type Again = Box<dyn Fn() -> Result<Pending> + Send + Sync>;
-
-/// What a persistent request keeps from round to round.
-struct Persistent {
-    again: Again,
-    part: Option<Part>,
-}
-
-/// What calls that wait need of a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Awaited {
-    /// Null or inactive: calls that wait for any of several do not count it.
-    Inactive,
-    Ended,
-    Message(RequestId),
-    Operation(Arc<dyn PendingOperation>),
+/// Messages that are waited for, with the places of their requests among others.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    pub(crate) ids: Vec<RequestId>,
+    places: Vec<usize>,
 }
 
 impl Messages {
@@ -77,41 +55,6 @@ impl Messages {
     }
 }
 
-impl Awaited {
-    pub(crate) const fn is_active(&self) -> bool {
-        !matches!(self, Self::Inactive)
-    }
-
-    /// Returns whether its status has an error that says that it ended well.
-    pub(crate) fn shows_success(&self) -> bool {
-        matches!(self, Self::Operation(operation) if operation.shows_success())
-    }
-}
-
-/// Messages that are waited for, with the places of their requests among others.
-#[derive(Debug)]
-pub(crate) struct Messages {
-    pub(crate) ids: Vec<RequestId>,
-    places: Vec<usize>,
-}
-
-/// A request whose end was taken.
-#[derive(Debug)]
-pub(crate) struct Settled {
-    /// Its handle from now on: null, but for a persistent one.
-    pub(crate) request: Request,
-    pub(crate) end: End,
-    /// Errors are raised there.
-    pub(crate) comm: Comm,
-}
-
-impl Settled {
-    /// Returns its error, to be raised on its communicator.
-    pub(crate) fn outcome(self) -> Result {
-        self.end.outcome(self.comm)
-    }
-}
-
 /// The requests of a process.
 pub(crate) struct Requests {
     messenger: Arc<Messenger>,
@@ -122,201 +65,9 @@ pub(crate) struct Requests {
     peeking: Lock<()>,
 }
 
-#[derive(Default)]
-struct Slots {
-    all: Vec<Slot>,
-    free: Vec<usize>,
-}
-
-struct Slot {
-    /// The number of its request's handle, or [`VACANT`].
-    name: usize,
-    generation: usize,
-    pending: Pending,
-    comm: Comm,
-    persistent: Option<Arc<Persistent>>,
-}
-
-impl Slot {
-    /// Sets the status of a message that ended well. `None` where it failed, which is kept.
-    #[inline(always)]
-    fn note(&mut self, ended: &tagwire_pml::Status, status: StatusRef) -> Option<()> {
-        if ended.failure.is_some() {
-            self.fail(ended);
-            return None;
-        }
-        if !status.is_ignored() {
-            status.set(self.end(ended).status);
-        }
-        Some(())
-    }
-
-    #[cold]
-    fn fail(&mut self, ended: &tagwire_pml::Status) {
-        self.pending = Pending::Ended(Box::new(self.end(ended)));
-    }
-
-    /// Returns the end of a message.
-    #[inline]
-    fn end(&self, ended: &tagwire_pml::Status) -> End {
-        match &self.pending {
-            Pending::Recv(_, members) => End::of_recv(ended, members.as_deref()),
-            _ => End::of_send(ended),
-        }
-    }
-}
-
 impl fmt::Debug for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Requests")
-    }
-}
-
-impl Slots {
-    #[inline(always)]
-    fn find(&mut self, request: Request) -> Option<&mut Slot> {
-        let slot = self.all.get_mut(request.0 & SLOTS)?;
-        (slot.name == request.0).then_some(slot)
-    }
-
-    #[inline(always)]
-    fn get(&mut self, request: Request) -> Result<&mut Slot> {
-        self.find(request).ok_or_else(|| invalid(request))
-    }
-
-    fn insert(
-        &mut self,
-        pending: Pending,
-        comm: Comm,
-        persistent: Option<Arc<Persistent>>,
-    ) -> Result<Request> {
-        let place = self.vacant()?;
-        Ok(self.occupy(place, pending, comm, persistent))
-    }
-
-    fn vacant(&mut self) -> Result<usize> {
-        if let Some(place) = self.free.pop() {
-            return Ok(place);
-        }
-        if self.all.len() == SLOTS {
-            return Err(Error::new(Class::Other, "too many requests"));
-        }
-        self.all.push(Slot {
-            name: VACANT,
-            generation: 0,
-            pending: Pending::Inactive,
-            comm: Comm::NULL,
-            persistent: None,
-        });
-        Ok(self.all.len() - 1)
-    }
-
-    #[inline(always)]
-    fn occupy(
-        &mut self,
-        place: usize,
-        pending: Pending,
-        comm: Comm,
-        persistent: Option<Arc<Persistent>>,
-    ) -> Request {
-        let slot = &mut self.all[place];
-        slot.name = REQUEST | slot.generation << SLOT_BITS | place;
-        slot.comm = comm;
-        // One that is free has neither: there is nothing to drop.
-        mem::forget(mem::replace(&mut slot.pending, pending));
-        mem::forget(mem::replace(&mut slot.persistent, persistent));
-        Request(slot.name)
-    }
-
-    /// Returns the slot of a request that waits for a message, and which.
-    #[inline(always)]
-    fn message(&mut self, request: Request) -> Option<(&mut Slot, RequestId)> {
-        let slot = self.find(request)?;
-        let id = match &slot.pending {
-            Pending::Send(id) | Pending::Recv(id, _) => *id,
-            _ => return None,
-        };
-        Some((slot, id))
-    }
-
-    /// Takes the end of a request that is one of `awaited` messages, if that has come, and sets its status. Returns the handle from
-    /// now on.
-    #[inline(always)]
-    fn try_take(
-        &mut self,
-        waits: &mut Waits<'_>,
-        request: Request,
-        awaited: usize,
-        status: StatusRef,
-    ) -> Option<Request> {
-        let (slot, id) = self.message(request)?;
-        waits.take(id, awaited, |ended| slot.note(ended, status))??;
-        slot.pending.reset();
-        Some(self.retire_slot(request))
-    }
-
-    fn awaited(&mut self, request: Request) -> Result<Awaited> {
-        if request == Request::NULL {
-            return Ok(Awaited::Inactive);
-        }
-        if request == DONE {
-            return Ok(Awaited::Ended);
-        }
-        Ok(match &self.get(request)?.pending {
-            Pending::Inactive => Awaited::Inactive,
-            Pending::Sent | Pending::NoProcess | Pending::Ended(_) => Awaited::Ended,
-            Pending::Send(id) | Pending::Recv(id, _) => Awaited::Message(*id),
-            Pending::Operation(operation) => Awaited::Operation(Arc::clone(operation)),
-        })
-    }
-
-    /// Takes what a request had under way: it is inactive where it is persistent, else there is none any more.
-    #[inline(always)]
-    fn retire(&mut self, request: Request) -> Option<(Request, Pending, Comm)> {
-        let slot = self.find(request)?;
-        let (pending, comm) = (
-            mem::replace(&mut slot.pending, Pending::Inactive),
-            slot.comm,
-        );
-        Some((self.retire_slot(request), pending, comm))
-    }
-
-    /// Frees the slot of a request that has nothing under way, if it is not persistent. Returns its handle from now on.
-    #[inline(always)]
-    fn retire_slot(&mut self, request: Request) -> Request {
-        let place = request.0 & SLOTS;
-        let slot = &mut self.all[place];
-        if slot.persistent.is_some() {
-            return request;
-        }
-        slot.name = VACANT;
-        slot.generation = (slot.generation + 1) % GENERATIONS;
-        self.free.push(place);
-        Request::NULL
-    }
-
-    /// Ends a request whose message has ended, or which has ended by itself.
-    #[inline]
-    fn settle(&mut self, request: Request, ended: Option<&tagwire_pml::Status>) -> Settled {
-        let retired = match request {
-            DONE | Request::NULL => None,
-            _ => self.retire(request),
-        };
-        let Some((request, pending, comm)) = retired else {
-            return Settled {
-                request: Request::NULL,
-                end: End::EMPTY,
-                comm: Comm::SELF,
-            };
-        };
-        let end = match (pending, ended) {
-            (Pending::Send(_), Some(ended)) => End::of_send(ended),
-            (Pending::Recv(_, members), Some(ended)) => End::of_recv(ended, members.as_deref()),
-            (Pending::NoProcess, _) => End::good(Status::NO_PROC),
-            (Pending::Ended(end), _) => *end,
-            _ => End::EMPTY,
-        };
-        Settled { request, end, comm }
     }
 }
 
@@ -345,7 +96,7 @@ impl Requests {
     #[inline(always)]
     pub(crate) fn enter_with(&self, make: impl FnOnce() -> Pending, comm: Comm) -> Result<Request> {
         if let Some(mut slots) = self.slots.enter_by_bias()
-            && let Some(place) = slots.value().free.pop()
+            && let Some(place) = slots.value().reuse()
         {
             return Ok(slots.value().occupy(place, make(), comm, None));
         }
@@ -384,8 +135,7 @@ impl Requests {
     }
 
     fn orphan(&self, awaited: Awaited) {
-        let mut orphans = self.orphans.lock();
-        orphans.push_back(awaited);
+        self.orphans.lock().push_back(awaited);
     }
 
     /// Takes a persistent request in, inactive.
@@ -681,8 +431,7 @@ impl Requests {
             Awaited::Operation(operation) => operation.take().is_none(),
         };
         let rest: Vec<_> = next.into_iter().filter(is_under_way).collect();
-        let mut orphans = self.orphans.lock();
-        orphans.extend(rest);
+        self.orphans.lock().extend(rest);
     }
 
     /// Cancels a receive, or an operation that can be cancelled. Of a send nothing is done.
@@ -746,12 +495,8 @@ impl Requests {
         let mut slots = self.slots()?;
         let slot = slots.get(request)?;
         let end = match &slot.pending {
-            Pending::Send(id) => match self.messenger.take(*id)? {
-                Some(ended) => End::of_send(&ended),
-                None => return Ok(None),
-            },
-            Pending::Recv(id, members) => match self.messenger.take(*id)? {
-                Some(ended) => End::of_recv(&ended, members.as_deref()),
+            Pending::Send(id) | Pending::Recv(id, _) => match self.messenger.take(*id)? {
+                Some(ended) => slot.end(&ended),
                 None => return Ok(None),
             },
             Pending::NoProcess => return Ok(Some(Status::NO_PROC)),
@@ -765,8 +510,7 @@ impl Requests {
 
     /// Returns whether a communicator has requests.
     pub(crate) fn are_of(&self, comm: Comm) -> bool {
-        let is_of = |slot: &Slot| slot.name != VACANT && slot.comm == comm;
-        self.slots().is_ok_and(|slots| slots.all.iter().any(is_of))
+        self.slots().is_ok_and(|slots| slots.are_of(comm))
     }
 
     /// Returns the communicator of a request.
@@ -791,15 +535,6 @@ impl Requests {
             }
         }
     }
-}
-
-#[cold]
-fn invalid(request: Request) -> Error {
-    let text = match request {
-        Request::NULL => "the request is MPI_REQUEST_NULL".to_owned(),
-        Request(number) => format!("{number:#x} is no request"),
-    };
-    Error::new(Class::Request, text)
 }
 
 #[cfg(test)]

@@ -19,17 +19,17 @@ mod operands;
 mod reductions;
 mod run;
 
-use self::data::Blocks::{Typed, Varying};
-use self::data::Side;
-use self::reductions::Reduction;
-use self::run::{Call, Form, forms};
 use crate::abi::{Comm, Datatype, Info, Op, Request};
 use crate::call::on_comm;
 use crate::error::Result;
 use crate::process::Process;
 use crate::raw::{Counts, Elements, In, List, Out, Ref};
+use data::Blocks::{Typed, Varying};
+use data::Side;
+use reductions::Reduction;
+use run::{Call, Form, forms};
 
-pub use self::reductions::reduce_local;
+pub use reductions::reduce_local;
 
 forms! {
     barrier, ibarrier, barrier_init(), "Barrier":
