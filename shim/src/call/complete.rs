@@ -21,7 +21,7 @@ struct Given {
 
 /// Looks `count` requests up.
 fn all_given(process: &Process, count: i32, requests: Array<Request>) -> Result<Vec<Given>> {
-    let count = count_of(count)?;
+    let count = count_of(count, Class::Count)?;
     let mut all = Vec::with_capacity(count);
     let given = (0..count).map(|place| requests.get(place));
     process.requests.awaited_all(given, |request, awaited| {
@@ -210,7 +210,7 @@ pub fn waitall(
     requests: Array<Request>,
     statuses: Statuses,
 ) -> Result {
-    let number = count_of(count)?;
+    let number = count_of(count, Class::Count)?;
     let mut errors = Errors::default();
     let mut place = 0;
     let mut is_checked = false;
@@ -511,7 +511,8 @@ pub fn start(process: &Process, request: Ref<Request>) -> Result {
 
 /// `MPI_Startall`.
 pub fn startall(process: &Process, count: i32, requests: Array<Request>) -> Result {
-    (0..count_of(count)?).try_for_each(|place| process.requests.start(requests.get(place)))
+    (0..count_of(count, Class::Count)?)
+        .try_for_each(|place| process.requests.start(requests.get(place)))
 }
 
 /// `MPI_Request_free`.

@@ -1,6 +1,7 @@
 //! Groups of processes (MPI-5.0, section 7.3).
 
 use crate::abi::{Comm, Group, PROC_NULL, UNDEFINED};
+use crate::call::count_of;
 use crate::error::{Class, Error, Result};
 use crate::object::group::{Ranks, compared};
 use crate::process::Process;
@@ -38,7 +39,7 @@ pub fn group_translate_ranks(
     translated: crate::raw::Array<i32>,
 ) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
-    let count = count_of(count)?;
+    let count = count_of(count, Class::Arg)?;
     for (place, rank) in ranks.slice(count).iter().enumerate() {
         let number = match *rank {
             PROC_NULL => PROC_NULL,
@@ -107,7 +108,7 @@ pub fn group_incl(
     group: Ref<Group>,
 ) -> Result {
     let of = process.group(of)?;
-    let places = distinct(ranks.slice(count_of(count)?), of.len())?;
+    let places = distinct(ranks.slice(count_of(count, Class::Arg)?), of.len())?;
     let ranks = places.into_iter().map(|place| of[place]).collect();
     group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
     Ok(())
@@ -122,7 +123,7 @@ pub fn group_excl(
     group: Ref<Group>,
 ) -> Result {
     let of = process.group(of)?;
-    let places = distinct(ranks.slice(count_of(count)?), of.len())?;
+    let places = distinct(ranks.slice(count_of(count, Class::Arg)?), of.len())?;
     let rest = (0..of.len()).filter(|place| !places.contains(place));
     let rest = rest.map(|place| of[place]).collect();
     group.set(process.enter_group(Ranks::new(rest, of.session()))?);
@@ -138,7 +139,7 @@ pub fn group_range_incl(
     group: Ref<Group>,
 ) -> Result {
     let of = process.group(of)?;
-    let places = in_ranges(ranges.slice(count_of(count)?), of.len())?;
+    let places = in_ranges(ranges.slice(count_of(count, Class::Arg)?), of.len())?;
     let ranks = places.into_iter().map(|place| of[place]).collect();
     group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
     Ok(())
@@ -153,7 +154,7 @@ pub fn group_range_excl(
     group: Ref<Group>,
 ) -> Result {
     let of = process.group(of)?;
-    let places = in_ranges(ranges.slice(count_of(count)?), of.len())?;
+    let places = in_ranges(ranges.slice(count_of(count, Class::Arg)?), of.len())?;
     let rest = (0..of.len()).filter(|place| !places.contains(place));
     let rest = rest.map(|place| of[place]).collect();
     group.set(process.enter_group(Ranks::new(rest, of.session()))?);
@@ -169,10 +170,6 @@ pub fn group_free(process: &Process, group: Ref<Group>) -> Result {
     }
     group.set(Group::NULL);
     Ok(())
-}
-
-fn count_of(count: i32) -> Result<usize> {
-    usize::try_from(count).map_err(|_| Error::new(Class::Arg, format!("the count is {count}")))
 }
 
 /// Returns ranks as places in a group, each once.

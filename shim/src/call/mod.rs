@@ -45,13 +45,13 @@ pub(crate) fn on_comm<'p, R>(
     body(comm).map_err(|error| error.on(On::Comm(handle)))
 }
 
-/// Returns a count of the call's arrays.
+/// Returns the number of elements of the call's arrays.
 ///
 /// # Errors
-/// `MPI_ERR_COUNT` where it is negative.
+/// One of the class where it is negative.
 #[inline]
-pub(crate) fn count_of(count: i32) -> Result<usize> {
-    usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
+fn count_of(count: i32, class: Class) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::new(class, format!("the count is {count}")))
 }
 
 /// Where a message goes, or what a receive accepts: the last arguments of calls.

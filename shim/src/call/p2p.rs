@@ -475,12 +475,16 @@ pub fn sendrecv(
     comm: Comm,
     status: StatusRef,
 ) -> Result {
-    let (rank, tag) = (from, recv_tag);
-    let from = Envelope { rank, tag, comm };
-    let pending = irecv_from(process, recv, from)?;
-    let (rank, tag) = (to, send_tag);
-    let to = Envelope { rank, tag, comm };
-    let sent = send_or_revoke(process, send, to, &pending)?;
+    let envelope = |rank, tag| Envelope { rank, tag, comm };
+    let (to, from) = (envelope(to, send_tag), envelope(from, recv_tag));
+    let pending = match try_recv(process, recv, from) {
+        Some((id, members)) => Pending::Recv(id, members),
+        None => irecv_from(process, recv, from)?,
+    };
+    let sent = match try_send(process, send, to, SendMode::Standard) {
+        None => send_or_revoke(process, send, to, &pending)?,
+        sent => sent,
+    };
     let received = finish(process, &pending, comm, status);
     if let Some(id) = sent {
         let ended = process.messenger.wait(id, None)?;

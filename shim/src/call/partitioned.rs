@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tagwire_pml::{ContextPair, PartitionedRecv, PartitionedSend, Policy};
 
 use crate::abi::{Comm, Datatype, Info, PROC_NULL, Request};
-use crate::call::on_comm;
+use crate::call::{count_of, on_comm};
 use crate::error::{Class, Error, Result};
 use crate::object::comm::{CommRef, tag};
 use crate::object::partitioned::{Part, Partitions, Recv, Send};
@@ -139,8 +139,7 @@ pub fn pready_list(
     partitions: List<i32>,
     request: Request,
 ) -> Result {
-    let length = usize::try_from(length)
-        .map_err(|_| Error::new(Class::Count, format!("the count is {length}")))?;
+    let length = count_of(length, Class::Count)?;
     let Some(send) = send_of(process, request)? else {
         return Ok(());
     };

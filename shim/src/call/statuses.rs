@@ -2,7 +2,7 @@
 
 use crate::abi::{Request, Status, UNDEFINED};
 use crate::call::count_of;
-use crate::error::{On, Result};
+use crate::error::{Class, On, Result};
 use crate::process::Process;
 use crate::raw::{Array, List, Ref, StatusRef, Statuses};
 
@@ -32,7 +32,7 @@ fn look(process: &Process, request: Request) -> Result<Seen> {
 
 /// Looks at several, after progress.
 fn look_at(process: &Process, count: i32, requests: List<Request>) -> Result<Vec<Seen>> {
-    let count = count_of(count)?;
+    let count = count_of(count, Class::Count)?;
     process.messenger.progress()?;
     let requests = requests.slice(count).iter();
     requests.map(|request| look(process, *request)).collect()

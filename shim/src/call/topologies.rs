@@ -7,7 +7,7 @@ use tagwire_coll::{Grid, Team};
 
 use crate::abi::{Comm, Info, PROC_NULL, UNDEFINED};
 use crate::call::dimensions::balanced;
-use crate::call::on_comm;
+use crate::call::{count_of, on_comm};
 use crate::error::{Class, Error, Result};
 use crate::object::comm::Communicator;
 use crate::object::topology::{Cartesian, Distributed, Edges, Graph, Shape, Topology};
@@ -635,10 +635,6 @@ fn around(found: &Graph, rank: i32) -> Result<&[i32]> {
     let member = usize::try_from(rank).ok();
     let around = member.and_then(|member| found.around(member));
     around.ok_or_else(|| no_rank(rank, found.ends.len(), Class::Rank))
-}
-
-fn count_of(count: i32, class: Class) -> Result<usize> {
-    usize::try_from(count).map_err(|_| Error::new(class, format!("a number is {count}")))
 }
 
 /// Returns an array of `count` elements.
