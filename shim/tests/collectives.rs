@@ -16,7 +16,7 @@ use tagwire_shim::abi::{Comm, Datatype, Info, Op, Request};
 use tagwire_shim::call::{collectives as coll, communicators, complete, datatypes, operations};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
-use tagwire_shim::raw::Twin;
+use tagwire_shim::raw::{Out, Twin};
 
 const SIZES: [u32; 4] = [1, 2, 3, 5];
 
@@ -191,6 +191,99 @@ fn blocks_have_lengths_and_places() {
             let (out, to, at) = (data(&out), counts(&to), counts(&at));
             coll::alltoallv(process, out, to, at, DOUBLE, room_of, to, at, DOUBLE, WORLD).unwrap();
             assert_eq!(into, expected);
+        });
+    }
+}
+
+/// Equal blocks follow each other; others have gaps between them, in the reverse order.
+#[test]
+fn data_may_be_in_place() {
+    for size in SIZES {
+        ranks(size, |process, me| {
+            let (n, root) = (size as i32, size as i32 / 2);
+            let ones = vec![1; size as usize];
+            let places: Vec<i32> = (0..n).map(|rank| 2 * (n - 1 - rank)).collect();
+            let bytes: Vec<i32> = places.iter().map(|place| 4 * place).collect();
+            let (ones, places_of, bytes) = (counts(&ones), counts(&places), counts(&bytes));
+            let apart = |value: fn(i32, i32) -> i32| {
+                let mut all = vec![-1; 2 * size as usize];
+                (0..n).for_each(|rank| all[places[rank as usize] as usize] = value(me, rank));
+                all
+            };
+            let own = [me + 7];
+            // What a member gives, or the root, whose block is in place.
+            let from = match me == root {
+                true => in_place(),
+                false => data(&own),
+            };
+
+            let mut all: Vec<i32> = (0..n)
+                .map(|rank| if rank == me { me + 7 } else { 0 })
+                .collect();
+            let (into, mut request) = (room(&mut all), Request::NULL);
+            let requested = result(&mut request);
+            coll::igather(process, from.ints(1), into.ints(1), root, WORLD, requested).unwrap();
+            wait(process, &mut request);
+            assert!(me != root || all == (7..n + 7).collect::<Vec<_>>());
+            let mut all = apart(|me, rank| if rank == me { me + 7 } else { 0 });
+            let into = room(&mut all);
+            coll::gatherv(
+                process,
+                from.ints(1),
+                into,
+                ones,
+                places_of,
+                INT,
+                root,
+                WORLD,
+            )
+            .unwrap();
+            assert!(me != root || all == apart(|_, rank| rank + 7));
+            let mut all = apart(|me, rank| if rank == me { me + 7 } else { 0 });
+            let (none, into) = (in_place().ints(0), room(&mut all));
+            coll::allgatherv(process, none, into, ones, places_of, INT, WORLD).unwrap();
+            assert_eq!(all, apart(|_, rank| rank + 7));
+
+            let (all, mut part) = ((0..n).collect::<Vec<_>>(), [-5]);
+            let into = match me == root {
+                true => Out::from(in_place()),
+                false => room(&mut part),
+            };
+            coll::scatter(process, data(&all).ints(1), into.ints(1), root, WORLD).unwrap();
+            assert_eq!(part, [if me == root { -5 } else { me }]);
+            let all = apart(|_, rank| 3 * rank);
+            let from = data(&all);
+            coll::scatterv(
+                process,
+                from,
+                ones,
+                places_of,
+                INT,
+                into.ints(1),
+                root,
+                WORLD,
+            )
+            .unwrap();
+            assert_eq!(part, [if me == root { -5 } else { 3 * me }]);
+
+            let (nobody, expected) = (counts(&[]), apart(|me, rank| 10 * rank + me));
+            let mut all = apart(|me, rank| 10 * me + rank);
+            let (none, into) = (in_place(), room(&mut all));
+            coll::alltoallv(
+                process, none, nobody, nobody, INT, into, ones, places_of, INT, WORLD,
+            )
+            .unwrap();
+            assert_eq!(all, expected);
+            let (mut all, types) = (apart(|me, rank| 10 * me + rank), vec![INT; size as usize]);
+            let (types, into) = (list(&types), room(&mut all));
+            let mut request = Request::NULL;
+            let requested = result(&mut request);
+            coll::ialltoallw(
+                process, none, nobody, nobody, types, into, ones, bytes, types, WORLD, requested,
+            )
+            .unwrap();
+            wait(process, &mut request);
+            assert_eq!(all, expected);
         });
     }
 }
