@@ -28,14 +28,14 @@ fn length(count: i64) -> Result<u64> {
     u64::try_from(count).map_err(|_| Error::new(Class::Arg, format!("the count is {count}")))
 }
 
-fn lengths(counts: Counts, count: u64) -> Result<Vec<u64>> {
-    (0..count as usize)
-        .map(|place| length(counts.get(place)))
-        .collect()
+fn lengths(counts: Counts, count: i64) -> Result<Vec<u64>> {
+    let places = 0..length(count)? as usize;
+    places.map(|place| length(counts.get(place))).collect()
 }
 
-fn displacements(of: Counts, count: u64) -> Vec<i64> {
-    (0..count as usize).map(|place| of.get(place)).collect()
+fn displacements(of: Counts, count: i64) -> Result<Vec<i64>> {
+    let places = 0..length(count)? as usize;
+    Ok(places.map(|place| of.get(place)).collect())
 }
 
 /// Takes in what a constructor has made of some datatypes.
@@ -93,115 +93,40 @@ pub fn type_dup(process: &Process, of: Datatype, new: Ref<Datatype>) -> Result {
     Ok(())
 }
 
-/// `MPI_Type_contiguous`.
-pub fn type_contiguous(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let of = process.types.get(of)?;
-    let tree = of.tree.contiguous(length(count)?);
-    made(process, twin, vec![of], tree, new)
+/// Makes the calls that make a datatype of another: `name(parameters before it), name in MPI: the tree, made of the other's`.
+macro_rules! constructors {
+    ($($name:ident($($parameter:ident: $Type:ty),*), $Name:literal: |$tree:ident| $made:expr;)*) => {$(
+        #[doc = concat!("`MPI_", $Name, "`.")]
+        pub fn $name(
+            process: &Process,
+            twin: Twin,
+            $($parameter: $Type,)*
+            of: Datatype,
+            new: Ref<Datatype>,
+        ) -> Result {
+            let of = process.types.get(of)?;
+            let $tree = &of.tree;
+            let tree = $made;
+            made(process, twin, vec![of], tree, new)
+        }
+    )*};
 }
 
-/// `MPI_Type_vector`.
-pub fn type_vector(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    block: i64,
-    stride: i64,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let of = process.types.get(of)?;
-    let tree = of.tree.vector(length(count)?, length(block)?, stride);
-    made(process, twin, vec![of], tree, new)
-}
-
-/// `MPI_Type_create_hvector`.
-pub fn type_create_hvector(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    block: i64,
-    stride: i64,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let of = process.types.get(of)?;
-    let tree = of.tree.hvector(length(count)?, length(block)?, stride);
-    made(process, twin, vec![of], tree, new)
-}
-
-/// `MPI_Type_indexed`.
-pub fn type_indexed(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    blocks: Counts,
-    at: Counts,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let (of, count) = (process.types.get(of)?, length(count)?);
-    let tree = of
-        .tree
-        .indexed(&lengths(blocks, count)?, &displacements(at, count));
-    made(process, twin, vec![of], tree, new)
-}
-
-/// `MPI_Type_create_hindexed`.
-pub fn type_create_hindexed(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    blocks: Counts,
-    at: Counts,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let (of, count) = (process.types.get(of)?, length(count)?);
-    let tree = of
-        .tree
-        .hindexed(&lengths(blocks, count)?, &displacements(at, count));
-    made(process, twin, vec![of], tree, new)
-}
-
-/// `MPI_Type_create_indexed_block`.
-pub fn type_create_indexed_block(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    block: i64,
-    at: Counts,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let (of, count) = (process.types.get(of)?, length(count)?);
-    let tree = of
-        .tree
-        .indexed_block(length(block)?, &displacements(at, count));
-    made(process, twin, vec![of], tree, new)
-}
-
-/// `MPI_Type_create_hindexed_block`.
-pub fn type_create_hindexed_block(
-    process: &Process,
-    twin: Twin,
-    count: i64,
-    block: i64,
-    at: Counts,
-    of: Datatype,
-    new: Ref<Datatype>,
-) -> Result {
-    let (of, count) = (process.types.get(of)?, length(count)?);
-    let tree = of
-        .tree
-        .hindexed_block(length(block)?, &displacements(at, count));
-    made(process, twin, vec![of], tree, new)
+constructors! {
+    type_contiguous(count: i64), "Type_contiguous":
+        |of| of.contiguous(length(count)?);
+    type_vector(count: i64, block: i64, stride: i64), "Type_vector":
+        |of| of.vector(length(count)?, length(block)?, stride);
+    type_create_hvector(count: i64, block: i64, stride: i64), "Type_create_hvector":
+        |of| of.hvector(length(count)?, length(block)?, stride);
+    type_indexed(count: i64, blocks: Counts, at: Counts), "Type_indexed":
+        |of| of.indexed(&lengths(blocks, count)?, &displacements(at, count)?);
+    type_create_hindexed(count: i64, blocks: Counts, at: Counts), "Type_create_hindexed":
+        |of| of.hindexed(&lengths(blocks, count)?, &displacements(at, count)?);
+    type_create_indexed_block(count: i64, block: i64, at: Counts), "Type_create_indexed_block":
+        |of| of.indexed_block(length(block)?, &displacements(at, count)?);
+    type_create_hindexed_block(count: i64, block: i64, at: Counts), "Type_create_hindexed_block":
+        |of| of.hindexed_block(length(block)?, &displacements(at, count)?);
 }
 
 /// `MPI_Type_create_struct`.
@@ -214,8 +139,7 @@ pub fn type_create_struct(
     types: List<Datatype>,
     new: Ref<Datatype>,
 ) -> Result {
-    let count = length(count)?;
-    let (blocks, at) = (lengths(blocks, count)?, displacements(at, count));
+    let (blocks, at) = (lengths(blocks, count)?, displacements(at, count)?);
     let of = types.slice(count as usize).iter();
     let of = of.map(|of| process.types.get(*of));
     let of = of.collect::<Result<Vec<_>>>()?;

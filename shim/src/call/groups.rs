@@ -1,5 +1,7 @@
 //! Groups of processes (MPI-5.0, section 7.3).
 
+use tagwire_base::Rank;
+
 use crate::abi::{Comm, Group, PROC_NULL, UNDEFINED};
 use crate::call::count_of;
 use crate::error::{Class, Error, Result};
@@ -62,13 +64,23 @@ pub fn group_compare(process: &Process, first: Group, second: Group, result: Ref
     Ok(())
 }
 
+/// Makes a group of such members, of the session of `first`.
+fn combine(
+    process: &Process,
+    first: &Ranks,
+    members: impl Iterator<Item = Rank>,
+    group: Ref<Group>,
+) -> Result {
+    let made = Ranks::new(members.collect(), first.session());
+    group.set(process.enter_group(made)?);
+    Ok(())
+}
+
 /// `MPI_Group_union`.
 pub fn group_union(process: &Process, first: Group, second: Group, group: Ref<Group>) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
     let more = second.iter().filter(|rank| !first.contains(rank));
-    let all = first.iter().chain(more).copied().collect();
-    group.set(process.enter_group(Ranks::new(all, first.session()))?);
-    Ok(())
+    combine(process, &first, first.iter().chain(more).copied(), group)
 }
 
 /// `MPI_Group_intersection`.
@@ -80,9 +92,7 @@ pub fn group_intersection(
 ) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
     let both = first.iter().filter(|rank| second.contains(rank));
-    let both = Ranks::new(both.copied().collect(), first.session());
-    group.set(process.enter_group(both)?);
-    Ok(())
+    combine(process, &first, both.copied(), group)
 }
 
 /// `MPI_Group_difference`.
@@ -94,71 +104,44 @@ pub fn group_difference(
 ) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
     let rest = first.iter().filter(|rank| !second.contains(rank));
-    let rest = Ranks::new(rest.copied().collect(), first.session());
-    group.set(process.enter_group(rest)?);
-    Ok(())
+    combine(process, &first, rest.copied(), group)
 }
 
-/// `MPI_Group_incl`.
-pub fn group_incl(
-    process: &Process,
-    of: Group,
-    count: i32,
-    ranks: List<i32>,
-    group: Ref<Group>,
-) -> Result {
-    let of = process.group(of)?;
-    let places = distinct(ranks.slice(count_of(count, Class::Arg)?), of.len())?;
-    let ranks = places.into_iter().map(|place| of[place]).collect();
-    group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
-    Ok(())
+/// Makes the calls that choose members of a group: `those of ranks, the others, of the type of ranks: the places of ranks`.
+macro_rules! choices {
+    ($($incl:ident $excl:ident($ranks:ident: $Ranks:ty), $Name:literal: $places:expr;)*) => {$(
+        #[doc = concat!("`MPI_Group_", $Name, "incl`.")]
+        pub fn $incl(
+            process: &Process,
+            of: Group,
+            count: i32,
+            $ranks: $Ranks,
+            group: Ref<Group>,
+        ) -> Result {
+            let of = process.group(of)?;
+            let places = $places($ranks.slice(count_of(count, Class::Arg)?), of.len())?;
+            combine(process, &of, places.into_iter().map(|place| of[place]), group)
+        }
+
+        #[doc = concat!("`MPI_Group_", $Name, "excl`.")]
+        pub fn $excl(
+            process: &Process,
+            of: Group,
+            count: i32,
+            $ranks: $Ranks,
+            group: Ref<Group>,
+        ) -> Result {
+            let of = process.group(of)?;
+            let places = $places($ranks.slice(count_of(count, Class::Arg)?), of.len())?;
+            let rest = (0..of.len()).filter(|place| !places.contains(place));
+            combine(process, &of, rest.map(|place| of[place]), group)
+        }
+    )*};
 }
 
-/// `MPI_Group_excl`.
-pub fn group_excl(
-    process: &Process,
-    of: Group,
-    count: i32,
-    ranks: List<i32>,
-    group: Ref<Group>,
-) -> Result {
-    let of = process.group(of)?;
-    let places = distinct(ranks.slice(count_of(count, Class::Arg)?), of.len())?;
-    let rest = (0..of.len()).filter(|place| !places.contains(place));
-    let rest = rest.map(|place| of[place]).collect();
-    group.set(process.enter_group(Ranks::new(rest, of.session()))?);
-    Ok(())
-}
-
-/// `MPI_Group_range_incl`.
-pub fn group_range_incl(
-    process: &Process,
-    of: Group,
-    count: i32,
-    ranges: List<[i32; 3]>,
-    group: Ref<Group>,
-) -> Result {
-    let of = process.group(of)?;
-    let places = in_ranges(ranges.slice(count_of(count, Class::Arg)?), of.len())?;
-    let ranks = places.into_iter().map(|place| of[place]).collect();
-    group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
-    Ok(())
-}
-
-/// `MPI_Group_range_excl`.
-pub fn group_range_excl(
-    process: &Process,
-    of: Group,
-    count: i32,
-    ranges: List<[i32; 3]>,
-    group: Ref<Group>,
-) -> Result {
-    let of = process.group(of)?;
-    let places = in_ranges(ranges.slice(count_of(count, Class::Arg)?), of.len())?;
-    let rest = (0..of.len()).filter(|place| !places.contains(place));
-    let rest = rest.map(|place| of[place]).collect();
-    group.set(process.enter_group(Ranks::new(rest, of.session()))?);
-    Ok(())
+choices! {
+    group_incl group_excl(ranks: List<i32>), "": distinct;
+    group_range_incl group_range_excl(ranges: List<[i32; 3]>), "range_": in_ranges;
 }
 
 /// `MPI_Group_free`.

@@ -7,7 +7,7 @@ use crate::abi::{Comm, Datatype};
 use crate::call::on_comm;
 use crate::error::Result;
 use crate::functions::{CommCopy, CommDelete, Functions, TypeCopy, TypeDelete};
-use crate::object::attributes::{invalid, key as keys};
+use crate::object::attributes::{Attributes, invalid, key as keys};
 use crate::process::Process;
 use crate::raw::{Pointer, Ref};
 
@@ -16,42 +16,76 @@ const COMM: Functions = Functions::Comm(None, None);
 /// Keys for datatypes.
 const TYPE: Functions = Functions::Type(None, None);
 
-fn free(process: &Process, key: Ref<i32>, like: &Functions) -> Result {
-    process.keys.free(key.get()?, like)?;
-    key.set(keys::INVALID);
-    Ok(())
+/// Runs the body of a call on the attributes of a communicator.
+fn of_comm(process: &Process, comm: Comm, body: impl FnOnce(&Attributes) -> Result) -> Result {
+    on_comm(process, comm, |comm| body(comm.attributes()))
 }
 
-fn got(found: Option<Pointer>, value: Ref<Pointer>, flag: Ref<i32>) {
+/// Runs the body of a call on the attributes of a datatype.
+fn of_type(
+    process: &Process,
+    datatype: Datatype,
+    body: impl FnOnce(&Attributes) -> Result,
+) -> Result {
+    body(process.types.get(datatype)?.attributes())
+}
+
+/// Makes the calls for a kind of objects: `kind of functions(its types), name in MPI: keys that are like it, the calls, by body`.
+macro_rules! calls {
+    ($($Kind:ident($Copy:ty, $Delete:ty, $Handle:ty), $Name:literal:
+        $LIKE:ident, $create:ident $free:ident $set:ident $delete:ident by $on:ident;)*) => {$(
+        #[doc = concat!("`MPI_", $Name, "_create_keyval`.")]
+        pub fn $create(
+            process: &Process,
+            copy: Option<$Copy>,
+            delete: Option<$Delete>,
+            key: Ref<i32>,
+            extra: Pointer,
+        ) -> Result {
+            key.set(process.keys.enter(Functions::$Kind(copy, delete), extra)?);
+            Ok(())
+        }
+
+        #[doc = concat!("`MPI_", $Name, "_free_keyval`. Attributes that have the key stay.")]
+        pub fn $free(process: &Process, key: Ref<i32>) -> Result {
+            process.keys.free(key.get()?, &$LIKE)?;
+            key.set(keys::INVALID);
+            Ok(())
+        }
+
+        #[doc = concat!("`MPI_", $Name, "_set_attr`.")]
+        pub fn $set(process: &Process, of: $Handle, key: i32, value: Pointer) -> Result {
+            $on(process, of, |attributes| {
+                let key = process.keys.to_set(key, &$LIKE)?;
+                attributes.set(of.0, key, value)
+            })
+        }
+
+        #[doc = concat!("`MPI_", $Name, "_delete_attr`.")]
+        pub fn $delete(process: &Process, of: $Handle, key: i32) -> Result {
+            $on(process, of, |attributes| {
+                let found = process.keys.get(key, &$LIKE)?;
+                match attributes.delete(of.0, &found)? {
+                    true => Ok(()),
+                    false => Err(invalid(key)),
+                }
+            })
+        }
+    )*};
+}
+
+calls! {
+    Comm(CommCopy, CommDelete, Comm), "Comm":
+        COMM, comm_create_keyval comm_free_keyval comm_set_attr comm_delete_attr by of_comm;
+    Type(TypeCopy, TypeDelete, Datatype), "Type":
+        TYPE, type_create_keyval type_free_keyval type_set_attr type_delete_attr by of_type;
+}
+
+fn found(found: Option<Pointer>, value: Ref<Pointer>, flag: Ref<i32>) {
     flag.set(i32::from(found.is_some()));
     if let Some(found) = found {
         value.set(found);
     }
-}
-
-/// `MPI_Comm_create_keyval`.
-pub fn comm_create_keyval(
-    process: &Process,
-    copy: Option<CommCopy>,
-    delete: Option<CommDelete>,
-    key: Ref<i32>,
-    extra: Pointer,
-) -> Result {
-    key.set(process.keys.enter(Functions::Comm(copy, delete), extra)?);
-    Ok(())
-}
-
-/// `MPI_Comm_free_keyval`. Attributes that have the key stay.
-pub fn comm_free_keyval(process: &Process, key: Ref<i32>) -> Result {
-    free(process, key, &COMM)
-}
-
-/// `MPI_Comm_set_attr`.
-pub fn comm_set_attr(process: &Process, comm: Comm, key: i32, value: Pointer) -> Result {
-    on_comm(process, comm, |held| {
-        let key = process.keys.to_set(key, &COMM)?;
-        held.attributes().set(comm.0, key, value)
-    })
 }
 
 /// `MPI_Comm_get_attr`.
@@ -62,52 +96,17 @@ pub fn comm_get_attr(
     value: Ref<Pointer>,
     flag: Ref<i32>,
 ) -> Result {
-    on_comm(process, comm, |held| {
-        let found = match key {
+    of_comm(process, comm, |attributes| {
+        let known = match key {
             keys::TAG_UB..=keys::UNIVERSE_SIZE => {
                 let predefined = process.predefined_attribute(key);
                 predefined.map(|value| Pointer(value.cast_mut().cast()))
             }
-            _ => held.attributes().get(&process.keys.get(key, &COMM)?),
+            _ => attributes.get(&process.keys.get(key, &COMM)?),
         };
-        got(found, value, flag);
+        found(known, value, flag);
         Ok(())
     })
-}
-
-/// `MPI_Comm_delete_attr`.
-pub fn comm_delete_attr(process: &Process, comm: Comm, key: i32) -> Result {
-    on_comm(process, comm, |held| {
-        let found = process.keys.get(key, &COMM)?;
-        match held.attributes().delete(comm.0, &found)? {
-            true => Ok(()),
-            false => Err(invalid(key)),
-        }
-    })
-}
-
-/// `MPI_Type_create_keyval`.
-pub fn type_create_keyval(
-    process: &Process,
-    copy: Option<TypeCopy>,
-    delete: Option<TypeDelete>,
-    key: Ref<i32>,
-    extra: Pointer,
-) -> Result {
-    key.set(process.keys.enter(Functions::Type(copy, delete), extra)?);
-    Ok(())
-}
-
-/// `MPI_Type_free_keyval`. Attributes that have the key stay.
-pub fn type_free_keyval(process: &Process, key: Ref<i32>) -> Result {
-    free(process, key, &TYPE)
-}
-
-/// `MPI_Type_set_attr`.
-pub fn type_set_attr(process: &Process, datatype: Datatype, key: i32, value: Pointer) -> Result {
-    let one = process.types.get(datatype)?;
-    let key = process.keys.to_set(key, &TYPE)?;
-    one.attributes().set(datatype.0, key, value)
 }
 
 /// `MPI_Type_get_attr`.
@@ -118,18 +117,9 @@ pub fn type_get_attr(
     value: Ref<Pointer>,
     flag: Ref<i32>,
 ) -> Result {
-    let one = process.types.get(datatype)?;
-    let key = process.keys.get(key, &TYPE)?;
-    got(one.attributes().get(&key), value, flag);
-    Ok(())
-}
-
-/// `MPI_Type_delete_attr`.
-pub fn type_delete_attr(process: &Process, datatype: Datatype, key: i32) -> Result {
-    let one = process.types.get(datatype)?;
-    let found = process.keys.get(key, &TYPE)?;
-    match one.attributes().delete(datatype.0, &found)? {
-        true => Ok(()),
-        false => Err(invalid(key)),
-    }
+    of_type(process, datatype, |attributes| {
+        let key = process.keys.get(key, &TYPE)?;
+        found(attributes.get(&key), value, flag);
+        Ok(())
+    })
 }
