@@ -17,7 +17,8 @@ use rustix::io::ioctl_fionread;
 use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, On, Result};
-use crate::raw::Pointer;
+use crate::object::operation::Callback;
+use crate::raw::{In, Out, Pointer};
 
 /// `MPI_Comm_copy_attr_function`.
 pub type CommCopy =
@@ -182,6 +183,46 @@ impl ErrorFunction {
                 unsafe { function(&raw mut session, &raw mut code) };
             }
         }
+    }
+}
+
+/// Calls a user's function of an operation: `into[i] = left[i] op into[i]`, for elements that lie `extent` bytes apart.
+pub(crate) fn call_operation(
+    callback: Callback,
+    left: In,
+    into: Out,
+    count: usize,
+    extent: i64,
+    datatype: Datatype,
+) {
+    // The standard lets the function write to its second argument alone; the first is not const for it.
+    let (mut left, mut into) = (left.address().cast_mut(), into.read().address().cast_mut());
+    let mut rest = count;
+    while rest > 0 {
+        // In parts where an int does not hold the number.
+        let now = match callback {
+            Callback::Int(_) => rest.min(i32::MAX as usize),
+            Callback::Wide(_) => rest,
+        };
+        let mut datatype = datatype;
+        // SAFETY: the program has promised that the function is one of an operation; the callers have as many elements at both
+        // addresses, to themselves.
+        confined("a reduction", || unsafe {
+            match callback {
+                Callback::Int(function) => {
+                    let mut length = now as i32;
+                    function(left, into, &raw mut length, &raw mut datatype);
+                }
+                Callback::Wide(function) => {
+                    let mut length = now as i64;
+                    function(left, into, &raw mut length, &raw mut datatype);
+                }
+            }
+        });
+        rest -= now;
+        let bytes = (now as isize).wrapping_mul(extent as isize);
+        left = left.wrapping_byte_offset(bytes);
+        into = into.wrapping_byte_offset(bytes);
     }
 }
 

@@ -17,10 +17,11 @@ use tagwire_layout::{Basic, Layout, Operation, Packer, Program, Unpacker, UserOp
 use super::data::Data;
 use crate::abi::{Datatype, Op};
 use crate::error::{Class, Error, Result};
+use crate::functions::call_operation;
 use crate::object::datatype::Hold;
 use crate::object::operation::{Callback, Chosen};
 use crate::process::Process;
-use crate::raw::{In, Out, StagingBuffer, call_operation};
+use crate::raw::{In, Out, StagingBuffer};
 
 /// How much memory the elements span that a function is called with at once, where one is not longer.
 const PIECE: i64 = 64 * 1024;
