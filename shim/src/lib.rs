@@ -12,7 +12,8 @@
 //!     coll, pml     groups and messages
 //! ```
 //!
-//! Handlers are safe code: the pointers of the C program come as values of [`raw`], which say what may be done with them.
+//! The pointers of the C program come as values of [`raw`], which say what may be done with them. Handlers are safe code, but
+//! for those that lend an operation the program's memory.
 
 pub mod abi;
 pub mod call;

@@ -4,6 +4,8 @@
 //! say, that results may be written, and that the buffers of an operation may be read or written until it is complete. The
 //! values of this module carry that promise: whoever makes one of a pointer vouches for it, and from there on they are safe to
 //! use. Nothing else is dereferenced in this crate.
+//!
+//! A slice of the data is for the operation alone, and unsafe to ask for: packing, collectives and their fast path do.
 #![allow(unsafe_code)]
 
 mod arrays;
