@@ -8,8 +8,8 @@ use tagwire_pml::{Failure, Messenger};
 
 use crate::deaths::Deaths;
 use crate::error::{Error, Result};
+use crate::failure_notice::{self, Lost};
 use crate::members::Members;
-use crate::news::{self, Lost};
 use crate::tags::BROKEN;
 
 /// Whether a group is broken, and by whom. Looks for failures of members, and for their reports; reports to them.
@@ -80,7 +80,7 @@ impl Failures {
     }
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
-    pub(crate) fn culprit(&self, error: &Error) -> usize {
+    pub(crate) fn failed_member(&self, error: &Error) -> usize {
         self.lost_by(error).map_or(self.me, Lost::member)
     }
 
@@ -101,7 +101,7 @@ impl Failures {
         for member in (0..self.members.len()).filter(|member| *member != self.me) {
             let (rank, context) = (self.members.rank(member), self.members.context(member));
             if let Some((rank, context)) = rank.zip(context) {
-                news::send(&self.messenger, lost, (rank, context));
+                failure_notice::send(&self.messenger, lost, (rank, context));
             }
         }
     }
@@ -115,7 +115,7 @@ impl Failures {
         let Some((message, status)) = arrived else {
             return Ok(());
         };
-        let lost = news::receive(&self.messenger, message)?;
+        let lost = failure_notice::receive(&self.messenger, message)?;
         // The context was another group's, of which one has heard late.
         let Some(member) = self.members.member(status.source) else {
             return Ok(());

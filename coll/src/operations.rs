@@ -32,8 +32,8 @@ pub use data::{
 };
 pub use in_place::{AllgatherInPlace, AlltoallInPlace, GatherInPlace, Parts, ScatterInPlace};
 pub use inter::{
-    Bystander, InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast, InterGather,
-    InterReduce, InterReduceScatter, InterRoot, InterScatter,
+    InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast, InterGather, InterReduce,
+    InterReduceScatter, InterRoot, InterScatter, ProcNullRoot,
 };
 pub use neighbours::{
     NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall, NeighbourAlltoallv,

@@ -151,15 +151,15 @@ impl Team {
     }
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
-    pub(crate) fn culprit(&self, error: &Error) -> usize {
-        self.failures.culprit(error)
+    pub(crate) fn failed_member(&self, error: &Error) -> usize {
+        self.failures.failed_member(error)
     }
 
     /// Takes part in nothing any more, because of `error`: what members send that have not heard of it is dropped.
     #[cold]
     pub(crate) fn break_off(&self, error: &Error) {
         if self.failures.enter(error) {
-            self.board.give_up(self.culprit(error));
+            self.board.give_up(self.failed_member(error));
             self.failures.report();
         }
     }

@@ -64,7 +64,7 @@ impl Rounds<'_> {
     }
 
     /// Returns how long the wait may sleep, at most `longest`.
-    fn nap(&mut self, now: Time, longest: Duration) -> Result<Duration> {
+    fn sleep(&mut self, now: Time, longest: Duration) -> Result<Duration> {
         let Some(timeout) = self.timeout else {
             return Ok(longest);
         };
@@ -1057,13 +1057,13 @@ impl Messenger {
     ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
         let now = self.clock.now();
-        let nap = rounds.nap(now, self.policy.sleep)?;
+        let sleep = rounds.sleep(now, self.policy.sleep)?;
         match rounds.backoff.step_at(step, now) {
             Step::Spin => {}
             Step::Yield => rustix::thread::sched_yield(),
             Step::Sleep => {
                 let mut is_over = false;
-                let armed = self.arm_until(nap, &mut || {
+                let armed = self.arm_until(sleep, &mut || {
                     is_over = look()?;
                     Ok(is_over)
                 })?;
@@ -1082,7 +1082,7 @@ impl Messenger {
     /// Announces a sleep, and makes progress once, unless the wait is `over`.
     fn arm_until(
         &self,
-        nap: Duration,
+        sleep: Duration,
         over: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<Option<Armed>> {
         let mut events = 0;
@@ -1094,7 +1094,7 @@ impl Messenger {
             let mut layer = self.enter()?;
             events += layer.progress();
             self.partitioned.drive(&mut layer);
-            Ok((events == 0).then(|| nap.min(layer.longest_nap())))
+            Ok((events == 0).then(|| sleep.min(layer.longest_sleep())))
         })?;
         self.after_progress(events);
         Ok(armed)

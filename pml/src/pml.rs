@@ -286,10 +286,10 @@ pub trait Pml: PointToPoint + LocalRank {
 
     /// How long a thread may sleep at most: shorter while something may arrive that wakes nobody.
     #[must_use]
-    fn longest_nap(&self) -> Duration {
+    fn longest_sleep(&self) -> Duration {
         let services = self.services_in_use();
         services.map_or(Duration::MAX, |(services, peers)| {
-            services.longest_nap(peers)
+            services.longest_sleep(peers)
         })
     }
 

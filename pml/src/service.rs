@@ -120,7 +120,7 @@ pub(crate) trait Service {
     fn lose(&mut self, peer: PeerIndex, failure: Failure);
 
     /// Returns how long the rank may sleep.
-    fn longest_nap(&self, peers: &dyn Living) -> Duration {
+    fn longest_sleep(&self, peers: &dyn Living) -> Duration {
         let _ = peers;
         Duration::MAX
     }

@@ -128,9 +128,9 @@ impl Services {
     }
 
     /// Returns how long the rank may sleep.
-    pub(crate) fn longest_nap(&self, peers: &dyn Living) -> Duration {
-        let naps = self.all().map(|service| service.longest_nap(peers));
-        naps.into_iter().min().unwrap_or(Duration::MAX)
+    pub(crate) fn longest_sleep(&self, peers: &dyn Living) -> Duration {
+        let sleeps = self.all().map(|service| service.longest_sleep(peers));
+        sleeps.into_iter().min().unwrap_or(Duration::MAX)
     }
 
     /// Returns how much is to be done before the rank may close.

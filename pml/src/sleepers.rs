@@ -63,12 +63,12 @@ impl Sleepers {
         let mut armed = Armed {
             sleepers: Arc::clone(self),
             key: Some(key),
-            nap: Duration::ZERO,
+            sleep: Duration::ZERO,
         };
         // Dropped where there is no sleep, it is taken back.
-        let nap = look()?;
-        armed.nap = nap.unwrap_or_default();
-        Ok(nap.is_some().then_some(armed))
+        let sleep = look()?;
+        armed.sleep = sleep.unwrap_or_default();
+        Ok(sleep.is_some().then_some(armed))
     }
 }
 
@@ -76,14 +76,14 @@ impl Sleepers {
 pub(crate) struct Armed {
     sleepers: Arc<Sleepers>,
     key: Option<WaitKey>,
-    nap: Duration,
+    sleep: Duration,
 }
 
 impl Armed {
     /// Sleeps until something comes, or for as long as was allowed.
     pub(crate) fn sleep(mut self) {
         if let Some(key) = self.key.take() {
-            self.sleepers.waiter.sleep(key, self.nap);
+            self.sleepers.waiter.sleep(key, self.sleep);
         }
     }
 }

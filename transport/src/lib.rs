@@ -37,7 +37,7 @@ pub mod wait;
 mod word;
 
 pub use allocation::Allocation;
-pub use board::{Board, BoardMemory, Boards, OpenBoard, Rouser};
+pub use board::{Board, BoardMemory, BoardWaker, Boards, OpenBoard};
 pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{

@@ -78,7 +78,7 @@ impl<'t> BoardCall<'t> {
     /// Takes part no more, and reports that to the others.
     #[cold]
     pub(super) fn give_up(&mut self, error: &Error) {
-        self.board.give_up(self.team.culprit(error));
+        self.board.give_up(self.team.failed_member(error));
         self.team.break_off(error);
     }
 

@@ -352,7 +352,7 @@ impl<'t> LineCall<'t> {
     /// Takes part no more, because of `error`.
     #[cold]
     fn fail(&self, error: &Error) {
-        self.lock().give_up(self.team.culprit(error));
+        self.lock().give_up(self.team.failed_member(error));
         self.team.break_off(error);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tagwire_base::Tag;
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::board::{Lined, Shape, Slotted};
-use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
+use tagwire_transport::{Board, BoardMemory, BoardWaker, OpenBoard};
 
 use super::state::Boards;
 use crate::call::Call;
@@ -99,13 +99,13 @@ fn join(team: &Team, told: &Told, bytes: usize) -> Option<BoardMemory> {
 /// Returns this member's end of a board.
 fn end<S: Shape>(team: &Team, memory: BoardMemory) -> Option<Board<S>> {
     let others = (0..team.size()).filter(|member| *member != team.me());
-    let rousers: Option<Vec<_>> = others.map(|member| rouser(team, member)).collect();
-    Board::new(memory, team.me(), rousers?)
+    let wakers: Option<Vec<_>> = others.map(|member| waker(team, member)).collect();
+    Board::new(memory, team.me(), wakers?)
 }
 
-fn rouser(team: &Team, member: usize) -> Option<Arc<dyn Rouser>> {
+fn waker(team: &Team, member: usize) -> Option<Arc<dyn BoardWaker>> {
     let to = team.members().rank(member)?;
     let messenger = team.messenger();
-    let lent = messenger.with_boards(to, |boards, to| boards.rouser(to));
+    let lent = messenger.with_boards(to, |boards, to| boards.waker(to));
     lent.ok().flatten().flatten()
 }

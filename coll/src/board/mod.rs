@@ -123,7 +123,7 @@ impl Team {
         drop(call);
         // An operation that went on meanwhile may have failed, while the board was in use.
         if let Some(error) = self.broken_by() {
-            self.board.give_up(self.culprit(&error));
+            self.board.give_up(self.failed_member(&error));
         }
         inside.over();
         done

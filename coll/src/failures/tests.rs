@@ -97,17 +97,20 @@ fn the_culprit_is_a_member_by_its_number_in_the_group() {
     let ranks = [3, 0, 2].map(Rank::new).to_vec();
     let members = Members::new(ranks, vec![ContextId::WORLD; 3]);
     let group = Failures::new(&world.ranks[0], &members, 1, ContextId::WORLD);
-    assert_eq!(group.culprit(&dead(3)), 0);
-    assert_eq!(group.culprit(&dead(2)), 2);
-    assert_eq!(group.culprit(&Error::Gone { member: 2 }), 2);
+    assert_eq!(group.failed_member(&dead(3)), 0);
+    assert_eq!(group.failed_member(&dead(2)), 2);
+    assert_eq!(group.failed_member(&Error::Gone { member: 2 }), 2);
     for failure in [Failure::PeerLeft, Failure::Protocol, Failure::Unreachable] {
-        assert_eq!(group.culprit(&Error::Failed(failure(Rank::new(3)))), 0);
+        assert_eq!(
+            group.failed_member(&Error::Failed(failure(Rank::new(3)))),
+            0
+        );
     }
-    assert_eq!(group.culprit(&no_way_to(3)), 0);
+    assert_eq!(group.failed_member(&no_way_to(3)), 0);
     // None of the group.
-    assert_eq!(group.culprit(&dead(1)), 1);
-    assert_eq!(group.culprit(&Error::Broken), 1);
-    assert_eq!(group.culprit(&differs()), 1);
+    assert_eq!(group.failed_member(&dead(1)), 1);
+    assert_eq!(group.failed_member(&Error::Broken), 1);
+    assert_eq!(group.failed_member(&differs()), 1);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::sides::Sides;
 use crate::team::Team;
 use crate::{broadcast, gather, reduce, scatter, scattered};
 
-/// Whose data goes to the other side, or who gets that of the other side. Members beside the root are [`Bystander`]s.
+/// Whose data goes to the other side, or who gets that of the other side. Members beside the root are [`ProcNullRoot`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterRoot {
     /// This member (`MPI_ROOT`).
@@ -73,12 +73,12 @@ impl InterRoot {
 
 /// The part of a member on the side of the root: none but that the operation is one of the group's.
 #[derive(Debug)]
-pub struct Bystander {
+pub struct ProcNullRoot {
     /// What the others call.
     pub of: Collective,
 }
 
-impl CollectiveOperation for Bystander {
+impl CollectiveOperation for ProcNullRoot {
     fn check(&self, team: &Team) -> Result<()> {
         sides_of(team).map(|_| ())
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    Barrier, Bystander, CollectiveOperation, InterAllgather, InterAllreduce, InterAlltoall,
-    InterBroadcast, InterGather, InterReduce, InterReduceScatter, InterRoot, InterScatter,
+    Barrier, CollectiveOperation, InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast,
+    InterGather, InterReduce, InterReduceScatter, InterRoot, InterScatter, ProcNullRoot,
 };
 use tagwire_coll::{Bridge, Collective, Leader, Reduction, Result, Team};
 
@@ -118,7 +118,7 @@ impl Round<'_> {
     }
 
     fn beside(&self, run: &impl Run, of: Collective) -> Result<()> {
-        run.run(self.team, Bystander { of })
+        run.run(self.team, ProcNullRoot { of })
     }
 
     fn broadcast(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {

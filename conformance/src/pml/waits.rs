@@ -314,7 +314,7 @@ pub(super) fn a_rank_that_waits_for_long_sleeps(factory: &Factory) -> Checked {
     Ok(())
 }
 
-/// A lost wake-up costs a whole nap; no call may take as long as that.
+/// A lost wake-up costs a whole sleep; no call may take as long as that.
 pub(super) fn sleepers_are_woken_by_messages(factory: &Factory) -> Checked {
     const NAP: Duration = Duration::from_secs(8);
     let policy = WaitPolicy {
@@ -331,7 +331,7 @@ pub(super) fn sleepers_are_woken_by_messages(factory: &Factory) -> Checked {
             }
             let len = [8, 4500, 40_000][round % 3];
             // Each call waits for one message, or for one reply to it. All of them together take as
-            // long as a busy machine makes them, but no single one as long as a nap, unless it slept
+            // long as a busy machine makes them, but no single one as long as a sleep, unless it slept
             // on.
             let calls: [&dyn Fn() -> Checked; 2] = match port.rank().as_u32() {
                 0 => [

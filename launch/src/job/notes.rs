@@ -17,7 +17,7 @@ use rustix::io::Errno;
 /// Lines that wait until somebody reads; later ones are dropped, and counted.
 const MOST: usize = 1024;
 /// How long the end of a job waits for its lines to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// Where notes go. Clones are the same one.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +88,7 @@ impl State {
             return true;
         };
         drop(lines);
-        over.recv_timeout(LAST_WORDS) == Err(RecvTimeoutError::Disconnected)
+        over.recv_timeout(DRAIN_LIMIT) == Err(RecvTimeoutError::Disconnected)
     }
 }
 

@@ -10,7 +10,7 @@ use tagwire_transport::{Outcome, Payload, Post, RemoteAccess, RemoteMemory, Send
 
 use super::key::{Numbers, Run};
 use super::state::{
-    Call, Channels, FLAG_NAP, Flight, Flights, MOST_EARLY, Notifying, Operation, Outgoing,
+    Call, Channels, FLAG_SLEEP, Flight, Flights, MOST_EARLY, Notifying, Operation, Outgoing,
     ReceiverState,
 };
 use crate::packet::{ControlHeader, Kind, PacketKinds};
@@ -183,13 +183,13 @@ impl Service for Channels {
         incoming.for_each(|(_, one)| one.end.line.call());
     }
 
-    fn longest_nap(&self, peers: &dyn Living) -> Duration {
+    fn longest_sleep(&self, peers: &dyn Living) -> Duration {
         let mut ends = self
             .flagged
             .iter()
             .filter_map(|handle| self.incoming.get(*handle));
         let waits = ends.any(|one| one.end.waits() && peers.is_alive(one.peer));
-        if waits { FLAG_NAP } else { Duration::MAX }
+        if waits { FLAG_SLEEP } else { Duration::MAX }
     }
 
     /// Channels that are about to close, or have something to tell.

@@ -25,7 +25,7 @@ pub(super) const MOST_EARLY: usize = 1 << 16;
 pub(super) const LONGEST_PUT: u64 = 1 << 30;
 
 /// How long a rank sleeps at most while flags may be set without a notice.
-pub(super) const FLAG_NAP: Duration = Duration::from_millis(1);
+pub(super) const FLAG_SLEEP: Duration = Duration::from_millis(1);
 
 /// A call for whoever drives the rank.
 #[derive(Debug, Clone, Copy)]

@@ -49,9 +49,9 @@ use crate::error::Result;
 use crate::message::EndpointId;
 
 /// Wakes a rank that sleeps.
-pub trait Rouser: Send + Sync {
+pub trait BoardWaker: Send + Sync {
     /// Wakes the rank if it sleeps: something was written for it. A load where it does not.
-    fn rouse(&self);
+    fn wake(&self);
 }
 
 /// A board that was just made.
@@ -75,13 +75,13 @@ pub trait Boards {
     fn join_board(&mut self, from: EndpointId, bytes: usize, key: &[u8]) -> Result<BoardMemory>;
 
     /// Returns what wakes the rank behind `to`. `None` where it cannot be woken.
-    fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>>;
+    fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>>;
 }
 
 /// One member's end of a board.
 pub struct Board<S: Shape = Slotted> {
     ring: Ring<Laid<S>>,
-    rousers: Box<[Arc<dyn Rouser>]>,
+    wakers: Box<[Arc<dyn BoardWaker>]>,
     /// The process whose end it is: a forked child has a copy, by which it may not speak.
     owner: Owner,
 }
@@ -99,15 +99,15 @@ impl<S: Shape> Board<S> {
         Laid::<S>::len(members)
     }
 
-    /// Returns the end of member `me`; `rousers` wake all the others. `None` where the memory is not for so many, or the member has
+    /// Returns the end of member `me`; `wakers` wake all the others. `None` where the memory is not for so many, or the member has
     /// its end.
     #[must_use]
-    pub fn new(memory: BoardMemory, me: usize, rousers: Vec<Arc<dyn Rouser>>) -> Option<Self> {
-        let members = rousers.len() + 1;
+    pub fn new(memory: BoardMemory, me: usize, wakers: Vec<Arc<dyn BoardWaker>>) -> Option<Self> {
+        let members = wakers.len() + 1;
         let laid = Laid::new(memory, members)?;
         (me < members && laid.claim(me)).then(|| Self {
             ring: Ring::new(laid, me, members),
-            rousers: rousers.into(),
+            wakers: wakers.into(),
             owner: Owner::here(),
         })
     }
@@ -134,7 +134,7 @@ impl<S: Shape> Board<S> {
     #[inline]
     pub fn show(&mut self, round: u64, head: u64, parts: &[&[u8]]) -> bool {
         let shown = self.ring.show(round, head, parts);
-        self.rouse();
+        self.wake();
         shown
     }
 
@@ -177,7 +177,7 @@ impl<S: Shape> Board<S> {
     #[inline]
     pub fn show_result(&mut self, round: u64, data: &[u8]) -> bool {
         let shown = self.ring.show_result(round, data);
-        self.rouse();
+        self.wake();
         shown
     }
 
@@ -204,7 +204,7 @@ impl<S: Shape> Board<S> {
     #[inline]
     pub fn finish(&mut self, round: u64) {
         self.ring.finish(round);
-        self.rouse();
+        self.wake();
     }
 
     /// Returns a bit for each slot of this member that takes memory.
@@ -230,7 +230,7 @@ impl<S: Shape> Board<S> {
     pub fn give_up(&mut self, member: usize) {
         if self.owner.is_here() {
             self.ring.give_up(member);
-            self.rouse();
+            self.wake();
         }
     }
 
@@ -255,9 +255,9 @@ impl<S: Shape> Board<S> {
     }
 
     #[inline]
-    fn rouse(&self) {
-        for rouser in &self.rousers {
-            rouser.rouse();
+    fn wake(&self) {
+        for waker in &self.wakers {
+            waker.wake();
         }
     }
 }
@@ -266,7 +266,7 @@ impl<S: Shape> Drop for Board<S> {
     fn drop(&mut self) {
         if self.owner.is_here() {
             self.ring.leave();
-            self.rouse();
+            self.wake();
         }
     }
 }

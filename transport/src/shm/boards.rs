@@ -14,7 +14,7 @@ use super::peer::PeerState;
 use super::rank::Shm;
 use super::segment::HeaderMap;
 use super::waiter;
-use crate::board::{BoardMemory, Boards, OpenBoard, Rouser};
+use crate::board::{BoardMemory, BoardWaker, Boards, OpenBoard};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
@@ -48,7 +48,7 @@ impl Boards for Shm {
         join(identity.pid, key, bytes).map_err(broken)
     }
 
-    fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>> {
+    fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>> {
         let peer = self.peers.get(to.index())?;
         if peer.state != PeerState::Alive || (peer.header.is_none() && !self.answer_contact(to)) {
             return None;
@@ -61,9 +61,9 @@ impl Boards for Shm {
 /// A rank that may sleep on the word in its header.
 struct Sleeper(HeaderMap);
 
-impl Rouser for Sleeper {
+impl BoardWaker for Sleeper {
     #[inline]
-    fn rouse(&self) {
+    fn wake(&self) {
         waiter::wake_sleeper(&self.0);
     }
 }

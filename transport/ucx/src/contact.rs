@@ -15,7 +15,7 @@ use crate::wire::{Access, Control, ControlKind, DATA_MESSAGES, Prefix, Write, is
 
 /// A peer, as what it sends is looked at. The index is that of its endpoint.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct Inbound {
     pub(crate) rank: Rank,
     /// It has said hello, and with it the number in its messages.
     is_known: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Inbox {
     /// Ranks of the job.
     size: u32,
     secret: JobSecret,
-    guests: Vec<Guest>,
+    inbound: Vec<Inbound>,
     by_rank: HashMap<Rank, EndpointId>,
     by_session: HashMap<u32, EndpointId>,
     /// Ranks that failed before there was contact.
@@ -88,7 +88,7 @@ impl Inbox {
             own,
             size,
             secret,
-            guests: Vec::new(),
+            inbound: Vec::new(),
             by_rank: HashMap::new(),
             by_session: HashMap::new(),
             lost: HashSet::new(),
@@ -143,10 +143,10 @@ impl Inbox {
     /// than a correct one. Returns whether it was noted.
     #[must_use]
     pub(crate) fn begin_landing(&mut self, landing: Landing) -> bool {
-        let guest = &mut self.guests[landing.from.index()];
-        let is_allowed = guest.landing < MOST_LANDINGS;
+        let inbound = &mut self.inbound[landing.from.index()];
+        let is_allowed = inbound.landing < MOST_LANDINGS;
         if is_allowed {
-            guest.landing += 1;
+            inbound.landing += 1;
             self.landings.push(landing);
         }
         is_allowed
@@ -155,12 +155,12 @@ impl Inbox {
     /// As [`end_write`](Self::end_write), of one whose bytes were to be fetched.
     pub(crate) fn end_landing(&mut self, from: EndpointId, notice: Option<u64>) -> bool {
         let noted = self.end_write(from, notice);
-        let guest = &mut self.guests[from.index()];
-        guest.landing -= 1;
-        if guest.landing > 0 || guest.closed {
+        let inbound = &mut self.inbound[from.index()];
+        inbound.landing -= 1;
+        if inbound.landing > 0 || inbound.closed {
             return noted;
         }
-        match guest.goodbye.take() {
+        match inbound.goodbye.take() {
             Some(goodbye) => self.part(from, goodbye),
             None => return noted,
         }
@@ -171,12 +171,12 @@ impl Inbox {
     /// whether there is something to look at now.
     #[inline]
     pub(crate) fn end_write(&mut self, from: EndpointId, notice: Option<u64>) -> bool {
-        let guest = &mut self.guests[from.index()];
-        if guest.closed {
+        let inbound = &mut self.inbound[from.index()];
+        if inbound.closed {
             return false;
         }
-        guest.written += 1;
-        let waits = guest.asked.is_some();
+        inbound.written += 1;
+        let waits = inbound.asked.is_some();
         if let Some(immediate) = notice {
             self.notify(immediate);
         }
@@ -186,9 +186,9 @@ impl Inbox {
     /// Has the peer told of its writes where it waits for no more than are dealt with; returns
     /// whether it does.
     fn answer_flush(&mut self, from: EndpointId) -> bool {
-        let guest = &mut self.guests[from.index()];
-        let written = guest.written;
-        let answers = guest.asked.take_if(|asked| *asked <= written).is_some();
+        let inbound = &mut self.inbound[from.index()];
+        let written = inbound.written;
+        let answers = inbound.asked.take_if(|asked| *asked <= written).is_some();
         if answers {
             self.unanswered.push((from, written));
         }
@@ -223,7 +223,7 @@ impl Inbox {
     fn sender(&mut self, session: u32) -> Result<Option<EndpointId>, &'static str> {
         let from = self.by_session.get(&session).copied();
         let from = from.ok_or("a message under a number that nobody has")?;
-        if self.guests[from.index()].closed {
+        if self.inbound[from.index()].closed {
             return Ok(None);
         }
         self.last = Some((session, from));
@@ -262,7 +262,7 @@ impl Inbox {
             return;
         }
         match self.sender(control.session.get()) {
-            Ok(Some(from)) if self.guests[from.index()].rank != named(control.rank.get()) => {
+            Ok(Some(from)) if self.inbound[from.index()].rank != named(control.rank.get()) => {
                 self.complain("a control message under the number of another rank");
             }
             Ok(Some(from)) => self.heed(from, kind, control, payload),
@@ -288,15 +288,15 @@ impl Inbox {
                 Err(_) => self.complain("an access that is not one"),
             },
             ControlKind::Flush => {
-                self.guests[from.index()].asked = Some(control.b.get());
+                self.inbound[from.index()].asked = Some(control.b.get());
                 self.answer_flush(from);
             }
             ControlKind::Flushed => self.flushed.push((from, control.b.get())),
             ControlKind::Leaving | ControlKind::Failing => {
-                let guest = &mut self.guests[from.index()];
-                if guest.landing > 0 {
+                let inbound = &mut self.inbound[from.index()];
+                if inbound.landing > 0 {
                     // It waits for our reply, and what it wrote before comes meanwhile.
-                    guest.goodbye = Some(kind);
+                    inbound.goodbye = Some(kind);
                 } else {
                     self.part(from, kind);
                 }
@@ -329,28 +329,28 @@ impl Inbox {
         if self.lost.contains(&rank) {
             return;
         }
-        let endpoint = self.guest(rank);
-        let guest = &mut self.guests[endpoint.index()];
-        if guest.closed {
+        let endpoint = self.inbound(rank);
+        let inbound = &mut self.inbound[endpoint.index()];
+        if inbound.closed {
             return;
         }
-        if guest.is_known {
+        if inbound.is_known {
             return self.refuse(rank, "it says hello twice".to_owned());
         }
         let session = control.session.get();
         if !is_session_of(session, rank, self.size) {
             return self.refuse(rank, "it has the number of another rank".to_owned());
         }
-        guest.is_known = true;
+        inbound.is_known = true;
         self.by_session.insert(session, endpoint);
         self.greeted.push((endpoint, address.to_vec()));
         self.tell(PeerEvent::Up { endpoint, rank });
     }
 
     /// The endpoint for `rank`, made on first contact.
-    pub(crate) fn guest(&mut self, rank: Rank) -> EndpointId {
+    pub(crate) fn inbound(&mut self, rank: Rank) -> EndpointId {
         *self.by_rank.entry(rank).or_insert_with(|| {
-            self.guests.push(Guest {
+            self.inbound.push(Inbound {
                 rank,
                 is_known: false,
                 closed: false,
@@ -359,12 +359,12 @@ impl Inbox {
                 written: 0,
                 asked: None,
             });
-            EndpointId(self.guests.len() as u32 - 1)
+            EndpointId(self.inbound.len() as u32 - 1)
         })
     }
 
-    pub(crate) fn guests(&self) -> &[Guest] {
-        &self.guests
+    pub(crate) fn all_inbound(&self) -> &[Inbound] {
+        &self.inbound
     }
 
     pub(crate) fn find(&self, rank: Rank) -> Option<EndpointId> {
@@ -382,11 +382,11 @@ impl Inbox {
 
     /// Looks at nothing more of `endpoint`; returns whether that is news.
     pub(crate) fn close(&mut self, endpoint: EndpointId) -> bool {
-        let guest = &mut self.guests[endpoint.index()];
+        let inbound = &mut self.inbound[endpoint.index()];
         if self.last.is_some_and(|(_, from)| from == endpoint) {
             self.last = None;
         }
-        !std::mem::replace(&mut guest.closed, true)
+        !std::mem::replace(&mut inbound.closed, true)
     }
 
     /// Tells the layer above, now or as soon as it can be told.

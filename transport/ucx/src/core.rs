@@ -31,12 +31,12 @@ use crate::worker::{Armed, Context, Endpoint, Worker};
 const SILENCE: u32 = 64;
 
 /// The most calls of progress that a failed peer's last messages get.
-const LAST_WORDS: u32 = 100_000;
+const DRAIN_LIMIT: u32 = 100_000;
 
 /// Makes progress until nothing comes any more; `pump` returns how much did.
 pub(crate) fn until_silent(mut pump: impl FnMut() -> u32) {
     let mut silent = 0;
-    for _ in 0..LAST_WORDS {
+    for _ in 0..DRAIN_LIMIT {
         silent = if pump() > 0 { 0 } else { silent + 1 };
         if silent == SILENCE {
             break;
@@ -170,8 +170,8 @@ impl Core {
             return Err(unreachable(peer, "it has failed".to_owned()));
         }
         let known = self.shared.inbox.borrow().find(peer);
-        let id = known.unwrap_or_else(|| self.shared.inbox.borrow_mut().guest(peer));
-        self.link_guests();
+        let id = known.unwrap_or_else(|| self.shared.inbox.borrow_mut().inbound(peer));
+        self.link_inbound();
         let link = &self.links[id.index()];
         if !link.closed && link.endpoint.is_none() {
             self.establish(id, worker)
@@ -180,12 +180,13 @@ impl Core {
         Ok(id)
     }
 
-    /// A link for each guest, by the same index.
-    fn link_guests(&mut self) {
+    /// A link for each inbound, by the same index.
+    fn link_inbound(&mut self) {
         let inbox = self.shared.inbox.borrow();
-        for guest in &inbox.guests()[self.links.len()..] {
+        for inbound in &inbox.all_inbound()[self.links.len()..] {
             let mark = Mark::new(&self.shared, self.links.len() as u32);
-            self.links.push(Link::new(guest.rank, guest.closed, mark));
+            self.links
+                .push(Link::new(inbound.rank, inbound.closed, mark));
         }
     }
 
@@ -335,7 +336,7 @@ impl Core {
 
     #[cold]
     fn attend_now(&mut self) {
-        self.link_guests();
+        self.link_inbound();
         self.answer_greetings();
         let parted = std::mem::take(&mut self.shared.inbox.borrow_mut().parted);
         for id in parted {
@@ -730,8 +731,8 @@ impl Core {
             if idle > 100 {
                 // Naps and no clock: on a busy machine they last longer, and leave the core to who is
                 // about to say hello.
-                std::thread::sleep(GREETING_NAP);
-                slept += GREETING_NAP;
+                std::thread::sleep(GREETING_SLEEP);
+                slept += GREETING_SLEEP;
             }
         }
     }
@@ -776,7 +777,7 @@ impl Drop for Core {
 const GREETING_TIME: Duration = Duration::from_millis(25);
 
 /// How long it sleeps between two looks.
-const GREETING_NAP: Duration = Duration::from_millis(1);
+const GREETING_SLEEP: Duration = Duration::from_millis(1);
 
 /// How long UCX may take to close an endpoint before sends on it are told to have ended.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tagwire_coll as coll;
 use tagwire_coll::Collective;
-use tagwire_coll::operations::{Bystander, CollectiveOperation, InterRoot};
+use tagwire_coll::operations::{CollectiveOperation, InterRoot, ProcNullRoot};
 
 use super::buffers::{Buffers, Pair};
 use super::data::{Data, Side};
@@ -91,7 +91,7 @@ impl Call<'_> {
 
     /// Takes part in an operation whose root is another of this group.
     pub(super) fn take_no_part(&self, of: Collective) -> Result {
-        self.run(Pair::none(), move |_| Bystander { of })
+        self.run(Pair::none(), move |_| ProcNullRoot { of })
     }
 
     /// Returns what this process gives to a gather: its data, or, in place, its block of `all`. Between two groups nothing is in

@@ -56,13 +56,13 @@ const WINDOW: u32 = 128;
 const BATCHES: usize = 4;
 
 /// How long what a failed peer has sent may take to come out of the provider.
-const LAST_WORDS: Duration = Duration::from_millis(2);
+const DRAIN_LIMIT: Duration = Duration::from_millis(2);
 
 /// Calls of progress that may end with completions unread before peers are written to all the same.
 const PUT_OFF: u32 = 8;
 
 /// How long the provider may take to end what was under way with a peer that is gone.
-const LAST_BREATH: Duration = Duration::from_millis(5);
+const END_LIMIT: Duration = Duration::from_millis(5);
 
 /// What the engine reports.
 pub(crate) trait Sink {
@@ -589,7 +589,7 @@ impl Engine {
     /// never report its end (that of `ofi_rxm` does not always), it is given up after a while.
     pub(crate) fn give_up_soon(&mut self, op: OpId) {
         if !self.broken && quirks::disconnects(&self.net) {
-            self.dying.push_back((self.clock.now() + LAST_BREATH, op));
+            self.dying.push_back((self.clock.now() + END_LIMIT, op));
         }
     }
 
@@ -734,7 +734,7 @@ impl Engine {
             self.links[endpoint].closed = true;
             return;
         }
-        let deadline = self.clock.now() + LAST_WORDS;
+        let deadline = self.clock.now() + DRAIN_LIMIT;
         while self.clock.now() < deadline {
             if self.progress(sink) == 0 {
                 std::thread::yield_now();

@@ -11,7 +11,7 @@ use tagwire_transport::{
     AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
 
-use super::{Engine, LAST_BREATH, Op, Sink};
+use super::{END_LIMIT, Engine, Op, Sink};
 use crate::config::OfiOptions;
 use crate::fabric::faulty::{self, Fate};
 use crate::fabric::{Completion, Fault, Took};
@@ -281,7 +281,7 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
     // It asks the receiver, who computes, before it is sent.
     let again = lend(&mut ranks[0], living, &bytes, Token(9));
     assert_eq!(again, slot, "the slot is used again");
-    hand.advance(LAST_BREATH);
+    hand.advance(END_LIMIT);
     ranks[0].progress(&mut events[0]);
     assert!(!ranks[0].lets_die());
     assert_eq!(events[0].ends.len(), 1, "{:?}", events[0].ends);
@@ -309,7 +309,7 @@ fn operations_with_the_gone_are_given_up_on_time() {
     // An operation that the provider knows nothing of does not end by itself.
     let op = ranks[0].ops.enter(Op::Tagged { number: 3 });
     ranks[0].give_up_soon(op);
-    hand.advance(LAST_BREATH - Duration::from_nanos(1));
+    hand.advance(END_LIMIT - Duration::from_nanos(1));
     for _ in 0..100 {
         ranks[0].progress(&mut events[0]);
     }
