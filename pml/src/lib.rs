@@ -3,11 +3,12 @@
 //! ```text
 //!     Messenger    one rank's port for threads: locks, waits, deadlines
 //!        |
-//!       Pml        the contract: isend, irecv, probes, requests, close
+//!       Pml        the contracts: PointToPoint, and LocalRank beside messages
 //!        |
 //!      /   \
 //!   ob1     cm     ob1 matches in software, over any ByteTransport;
-//!                  cm leaves matching to its MatchTransport
+//!      \   /       cm leaves matching to its MatchTransport
+//!     Services     of both: channels of partitions, remote memory access
 //! ```
 //!
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the

@@ -239,13 +239,11 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
             };
             report.capabilities = names(transport.capabilities());
             let (capabilities, limits) = (transport.capabilities(), transport.limits());
-            // Where cm cannot be, its line says nothing else than that of ob1.
-            let ob1 = ChannelWay::of_ob1(capabilities, &limits);
             let asked = asked_for(named.name, config).to_string();
             let cm = open_matching(&asked, config).map(|mut open| ChannelWay::of_cm(&mut *open));
             report.partitions = Some(PartitionsReport {
-                ob1: ob1.about(),
-                cm: cm.unwrap_or(ob1).about(),
+                ob1: ChannelWay::of_ob1(capabilities, &limits).about(),
+                cm: cm.unwrap_or(ChannelWay::Messages).about(),
             });
             report.limits = Some(limits.into());
             report.notes = notes(named.name, config, topology);

@@ -38,8 +38,7 @@ impl Shared {
         let room = Room::new(BYTES);
         room.write(0, &[0; BYTES]);
         let region = accepted("expose", port.window().expose(&room.lend()))?;
-        send(port, other, 1, region.key(), SendMode::Standard)?;
-        let key = take(port, 1)?;
+        let key = exchange(port, 1, region.key())?;
         Ok(match port.window().reach(Rank::new(other), &key) {
             Err(Error::BadRegion(_)) => None,
             reached => Some(Self {
@@ -61,13 +60,27 @@ impl Shared {
     }
 }
 
-/// Receives what the other rank has sent under `number`.
-fn take(port: &Arc<Messenger>, number: u32) -> Checked<Vec<u8>> {
+/// Receives what the other rank sends under `number`, and does `meanwhile` once the receive is posted.
+fn take(
+    port: &Arc<Messenger>,
+    number: u32,
+    meanwhile: impl FnOnce() -> Checked,
+) -> Checked<Vec<u8>> {
     let (room, other) = (Room::new(LONGEST_KEY), 1 - port.rank().as_u32());
     let posted = port.irecv(room.lend(), from(other), only(number), WORLD);
-    let status = accepted("wait", port.wait(accepted("irecv", posted)?, PATIENCE))?;
+    let posted = accepted("irecv", posted)?;
+    meanwhile()?;
+    let status = accepted("wait", port.wait(posted, PATIENCE))?;
     same("a receive's failure", status.failure, None)?;
     Ok(room.read(0..status.length))
+}
+
+/// Gives the other rank `bytes`, and returns what it has given.
+fn exchange(port: &Arc<Messenger>, number: u32, bytes: &[u8]) -> Checked<Vec<u8>> {
+    let other = 1 - port.rank().as_u32();
+    take(port, number, || {
+        send(port, other, number, bytes, SendMode::Standard)
+    })
 }
 
 /// Tells the other rank to go on.
@@ -78,7 +91,7 @@ fn pass_on(port: &Arc<Messenger>, number: u32) -> Checked {
 
 /// Waits for that, and makes progress meanwhile.
 fn await_turn(port: &Arc<Messenger>, number: u32) -> Checked {
-    take(port, number).map(drop)
+    take(port, number, || Ok(())).map(drop)
 }
 
 pub(super) fn regions_are_written_and_read(factory: &Factory) -> Checked {
@@ -152,7 +165,7 @@ pub(super) fn words_are_changed_in_one_step(factory: &Factory) -> Checked {
         let word = match port.rank() == Rank::new(1) {
             true => shared.word(),
             false => {
-                let place = take(port, 5)?;
+                let place = take(port, 5, || Ok(()))?;
                 place.first().copied().map_or(0, usize::from)
             }
         };
@@ -173,8 +186,7 @@ pub(super) fn words_are_changed_in_one_step(factory: &Factory) -> Checked {
             );
             last = Some(before);
         }
-        pass_on(port, 6)?;
-        await_turn(port, 6)?;
+        exchange(port, 6, &[])?;
         if port.rank() == Rank::new(0) {
             let swap = |compare, swap| Atomic::CompareSwap { compare, swap };
             let steps = [
