@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use tagwire_base::{Rank, Tag};
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
@@ -24,7 +25,7 @@ mod unexpected;
 
 pub(crate) use bandwidth::{Bandwidth, Direction};
 pub(crate) use collective::Collective;
-pub(crate) use idle::{measure as measure_idle, processor_time};
+pub(crate) use idle::Waits;
 pub(crate) use latency::Latency;
 pub(crate) use rate::{Rate, ThreadedRate};
 pub(crate) use remote::OneSided;
@@ -58,7 +59,7 @@ pub(crate) trait Body<P: Port> {
 }
 
 /// What a block of iterations took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// On this rank's clock.
     pub elapsed: Duration,

@@ -18,6 +18,7 @@ mod jobs;
 mod joined;
 mod judgement;
 mod kernels;
+mod leader;
 mod link;
 mod load;
 mod machines;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::topology;
 
 use self::reading::{Reading, boot, siblings};
-use crate::error::Result;
 use crate::record::Figures;
 use crate::stats::mix;
 
@@ -93,7 +92,8 @@ impl Load {
         }
     }
 
-    fn of(all: &[Activity]) -> Self {
+    /// What these ranks saw.
+    pub(crate) fn of(all: &[Activity]) -> Self {
         let rank = |activity: &Activity| RankLoad {
             measured_ms: milliseconds(activity.wall_ns),
             involuntary_switches: activity.switches,
@@ -143,23 +143,8 @@ impl Watch {
         }
     }
 
-    /// Returns what all ranks saw since they began, on rank 0; on the others what they saw themselves.
-    /// All ranks call it, with what gathers words on rank 0.
-    pub(crate) fn report(
-        &self,
-        mut gather: impl FnMut([u64; 5]) -> Result<Vec<[u64; 5]>>,
-    ) -> Result<Load> {
-        let [first, second] = self.activity().to_words();
-        let (first, second) = (gather(first)?, gather(second)?);
-        let all: Vec<Activity> = first
-            .into_iter()
-            .zip(second)
-            .map(|(first, second)| Activity::of_words([first, second]))
-            .collect();
-        Ok(Load::of(&all))
-    }
-
-    fn activity(&self) -> Activity {
+    /// Returns what this rank saw since it began.
+    pub(crate) fn activity(&self) -> Activity {
         let root = Path::new("/");
         let (before, now) = (&self.earlier, Reading::take(root));
         let own = topology::binding().unwrap_or_default();
@@ -187,15 +172,15 @@ impl Watch {
 }
 
 /// Some CPUs, and how long they were busy together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Cpus {
     count: u64,
     busy_ns: u64,
 }
 
 /// What a rank saw between two moments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Activity {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Activity {
     wall_ns: u64,
     /// Processor time of its process.
     own_ns: u64,
@@ -217,44 +202,7 @@ impl Activity {
         let known = cpus.count > 0 && self.wall_ns >= COUNTABLE_NS;
         known.then(|| (100.0 * cpus.busy_ns as f64 / whole).min(100.0))
     }
-
-    fn to_words(self) -> [[u64; 5]; 2] {
-        let word = |value: Option<u64>| value.unwrap_or(UNKNOWN);
-        let (switches, wait) = (word(self.switches), word(self.wait_ns));
-        [
-            [self.wall_ns, self.own_ns, switches, wait, self.place],
-            [
-                self.cpus.count,
-                self.cpus.busy_ns,
-                self.siblings.count,
-                self.siblings.busy_ns,
-                0,
-            ],
-        ]
-    }
-
-    fn of_words([first, second]: [[u64; 5]; 2]) -> Self {
-        let known = |word: u64| (word != UNKNOWN).then_some(word);
-        Self {
-            wall_ns: first[0],
-            own_ns: first[1],
-            switches: known(first[2]),
-            wait_ns: known(first[3]),
-            place: first[4],
-            cpus: Cpus {
-                count: second[0],
-                busy_ns: second[1],
-            },
-            siblings: Cpus {
-                count: second[2],
-                busy_ns: second[3],
-            },
-        }
-    }
 }
-
-/// What the kernel does not count.
-const UNKNOWN: u64 = u64::MAX;
 
 fn milliseconds(nanoseconds: u64) -> f64 {
     (nanoseconds as f64 / 1e3).round() / 1e3
@@ -373,21 +321,6 @@ mod tests {
     }
 
     #[test]
-    fn activities_survive_their_words() {
-        for switches in [None, Some(7)] {
-            let one = Activity {
-                switches,
-                siblings: Cpus {
-                    count: 1,
-                    busy_ns: 5,
-                },
-                ..alone(9)
-            };
-            assert_eq!(Activity::of_words(one.to_words()), one);
-        }
-    }
-
-    #[test]
     fn places_differ_by_machine_and_by_cpus() {
         assert_eq!(place("boot\n", "0-1"), place("boot\n", "0-1"));
         assert_ne!(place("boot\n", "0-1"), place("boot\n", "0"));
@@ -396,8 +329,7 @@ mod tests {
 
     #[test]
     fn a_watch_reports_to_itself() {
-        let watch = Watch::begin();
-        let load = watch.report(|words| Ok(vec![words])).unwrap();
+        let load = Load::of(&[Watch::begin().activity()]);
         assert_eq!(load.ranks.len(), 1);
         assert!(load.ranks[0].measured_ms >= 0.0);
     }

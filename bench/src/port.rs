@@ -3,6 +3,8 @@
 //! Bodies are written once, over [`Port`], and compiled for each of its implementations: ours over
 //! a pml, the bare transport, and any library of the MPI standard ABI.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tagwire_base::{Rank, Tag};
 use tagwire_pml::Counters;
 use tagwire_transport::Allocation;
@@ -140,92 +142,62 @@ pub(crate) struct Control {
     into: Memory,
 }
 
-/// How many words a control message has.
-const WORDS: usize = 5;
+/// How many bytes a control message has: a value as JSON, and spaces behind it.
+const BYTES: usize = 512;
 
 impl Control {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
-            out: Memory::new(8 * WORDS)?,
-            into: Memory::new(8 * WORDS)?,
+            out: Memory::new(BYTES)?,
+            into: Memory::new(BYTES)?,
         })
     }
 
-    /// Rank 0's words, on all ranks.
-    pub(crate) fn broadcast<P: Port>(
+    /// Gives rank 0's value to all others.
+    pub(crate) fn announce<P: Port>(&mut self, port: &P, value: &impl Serialize) -> Result<()> {
+        self.write(value)?;
+        let mut others = (1..port.size()).map(Rank::new);
+        others.try_for_each(|rank| port.send(self.out.outgoing(0..BYTES), rank, tags::CONTROL))
+    }
+
+    /// Returns the value that rank 0 announces, on another rank.
+    pub(crate) fn hear<P: Port, T: DeserializeOwned>(&self, port: &P) -> Result<T> {
+        self.value_of(port, Rank::new(0))
+    }
+
+    /// Returns the values of all ranks, in order, on rank 0; on the others their own.
+    pub(crate) fn gather<P: Port, T: Serialize + DeserializeOwned>(
         &mut self,
         port: &P,
-        words: [u64; WORDS],
-    ) -> Result<[u64; WORDS]> {
-        if port.rank().as_u32() == 0 {
-            self.write(words);
-            for rank in 1..port.size() {
-                port.send(
-                    self.out.outgoing(0..8 * WORDS),
-                    Rank::new(rank),
-                    tags::CONTROL,
-                )?;
-            }
-            return Ok(words);
+        own: T,
+    ) -> Result<Vec<T>> {
+        let zero = Rank::new(0);
+        if port.rank() != zero {
+            self.write(&own)?;
+            port.send(self.out.outgoing(0..BYTES), zero, tags::CONTROL)?;
+            return Ok(vec![own]);
         }
-        port.recv(
-            self.into.incoming(0..8 * WORDS),
-            Rank::new(0),
-            tags::CONTROL,
-        )?;
-        Ok(self.words())
+        let others = (1..port.size()).map(|rank| self.value_of(port, Rank::new(rank)));
+        std::iter::once(Ok(own)).chain(others).collect()
     }
 
-    /// Returns the words of all ranks, in order, on rank 0; on the others their own.
-    pub(crate) fn gather<P: Port>(
-        &mut self,
-        port: &P,
-        words: [u64; WORDS],
-    ) -> Result<Vec<[u64; WORDS]>> {
-        let mut all = vec![words];
-        if port.rank().as_u32() != 0 {
-            self.write(words);
-            port.send(self.out.outgoing(0..8 * WORDS), Rank::new(0), tags::CONTROL)?;
-            return Ok(all);
-        }
-        for rank in 1..port.size() {
-            port.recv(
-                self.into.incoming(0..8 * WORDS),
-                Rank::new(rank),
-                tags::CONTROL,
-            )?;
-            all.push(self.words());
-        }
-        Ok(all)
+    fn write(&mut self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(|error| Error::Job(error.to_string()))?;
+        let padded = format!("{text:BYTES$}");
+        debug_assert_eq!(padded.len(), BYTES, "a control message is too long");
+        self.out.write(&padded.as_bytes()[..BYTES]);
+        Ok(())
     }
 
-    /// The greatest of all ranks' values, on rank 0; on the others their own.
-    pub(crate) fn greatest<P: Port>(&mut self, port: &P, value: u64) -> Result<u64> {
-        let all = self.gather(port, [value, 0, 0, 0, 0])?;
-        Ok(greatest(&all))
+    fn value_of<P: Port, T: DeserializeOwned>(&self, port: &P, from: Rank) -> Result<T> {
+        port.recv(self.into.incoming(0..BYTES), from, tags::CONTROL)?;
+        let text: [u8; BYTES] = self.into.read();
+        serde_json::from_slice(&text).map_err(|error| {
+            Error::Peer(format!(
+                "rank {from} sent a step that does not exist: {error}"
+            ))
+        })
     }
-
-    fn write(&mut self, words: [u64; WORDS]) {
-        let mut bytes = [0; 8 * WORDS];
-        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
-            chunk.copy_from_slice(&word.to_le_bytes());
-        }
-        self.out.write(&bytes);
-    }
-
-    fn words(&self) -> [u64; WORDS] {
-        let bytes: [u8; 8 * WORDS] = self.into.read();
-        let mut words = [0; WORDS];
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = u64::from_le_bytes(chunk.try_into().expect("chunks of 8 bytes"));
-        }
-        words
-    }
-}
-
-/// The greatest of the first words of `all`.
-pub(crate) fn greatest(all: &[[u64; WORDS]]) -> u64 {
-    all.iter().map(|words| words[0]).max().unwrap_or(0)
 }
 
 /// Returns once every rank has called it.

@@ -7,24 +7,24 @@ use tagwire_base::{Bootstrap, Config};
 use crate::Host;
 use crate::args::{MemoryChoice, Percentiles, Progress, TestName};
 use crate::body::{
-    Bandwidth, Collective, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected,
-    measure_idle,
+    Bandwidth, Collective, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, Waits,
 };
 use crate::buffer::Memory;
 use crate::environment::{MPI, Used};
 use crate::error::{Error, ExitStatus, Result};
+use crate::leader;
 use crate::link::{Message, Reporter};
-use crate::load::{Load, Watch};
-use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::load::Load;
+use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
+use crate::port::Port;
 use crate::port::collective::{Form, Operation};
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::rail_windows::RailWindows;
 use crate::port::raw::RawPort;
 use crate::port::window::Windows;
-use crate::port::{Control, Port};
 use crate::profile::Profile;
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
 use crate::stats::Summary;
@@ -326,7 +326,7 @@ impl Job<'_> {
             let threads = (0..self.plan.threads).map(|thread| self.traffic(port, thread));
             let threads = threads.collect::<Result<_>>()?;
             let body = ThreadedRate::new(threads, self.plan.window as usize);
-            Box::new(Runner::new(port, body)?)
+            Box::new(Runner::new(port, body))
         } else {
             self.stage(port)?
         };
@@ -383,7 +383,7 @@ impl Job<'_> {
             .fresh
             .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let body = Collective::new(port, collectives, operation, largest, fresh, seed, memory)?;
-        Ok(Box::new(Runner::new(port, body)?))
+        Ok(Box::new(Runner::new(port, body)))
     }
 
     fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
@@ -397,20 +397,20 @@ impl Job<'_> {
             TestName::Latency if plan.unexpected > 0 => {
                 let ahead = self.traffic_ahead(port)?;
                 let body = Unexpected::new(traffic, ahead, plan.unexpected);
-                Box::new(Runner::new(port, body)?)
+                Box::new(Runner::new(port, body))
             }
             TestName::Bandwidth => Box::new(Runner::new(
                 port,
                 Bandwidth::new(traffic, Direction::One, window),
-            )?),
+            )),
             TestName::Bibandwidth => Box::new(Runner::new(
                 port,
                 Bandwidth::new(traffic, Direction::Both, window),
-            )?),
-            TestName::MessageRate => Box::new(Runner::new(port, Rate::new(traffic, window))?),
-            TestName::Ring => Box::new(Runner::new(port, Ring::new(traffic))?),
+            )),
+            TestName::MessageRate => Box::new(Runner::new(port, Rate::new(traffic, window))),
+            TestName::Ring => Box::new(Runner::new(port, Ring::new(traffic))),
             // Others than `latency` have bodies of another kind, and this one for the words of the ranks.
-            _ => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?),
+            _ => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))),
         })
     }
 
@@ -422,21 +422,20 @@ impl Job<'_> {
         used: Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let (layers, mut stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
+        let (layers, stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
         let leads = self.greet(port, &used, sink)?;
         if self.plan.test == TestName::Idle {
             self.measure_idle(port, &used, sink)?;
         } else if self.plan.test.computes() {
             self.measure_computing(port, &used, sink)?;
-        } else if leads {
+        } else {
             let mut emit = |samples: Vec<Sample>| {
                 self.rows(&layers, &samples, port.size(), &used)
                     .into_iter()
                     .try_for_each(|row| sink(Message::Row(Box::new(row))))
             };
-            lead(&mut stages, &self.sizes()?, &effort(self.plan), &mut emit)?;
-        } else {
-            follow(&mut stages)?;
+            let effort = effort(self.plan);
+            measure(port, stages, &self.sizes()?, &effort, &mut emit)?;
         }
         self.report_profile(port, &used, sink)?;
         done(leads, sink)
@@ -457,25 +456,31 @@ impl Job<'_> {
     }
 
     fn measure_idle<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
-        let mut traffic = self.traffic(port, 0)?;
-        let mut control = Control::new()?;
-        for size in self.sizes()? {
-            let watch = Watch::begin();
-            let idle = measure_idle(port, &mut traffic, size, self.plan.idle)?;
-            let load = watch.report(|words| control.gather(port, words))?;
-            let Some(idle) = idle else {
-                continue;
-            };
-            let mut row = self.row(self.plan.layers[0], size, port.size(), used);
-            let elapsed = idle.elapsed.as_secs_f64();
-            let cpu = 100.0 * idle.busy.as_secs_f64() / elapsed.max(1e-9);
-            row.figures.set(Quantity::CPU.key(), cpu);
-            row.figures.set("elapsed_ms", elapsed * 1e3);
-            (row.iterations, row.repetitions) = (1, 1);
-            add_load(&mut row, &load);
-            sink(Message::Row(Box::new(row)))?;
-        }
-        Ok(())
+        let waits = Waits {
+            port,
+            traffic: self.traffic(port, 0)?,
+            pause: self.plan.idle,
+            waited: None,
+        };
+        leader::run(port, waits, |leader| {
+            for size in self.sizes()? {
+                leader.watch()?;
+                leader.block(&size)?;
+                let load = leader.report()?;
+                let Some(idle) = leader.script.waited else {
+                    continue;
+                };
+                let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                let elapsed = idle.elapsed.as_secs_f64();
+                let cpu = 100.0 * idle.busy.as_secs_f64() / elapsed.max(1e-9);
+                row.figures.set(Quantity::CPU.key(), cpu);
+                row.figures.set("elapsed_ms", elapsed * 1e3);
+                (row.iterations, row.repetitions) = (1, 1);
+                add_load(&mut row, &load);
+                sink(Message::Row(Box::new(row)))?;
+            }
+            Ok(())
+        })
     }
 
     fn sizes(&self) -> Result<Vec<usize>> {
@@ -592,13 +597,7 @@ fn effort(plan: &Plan) -> Effort {
         test if test.collective().is_some() || test.access().is_some() => ((1_000, 100), (100, 10)),
         _ => ((100, 10), (20, 2)),
     };
-    Effort {
-        iterations: plan.iterations,
-        warmup: plan.warmup,
-        small,
-        large,
-        percentiles: plan.percentiles.clone(),
-    }
+    Effort::of(plan, small, large)
 }
 
 /// What a sample means in the quantities of its test.

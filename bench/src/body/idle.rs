@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::{Traffic, other};
 use crate::error::Result;
+use crate::leader::Script;
 use crate::port::{Port, barrier, tags};
+use crate::time::processor_time;
 
 /// What a wait took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,34 +17,36 @@ pub(crate) struct Idle {
     pub busy: Duration,
 }
 
-/// Rank 1 sleeps for `pause` and then sends; rank 0 waits for it and returns what that took, the
-/// others `None`.
-pub(crate) fn measure<P: Port>(
-    port: &P,
-    traffic: &mut Traffic,
-    size: usize,
-    pause: Duration,
-) -> Result<Option<Idle>> {
-    let peer = other(port.rank());
-    barrier(port)?;
-    if port.rank().as_u32() != 0 {
-        std::thread::sleep(pause);
-        traffic.send(port, size, peer, tags::DATA)?;
-        return Ok(None);
-    }
-    let (start, before) = (Instant::now(), processor_time());
-    traffic.recv(port, size, peer, tags::DATA)?;
-    let (elapsed, after) = (start.elapsed(), processor_time());
-    Ok(Some(Idle {
-        elapsed,
-        busy: after.saturating_sub(before),
-    }))
+/// Rank 1 sleeps, and then sends; rank 0 waits for it.
+pub(crate) struct Waits<'p, P> {
+    pub port: &'p P,
+    pub traffic: Traffic,
+    pub pause: Duration,
+    /// What the last wait took, on rank 0.
+    pub waited: Option<Idle>,
 }
 
-/// The processor time of this process so far, all threads, also those that have ended.
-pub(crate) fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    // The kernel gives neither a negative time nor more than a billion nanoseconds.
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+impl<P: Port> Script for Waits<'_, P> {
+    type Case = ();
+    /// One message of this size.
+    type Block = usize;
+    type Told = ();
+
+    fn block(&mut self, &size: &usize) -> Result<()> {
+        let (port, traffic) = (self.port, &mut self.traffic);
+        let peer = other(port.rank());
+        barrier(port)?;
+        if port.rank().as_u32() != 0 {
+            std::thread::sleep(self.pause);
+            return traffic.send(port, size, peer, tags::DATA);
+        }
+        let (start, before) = (Instant::now(), processor_time());
+        traffic.recv(port, size, peer, tags::DATA)?;
+        let (elapsed, after) = (start.elapsed(), processor_time());
+        self.waited = Some(Idle {
+            elapsed,
+            busy: after.saturating_sub(before),
+        });
+        Ok(())
+    }
 }

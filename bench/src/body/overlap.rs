@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::compute::compute;
 use super::{Traffic, other};
 use crate::args::Side;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::port::{Port, tags};
 
 /// Whether the receive is posted before or after the message has been sent.
@@ -46,7 +46,7 @@ impl Order {
 }
 
 /// What a message is to be measured with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Case {
     pub size: usize,
     /// What rank 0 does: it sends or it receives.
@@ -55,7 +55,7 @@ pub(crate) struct Case {
 }
 
 /// What the iterations of a block consist of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// The handshake, and rank 0 computes: no message.
     Work,
@@ -68,96 +68,12 @@ pub(crate) enum Kind {
 }
 
 /// So many iterations, with so much computation in each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub case: Case,
     pub kind: Kind,
     pub count: u64,
     pub units: u64,
-}
-
-/// What rank 0 announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    Block(Block),
-    /// What is measured begins: all ranks watch what else runs.
-    Watch,
-    /// It is over: all ranks report what they saw.
-    Report,
-    Finish,
-}
-
-impl Step {
-    /// As a control message.
-    #[inline]
-    pub(crate) const fn to_words(self) -> [u64; 5] {
-        match self {
-            Self::Finish => [0; 5],
-            Self::Watch => [1, 0, 0, 0, 0],
-            Self::Report => [2, 0, 0, 0, 0],
-            Self::Block(block) => block.to_words(),
-        }
-    }
-
-    /// The step of a control message.
-    #[inline]
-    pub(crate) fn from_words(words: [u64; 5]) -> Result<Self> {
-        match words[0] {
-            0 => Ok(Self::Finish),
-            1 => Ok(Self::Watch),
-            2 => Ok(Self::Report),
-            _ => Block::from_words(words).map(Self::Block),
-        }
-    }
-}
-
-impl Block {
-    /// As a control message, which begins with a word of at least 256.
-    #[inline]
-    const fn to_words(self) -> [u64; 5] {
-        let kind = match self.kind {
-            Kind::Work => 0,
-            Kind::Both => 1,
-            Kind::AloneHere => 2,
-            Kind::AloneThere => 3,
-        };
-        let side = matches!(self.case.side, Side::Recv) as u64;
-        let order = matches!(self.case.order, Order::Late) as u64;
-        let what = 1 << 8 | kind << 2 | side << 1 | order;
-        [what, self.case.size as u64, self.count, self.units, 0]
-    }
-
-    /// The block of a control message.
-    #[inline]
-    fn from_words(words: [u64; 5]) -> Result<Self> {
-        let nonsense = || Error::Peer("rank 0 announced a step that does not exist".to_owned());
-        let [what, size, count, units, _] = words;
-        let kind = match what >> 2 {
-            0x40 => Kind::Work,
-            0x41 => Kind::Both,
-            0x42 => Kind::AloneHere,
-            0x43 => Kind::AloneThere,
-            _ => return Err(nonsense()),
-        };
-        let side = if what & 2 == 0 {
-            Side::Send
-        } else {
-            Side::Recv
-        };
-        let order = if what & 1 == 0 {
-            Order::Early
-        } else {
-            Order::Late
-        };
-        let size = usize::try_from(size).map_err(|_| nonsense())?;
-        let case = Case { size, side, order };
-        Ok(Self {
-            case,
-            kind,
-            count,
-            units,
-        })
-    }
 }
 
 /// Runs blocks. All ranks call it with the same blocks.
@@ -278,30 +194,5 @@ mod tests {
         assert_eq!(middle_mean(&mut [7]), 7.0);
         assert_eq!(middle_mean(&mut [2, 4, 90]), 32.0);
         assert_eq!(middle_mean(&mut []), 0.0);
-    }
-
-    #[test]
-    fn steps_survive_their_words() {
-        let kinds = [Kind::Work, Kind::Both, Kind::AloneHere, Kind::AloneThere];
-        for kind in kinds {
-            for side in [Side::Send, Side::Recv] {
-                for order in [Order::Early, Order::Late] {
-                    let size = 1 << 40;
-                    let block = Block {
-                        case: Case { size, side, order },
-                        kind,
-                        count: 7,
-                        units: 9,
-                    };
-                    let step = Step::Block(block);
-                    assert_eq!(Step::from_words(step.to_words()).unwrap(), step);
-                }
-            }
-        }
-        for step in [Step::Watch, Step::Report, Step::Finish] {
-            assert_eq!(Step::from_words(step.to_words()).unwrap(), step);
-        }
-        assert!(Step::from_words([5, 0, 0, 0, 0]).is_err());
-        assert!(Step::from_words([1 << 9, 0, 0, 0, 0]).is_err());
     }
 }

@@ -14,6 +14,7 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::compute::Computation;
@@ -28,7 +29,7 @@ use crate::stats::Seeded;
 pub(crate) mod paper;
 
 /// What a round moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// One ordinary message of all bytes.
     Message,
@@ -79,10 +80,17 @@ pub(crate) struct Rounds<'a, P: PartitionedPort> {
     round: u64,
 }
 
+/// A size in one number of partitions under some circumstances.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Case {
+    pub size: usize,
+    pub partitions: u32,
+    pub circumstances: Circumstances,
+}
+
 /// What of a run concerns the rounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
-    pub circumstances: Circumstances,
     /// Partitions are acknowledged too.
     pub has_paper: bool,
     pub threads: u32,
@@ -97,10 +105,14 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
     pub(crate) fn open(
         port: &'a P,
         setting: Setting,
-        size: usize,
-        partitions: u32,
+        case: Case,
         operations: &[Operation],
     ) -> Result<Self> {
+        let Case {
+            size,
+            partitions,
+            circumstances,
+        } = case;
         let rooms = operations.iter().map(|operation| operation.buffers).max();
         let memory = Memory::new(size * rooms.unwrap_or(1) as usize)?;
         let sends = port.rank().as_u32() == 0;
@@ -123,7 +135,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         });
         Ok(Self {
             port,
-            circumstances: setting.circumstances,
+            circumstances,
             threads: setting.threads,
             partitions,
             size,
@@ -131,9 +143,9 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
             ends,
             reverse: reverse.transpose()?,
             stamps: Memory::new(8 * (partitions as usize + 1))?,
-            sweep: vec![1; setting.circumstances.sweep() / 8],
+            sweep: vec![1; circumstances.sweep() / 8],
             random: Seeded::new(setting.seed),
-            computation: Computation::new(setting.circumstances.compute),
+            computation: Computation::new(circumstances.compute),
             draws: setting.seed,
             seed: setting.validate.then_some(setting.seed),
             round: 0,

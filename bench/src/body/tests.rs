@@ -1,6 +1,7 @@
 use super::*;
 use crate::args::Percentiles;
-use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::leader::Script;
+use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::channel::{ChannelPort, Spoil, job};
 
 const SEED: u64 = 42;
@@ -11,6 +12,7 @@ fn effort() -> Effort {
         warmup: Some(2),
         small: (10, 1),
         large: (10, 1),
+        turns: 1,
         percentiles: None,
     }
 }
@@ -27,18 +29,13 @@ fn run<B: Body<ChannelPort>>(
     body: impl Fn(&ChannelPort) -> B + Sync,
 ) -> Result<Vec<Sample>> {
     let results = job(ranks, spoil, |port| {
-        let runner = Runner::new(port, body(port)).unwrap();
-        let mut stages: Vec<Box<dyn Stage + '_>> = vec![Box::new(runner)];
+        let stages: Vec<Box<dyn Stage + '_>> = vec![Box::new(Runner::new(port, body(port)))];
         let mut samples = Vec::new();
-        if port.rank().as_u32() == 0 {
-            let mut emit = |of_size: Vec<Sample>| {
-                samples.extend(of_size);
-                Ok(())
-            };
-            lead(&mut stages, &[0, 1, 9, 100], effort, &mut emit)?;
-        } else {
-            follow(&mut stages)?;
-        }
+        let mut emit = |of_size: Vec<Sample>| {
+            samples.extend(of_size);
+            Ok(())
+        };
+        measure(port, stages, &[0, 1, 9, 100], effort, &mut emit)?;
         Ok(samples)
     });
     let mut failures: Vec<Error> = Vec::new();
@@ -124,7 +121,14 @@ fn ring_goes_round_whole() {
 fn idle_looks_at_processor_time() {
     let pause = Duration::from_millis(50);
     let results = job(2, None, |port| {
-        measure_idle(port, &mut traffic(port, 0), 8, pause).unwrap()
+        let mut waits = Waits {
+            port,
+            traffic: traffic(port, 0),
+            pause,
+            waited: None,
+        };
+        waits.block(&8).unwrap();
+        waits.waited
     });
     let idle = results[0].unwrap();
     assert!(idle.elapsed >= Duration::from_millis(40));

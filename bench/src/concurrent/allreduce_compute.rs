@@ -4,6 +4,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::arrays::Arrays;
 use super::maximum::Maximum;
 use super::run::Run;
@@ -11,7 +13,8 @@ use crate::time::{nanoseconds, time_of};
 use super::{Description, Shape, Test};
 use crate::args::TestName;
 use crate::error::{Error, Result};
-use crate::port::Port;
+use crate::leader::{self, Script};
+use crate::port::{Port, barrier};
 use crate::port::group::Divide;
 use crate::port::null::NullGroup;
 use crate::record::{Figures, Quantity};
@@ -46,48 +49,87 @@ impl Test for AllreduceCompute {
     };
 
     fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
-        let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
+        let (port, plan) = (run.port, run.plan());
+        let (rank, ranks) = (port.rank().as_u32(), port.size());
         let checked = run.seed().map(|_| (0..ranks).collect());
-        let group = run.port.group(Divide::All)?;
-        let mut maximum = Maximum::new(group, run.plan().largest()?, rank, checked)?;
-        let mut threads: Vec<Arrays> = (0..run.callers()).map(|_| Arrays::new()).collect();
-        for size in run.sizes()? {
-            let warmup = run.plan().warmup.unwrap_or(1);
-            let warming = time_of(|| (0..warmup).try_for_each(|_| maximum.call(size)))?;
-            let calls = calls(run, warming / warmup.max(1) as u32)?;
-            run.watch();
-            let mut found = Vec::new();
-            for _ in 0..REPETITIONS {
-                run.barrier()?;
-                let call = || (0..calls).try_for_each(|_| maximum.call(size));
-                let (with, time) = beside(&mut threads, call)?;
-                run.barrier()?;
-                let sleep = || {
-                    std::thread::sleep(time);
-                    Ok(())
-                };
-                let (alone, _) = beside(&mut threads, sleep)?;
-                let words = [with.to_bits(), alone.to_bits(), nanoseconds(time), 0, 0];
-                found.push(Found::of(&run.gather(words)?, calls));
-            }
-            let load = run.load()?;
-            if run.leads() {
-                let mut row = run.row(size, &load);
+        let blocks = Blocks {
+            port,
+            maximum: Maximum::new(port.group(Divide::All)?, plan.largest()?, rank, checked)?,
+            threads: (0..run.callers()).map(|_| Arrays::new()).collect(),
+        };
+        leader::run(port, blocks, |leader| {
+            for size in run.sizes()? {
+                let warmup = plan.warmup.unwrap_or(1);
+                let warming = leader.block(&Block::Alone(size, warmup))?[0].time;
+                let fitting = nanoseconds(LEAST) / (warming / warmup.max(1)).max(1);
+                let own = || fitting.clamp(CALLS, 10_000);
+                let calls = plan.iterations.unwrap_or_else(own);
+                leader.watch()?;
+                let counts = [vec![calls; REPETITIONS as usize]];
+                let told = leader.by_turns(&counts, |_, calls| Block::Beside(size, calls))?;
+                let found: Vec<Found> = told[0].iter().map(|all| Found::of(all, calls)).collect();
+                let mut row = run.row(size, &leader.report()?);
                 (row.iterations, row.repetitions) = (calls * REPETITIONS, REPETITIONS as u32);
                 Found::set(&found, &mut row.figures);
                 row.figures.set("harness_us", harness(size, rank)? / 1e3);
                 run.emit(row)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
-/// How many allreduces each time has, where one alone takes `time`: on all ranks what rank 0 finds.
-fn calls<P: Port>(run: &mut Run<'_, P>, time: Duration) -> Result<u64> {
-    let fitting = nanoseconds(LEAST) / nanoseconds(time).max(1);
-    let calls = run.plan().iterations.unwrap_or_else(|| fitting.clamp(CALLS, 10_000));
-    Ok(run.broadcast([calls, 0, 0, 0, 0])?[0])
+/// So many allreduces of a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Block {
+    Alone(usize, u64),
+    /// Beside threads that compute, and then those alone for as long.
+    Beside(usize, u64),
+}
+
+/// What a block came to on a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct Rates {
+    /// Passes per second of the mean thread, beside allreduces and alone.
+    with: f64,
+    alone: f64,
+    /// All allreduces, in nanoseconds.
+    time: u64,
+}
+
+/// What the ranks do.
+struct Blocks<'p, P> {
+    port: &'p P,
+    maximum: Maximum<'p>,
+    threads: Vec<Arrays>,
+}
+
+impl<P: Port> Script for Blocks<'_, P> {
+    type Case = ();
+    type Block = Block;
+    type Told = Rates;
+
+    fn block(&mut self, block: &Block) -> Result<Rates> {
+        let maximum = &mut self.maximum;
+        let mut call = |size, calls| (0..calls).try_for_each(|_| maximum.call(size));
+        let (size, calls) = match *block {
+            Block::Alone(size, calls) => {
+                let time = nanoseconds(time_of(|| call(size, calls))?);
+                return Ok(Rates { time, ..Rates::default() });
+            }
+            Block::Beside(size, calls) => (size, calls),
+        };
+        barrier(self.port)?;
+        let (with, time) = beside(&mut self.threads, || call(size, calls))?;
+        barrier(self.port)?;
+        let sleep = || {
+            std::thread::sleep(time);
+            Ok(())
+        };
+        let (alone, _) = beside(&mut self.threads, sleep)?;
+        let time = nanoseconds(time);
+        Ok(Rates { with, alone, time })
+    }
 }
 
 /// Has threads compute while `work` runs. Returns the mean over them of their passes per second, and how long it ran.
@@ -139,16 +181,12 @@ struct Found {
 }
 
 impl Found {
-    fn of(all: &[[u64; 5]], calls: u64) -> Self {
-        let ranks = all.len() as f64;
-        let mean = |place: usize| {
-            let values = all.iter().map(|words| f64::from_bits(words[place]));
-            values.sum::<f64>() / ranks
-        };
-        let longest = all.iter().map(|words| words[2]).max().unwrap_or(0);
+    fn of(all: &[Rates], calls: u64) -> Self {
+        let mean = |of: fn(&Rates) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let longest = all.iter().map(|it| it.time).max().unwrap_or(0);
         Self {
-            with: mean(0),
-            alone: mean(1),
+            with: mean(|it| it.with),
+            alone: mean(|it| it.alone),
             call: longest as f64 / calls as f64 / 1e3,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::blocks::{self, Effort, Sample};
+use super::blocks::{self, Sample};
 use super::maximum::Maximum;
 use super::run::Run;
 use super::work::Caller;
@@ -56,8 +56,7 @@ impl Test for ConcurrentAllreduce {
         let idle = |_: &mut Run<'_, P>| {
             Maximum::new(Box::new(NullGroup), largest, rank, None).map(Calls)
         };
-        let (least, warmup) = (50, 10);
-        blocks::measure(run, Effort { least, warmup }, caller, idle, &mut emit)
+        blocks::measure(run, (50, 10), caller, idle, &mut emit)
     }
 }
 

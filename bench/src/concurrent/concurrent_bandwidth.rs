@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::blocks::{self, Effort, Sample};
+use super::blocks::{self, Sample};
 use super::run::{Run, partner, sends};
 use super::work::Caller;
 use super::{Description, Shape, Test};
@@ -41,10 +41,9 @@ impl Test for ConcurrentBandwidth {
             })
         };
         let seed = run.seed();
-        let (least, warmup) = (5, 1);
         blocks::measure(
             run,
-            Effort { least, warmup },
+            (5, 1),
             |run, thread| caller(run, thread, seed),
             |run| caller(run, 0, None),
             &mut emit,

@@ -1,6 +1,6 @@
 //! `concurrent-latency`: all pairs play ping-pong at once (figures 7 and 8).
 
-use super::blocks::{self, Effort, Sample};
+use super::blocks::{self, Sample};
 use super::ping_pong::PingPong;
 use super::run::Run;
 use super::{Description, Shape, Test};
@@ -36,10 +36,9 @@ impl Test for ConcurrentLatency {
             let traffic = run.traffic(thread, largest, seed)?;
             Ok(PingPong { traffic, thread })
         };
-        let (least, warmup) = (1_000, 100);
         blocks::measure(
             run,
-            Effort { least, warmup },
+            (1_000, 100),
             |run, thread| caller(run, thread, seed),
             |run| caller(run, 0, None),
             &mut emit,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::blocks::{self, Effort, Sample};
+use super::blocks::{self, Sample};
 use super::run::{Run, partner, sends};
 use super::work::Caller;
 use super::{Description, Shape, Test};
@@ -43,10 +43,7 @@ impl Test for MessageRate {
         };
         blocks::measure(
             run,
-            Effort {
-                least: 10_000,
-                warmup: 1_000,
-            },
+            (10_000, 1_000),
             |run, thread| caller(run, thread, seed),
             |run| caller(run, 0, None),
             &mut emit,

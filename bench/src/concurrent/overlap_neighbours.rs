@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::arrays::Arrays;
@@ -13,9 +14,10 @@ use crate::args::{Progress, TestName};
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
+use crate::leader::{self, Script};
 use crate::measure::divide;
 use crate::port::null::NullPort;
-use crate::port::{Port, tags};
+use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
 use crate::stats::Summary;
 use crate::units::UnitKind;
@@ -48,38 +50,84 @@ impl Test for OverlapNeighbours {
     };
 
     fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
-        let (largest, seed) = (run.plan().largest()?, run.seed());
-        let mut neighbours = Neighbours::new(run, largest, seed)?;
-        let plan = run.plan();
-        let blocks = divide(plan.iterations.unwrap_or(REPETITIONS * ITERATIONS), REPETITIONS);
-        for size in run.sizes()? {
-            let warmup = plan.warmup.unwrap_or(1);
-            if warmup > 0 {
-                neighbours.block(run, size, warmup)?;
-            }
-            run.watch();
-            let mut found = Vec::new();
-            for &count in &blocks {
-                let times = neighbours.block(run, size, count)?;
-                let all = run.gather([times[0], times[1], 0, 0, 0])?;
-                let mean = all.iter().map(|words| words[1]).sum::<u64>() / all.len() as u64;
-                let longest = all.iter().map(|words| words[0]).max().unwrap_or(0);
-                let each = |time: u64| time as f64 / count as f64 / 1e3;
-                found.push((each(longest), each(mean)));
-            }
-            let load = run.load()?;
-            if run.leads() {
+        let (largest, seed, plan, port) = (run.plan().largest()?, run.seed(), run.plan(), run.port);
+        let blocks = Blocks {
+            port,
+            neighbours: Neighbours::new(run, largest, seed)?,
+            is_helped: plan.progress == Some(Progress::BlockedThread),
+        };
+        let counts = divide(plan.iterations.unwrap_or(REPETITIONS * ITERATIONS), REPETITIONS);
+        leader::run(port, blocks, |leader| {
+            for size in run.sizes()? {
+                if let Some(count) = Some(plan.warmup.unwrap_or(1)).filter(|&count| count > 0) {
+                    leader.block(&Block { size, count })?;
+                }
+                leader.watch()?;
+                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| Block { size, count })?;
+                let load = leader.report()?;
+                let found = counts.iter().zip(&told[0]).map(|(&count, all)| {
+                    let mean = all.iter().map(|it| it.computed).sum::<u64>() / all.len() as u64;
+                    let longest = all.iter().map(|it| it.whole).max().unwrap_or(0);
+                    let each = |time: u64| time as f64 / count as f64 / 1e3;
+                    (each(longest), each(mean))
+                });
                 let mut row = run.row(size, &load);
-                row.iterations = blocks.iter().sum();
-                row.repetitions = blocks.len() as u32;
+                row.iterations = counts.iter().sum();
+                row.repetitions = counts.len() as u32;
                 row.passes = Some(plan.concurrent.passes);
-                set(&mut row, &found);
+                set(&mut row, &found.collect::<Vec<_>>());
                 let harness = Neighbours::harness(run, size)?;
                 row.figures.set("harness_us", harness / 1e3);
                 run.emit(row)?;
             }
+            Ok(())
+        })
+    }
+}
+
+/// One loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Block {
+    size: usize,
+    count: u64,
+}
+
+/// The time of all iterations of a loop and that of their computation, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Times {
+    whole: u64,
+    computed: u64,
+}
+
+/// What the ranks do.
+struct Blocks<'p, P: Port> {
+    port: &'p P,
+    neighbours: Neighbours<P>,
+    /// A thread waits in a receive meanwhile.
+    is_helped: bool,
+}
+
+impl<P: Port + Sync> Script for Blocks<'_, P> {
+    type Case = ();
+    type Block = Block;
+    type Told = Times;
+
+    fn block(&mut self, block: &Block) -> Result<Times> {
+        let (port, neighbours) = (self.port, &mut self.neighbours);
+        if !self.is_helped {
+            return neighbours.iterations(port, block);
         }
-        Ok(())
+        let own = port.rank();
+        let (empty, room) = (Memory::new(0)?, Memory::new(0)?);
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(move || port.recv(room.incoming(0..0), own, tags::AHEAD));
+            let measured = neighbours.iterations(port, block);
+            // After a failure too: the thread waits for it.
+            port.send(empty.outgoing(0..0), own, tags::AHEAD)?;
+            let ended = blocked.join();
+            ended.map_err(|_| Error::Peer("a thread panicked".to_owned()))??;
+            measured
+        })
     }
 }
 
@@ -111,7 +159,6 @@ struct Neighbours<P: Port> {
     requests: Vec<P::Request>,
     arrays: Arrays,
     passes: u32,
-    empty: Memory,
 }
 
 impl<P: Port> Neighbours<P> {
@@ -122,7 +169,6 @@ impl<P: Port> Neighbours<P> {
             requests: Vec::new(),
             arrays: Arrays::new(),
             passes: run.plan().concurrent.passes,
-            empty: Memory::new(0)?,
         })
     }
 
@@ -155,36 +201,18 @@ impl<P: Port> Neighbours<P> {
         Ok(computed)
     }
 
-    /// The loop; returns the time of all iterations and that of their computation, in nanoseconds.
-    fn iterations(&mut self, run: &Run<'_, P>, size: usize, count: u64) -> Result<[u64; 2]> {
+    /// The loop.
+    fn iterations(&mut self, port: &P, block: &Block) -> Result<Times> {
         let mut computed = Duration::ZERO;
-        run.barrier()?;
+        barrier(port)?;
         let start = Instant::now();
-        for _ in 0..count {
-            computed += self.iteration(run.port, size)?;
+        for _ in 0..block.count {
+            computed += self.iteration(port, block.size)?;
         }
-        run.barrier()?;
-        Ok([nanoseconds(start.elapsed()), nanoseconds(computed)])
-    }
-
-    fn block(&mut self, run: &Run<'_, P>, size: usize, count: u64) -> Result<[u64; 2]>
-    where
-        P: Sync,
-    {
-        if run.plan().progress != Some(Progress::BlockedThread) {
-            return self.iterations(run, size, count);
-        }
-        let (port, own) = (run.port, run.port.rank());
-        let last = self.empty.outgoing(0..0);
-        let empty = Memory::new(0)?;
-        std::thread::scope(|scope| {
-            let blocked = scope.spawn(move || port.recv(empty.incoming(0..0), own, tags::AHEAD));
-            let measured = self.iterations(run, size, count);
-            // After a failure too: the thread waits for it.
-            port.send(last, own, tags::AHEAD)?;
-            let ended = blocked.join();
-            ended.map_err(|_| Error::Peer("a thread panicked".to_owned()))??;
-            measured
+        barrier(port)?;
+        Ok(Times {
+            whole: nanoseconds(start.elapsed()),
+            computed: nanoseconds(computed),
         })
     }
 }

@@ -7,9 +7,9 @@ use crate::args::{Begin, MemoryChoice};
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
-use crate::load::{Load, Watch};
+use crate::load::Load;
 use crate::plan::Plan;
-use crate::port::{Control, Port, barrier};
+use crate::port::Port;
 use crate::record::Row;
 use crate::units::Unit;
 
@@ -18,8 +18,6 @@ pub(crate) struct Run<'a, P: Port> {
     pub port: &'a P,
     plan: &'a Plan,
     unit: Unit,
-    control: Control,
-    watch: Watch,
     /// A row of a size with everything but figures.
     row: &'a dyn Fn(usize) -> Row,
     emit: &'a mut dyn FnMut(Row) -> Result<()>,
@@ -37,8 +35,6 @@ impl<'a, P: Port> Run<'a, P> {
             port,
             plan,
             unit: unit.ok_or_else(|| Error::Usage("a plan without a unit".to_owned()))?,
-            control: Control::new()?,
-            watch: Watch::begin(),
             row,
             emit,
         })
@@ -100,32 +96,6 @@ impl<'a, P: Port> Run<'a, P> {
     ) -> Result<Traffic> {
         let rank = self.port.rank();
         Traffic::new(rank, thread, largest, 1, seed, |len| self.memory(len))
-    }
-
-    /// Returns once every rank has called it.
-    pub(crate) fn barrier(&self) -> Result<()> {
-        barrier(self.port)
-    }
-
-    /// Rank 0's words, on all ranks.
-    pub(crate) fn broadcast(&mut self, words: [u64; 5]) -> Result<[u64; 5]> {
-        self.control.broadcast(self.port, words)
-    }
-
-    /// The words of all ranks on rank 0; on the others their own.
-    pub(crate) fn gather(&mut self, words: [u64; 5]) -> Result<Vec<[u64; 5]>> {
-        self.control.gather(self.port, words)
-    }
-
-    /// Has this rank watch what else runs, from now on. All ranks call it.
-    pub(crate) fn watch(&mut self) {
-        self.watch = Watch::begin();
-    }
-
-    /// Returns what all ranks saw since, on rank 0.
-    pub(crate) fn load(&mut self) -> Result<Load> {
-        let (port, control) = (self.port, &mut self.control);
-        self.watch.report(|words| control.gather(port, words))
     }
 
     /// A row of a size with everything but figures.

@@ -17,8 +17,9 @@ use crate::args::TestName;
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
+use crate::leader::{self, Script};
 use crate::port::null::NullPort;
-use crate::port::{Port, tags};
+use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
 use crate::stats::Summary;
 use crate::units::{Unit, UnitKind};
@@ -60,32 +61,37 @@ impl Test for ShortLong {
         let seed = run.seed();
         let too_long = |_| Error::Usage(format!("--long {} is too long", plan.concurrent.long));
         let long = usize::try_from(plan.concurrent.long).map_err(too_long)?;
-        let mut part = Part {
-            ends: Ends::of(run.unit(), run.port.rank()),
+        let port = run.port;
+        let part = Part {
+            port,
+            unit: run.unit(),
+            ends: Ends::of(run.unit(), port.rank()),
+            long_size: long,
             long: run.traffic(0, long, seed)?,
             short: run.traffic(1, plan.largest()?, seed)?,
             told: Memory::new(8 * SHORTS)?,
+            round: Round::default(),
         };
-        for size in run.sizes()? {
-            for _ in 0..plan.warmup.unwrap_or(1) {
-                part.round(run, long, size)?;
-            }
-            run.watch();
-            let mut rounds = Vec::new();
-            for _ in 0..plan.iterations.unwrap_or(ROUNDS) {
-                rounds.push(part.round(run, long, size)?);
-            }
-            let load = run.load()?;
-            if run.leads() {
-                let mut row = run.row(size, &load);
+        leader::run(port, part, |leader| {
+            for size in run.sizes()? {
+                for _ in 0..plan.warmup.unwrap_or(1) {
+                    leader.block(&size)?;
+                }
+                leader.watch()?;
+                let mut rounds = Vec::new();
+                for _ in 0..plan.iterations.unwrap_or(ROUNDS) {
+                    leader.block(&size)?;
+                    rounds.push(std::mem::take(&mut leader.script.round));
+                }
+                let mut row = run.row(size, &leader.report()?);
                 row.long = Some(plan.concurrent.long);
                 let harness = harness(run, size)?;
                 set(&mut row, &rounds);
                 row.figures.set("harness_us", harness / 1e3);
                 run.emit(row)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -123,25 +129,36 @@ struct Round {
     shorts: Vec<u64>,
 }
 
-struct Part {
+/// What the ranks do.
+struct Part<'p, P> {
+    port: &'p P,
+    unit: Unit,
     ends: Ends,
+    long_size: usize,
     long: Traffic,
     short: Traffic,
     /// The times of the short messages, on their way to rank 0.
     told: Memory,
+    /// What the last round took, on rank 0.
+    round: Round,
 }
 
-impl Part {
-    /// All messages once. What they took is known on rank 0.
-    fn round<P: Port + Sync>(&mut self, run: &Run<'_, P>, long: usize, size: usize) -> Result<Round> {
-        let port = run.port;
+impl<P: Port + Sync> Script for Part<'_, P> {
+    type Case = ();
+    /// All messages once, the short ones of this size.
+    type Block = usize;
+    type Told = ();
+
+    fn block(&mut self, &size: &usize) -> Result<()> {
+        let (port, long) = (self.port, self.long_size);
         let Self {
             ends,
             long: long_traffic,
             short,
             told,
+            ..
         } = self;
-        run.barrier()?;
+        barrier(port)?;
         let mut round = Round::default();
         match (ends.sends, ends.long, ends.short) {
             (true, Some(to), Some(short_to)) => {
@@ -171,10 +188,11 @@ impl Part {
             }
             (_, None, None) => {}
         }
-        if !run.unit().is_threads() {
+        if !self.unit.is_threads() {
             tell(port, told, &mut round)?;
         }
-        Ok(round)
+        self.round = round;
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Description, Shape, Test};
 use crate::args::TestName;
 use crate::body::{Body, Latency, Traffic};
 use crate::error::Result;
-use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::Port;
 use crate::port::null::NullPort;
 use crate::record::{FIRST_BLOCK, Quantity};
@@ -48,22 +48,17 @@ impl Test for ThreadCost {
         let mut units = Vec::new();
         if let Some(single) = single {
             let body = Latency::new(run.traffic(0, largest, seed)?, 0);
-            stages.push(Box::new(Runner::new(single, body)?));
+            stages.push(Box::new(Runner::new(single, body)));
             units.push(Unit::processes(1));
         }
         let body = Latency::new(run.traffic(0, largest, seed)?, 0);
-        stages.push(Box::new(Runner::new(run.port, body)?));
+        stages.push(Box::new(Runner::new(run.port, body)));
         units.push(run.unit());
-        if !run.leads() {
-            return follow(&mut stages);
-        }
-        let null = NullPort::of(run.port);
+        let port = run.port;
+        let null = NullPort::of(port);
         let effort = Effort {
-            iterations: run.plan().iterations,
-            warmup: run.plan().warmup,
-            small: (10_000, 100),
-            large: (1_000, 10),
             percentiles: None,
+            ..Effort::of(run.plan(), (10_000, 100), (1_000, 10))
         };
         let mut emit = |samples: Vec<Sample>| {
             for sample in samples {
@@ -86,7 +81,7 @@ impl Test for ThreadCost {
             }
             Ok(())
         };
-        lead(&mut stages, &sizes, &effort, &mut emit)
+        measure(port, stages, &sizes, &effort, &mut emit)
     }
 }
 

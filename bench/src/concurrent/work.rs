@@ -5,6 +5,8 @@ use std::sync::{Arc, Barrier};
 use std::thread::Scope;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::port::Port;
 use crate::time::nanoseconds;
@@ -16,7 +18,7 @@ pub(super) trait Caller<P: Port>: Send {
 }
 
 /// What callers took for one block.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// How many callers' clocks counted.
     pub callers: u64,
@@ -48,24 +50,11 @@ impl Tally {
         self.rate += other.rate;
     }
 
-    #[inline]
-    pub(super) const fn to_words(self) -> [u64; 5] {
-        [self.callers, self.longest, self.sum, self.rate.to_bits(), 0]
-    }
-
     /// What all ranks told.
     #[inline]
-    pub(super) fn of_words(all: &[[u64; 5]]) -> Self {
+    pub(super) fn of(all: &[Self]) -> Self {
         let mut sum = Self::default();
-        for &[callers, longest, time, rate, _] in all {
-            let rate = f64::from_bits(rate);
-            sum.add(&Self {
-                callers,
-                longest,
-                sum: time,
-                rate,
-            });
-        }
+        all.iter().for_each(|one| sum.add(one));
         sum
     }
 }
@@ -163,7 +152,7 @@ mod tests {
         one.add_time(Some(Duration::from_nanos(100)));
         one.add_time(None);
         one.add_time(Some(Duration::from_nanos(400)));
-        let all = Tally::of_words(&[one.to_words(), Tally::default().to_words()]);
+        let all = Tally::of(&[one, Tally::default()]);
         assert_eq!(all, one);
         assert_eq!((all.callers, all.longest, all.sum), (2, 400, 500));
         assert!((all.rate - 0.0125).abs() < 1e-12);

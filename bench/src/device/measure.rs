@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use serde::{Deserialize, Serialize};
+
 use super::copy;
 use super::engine::{Copy, Engine, Order, wake_in_time};
 use super::parts::ELEMENT;
@@ -12,19 +14,18 @@ use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
 use crate::body::partitioned::now;
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
-use crate::load::{Load, Watch};
-use crate::measure::REPETITIONS;
+use crate::leader::{self, Leader, Script};
+use crate::load::Load;
+use crate::measure::{REPETITIONS, long_block};
 use crate::pattern::measure::Target;
 use crate::plan::Plan;
 use crate::port::group::Divide;
 use crate::port::null::NullPort;
-use crate::port::{Control, Port, barrier};
+use crate::port::{Port, barrier};
 use crate::record::{DeviceKeys, Quantity, Row};
 use crate::stats::Summary;
 
-/// How long a block should take at least where the number of iterations is not told, in nanoseconds.
-const BLOCK: u64 = 100_000_000;
-/// How many iterations a block has at most then.
+/// How many iterations a block has at most where their number is not told.
 const MOST: u64 = 200;
 
 /// Whether a series is by an algorithm.
@@ -227,34 +228,37 @@ struct Found {
 }
 
 impl Found {
-    /// Adds a block, of whose iterations each has the words of all ranks.
-    fn add(&mut self, block: &[Vec<Words>], compute: f64) {
+    /// Adds a block, of whose iterations each has what all ranks told.
+    fn add(&mut self, block: &[Vec<Told>]) {
+        let most =
+            |all: &Vec<Told>, of: fn(&Told) -> u64| all.iter().map(of).max().unwrap_or(0) as f64;
+        let sum = |of| block.iter().map(|all| most(all, of)).sum::<f64>();
         let count = block.len() as f64;
-        let most = |words: &Vec<Words>, which: usize| {
-            words.iter().map(|words| words[which]).max().unwrap_or(0) as f64
-        };
-        let mean = |which| block.iter().map(|words| most(words, which)).sum::<f64>() / count;
-        self.times.push(mean(TIME));
-        self.copies.push(mean(COPY));
-        self.samples
-            .extend(block.iter().map(|words| most(words, TIME) / 1e3));
-        for words in block.iter().flatten() {
-            self.whole += words[WHOLE];
-            self.hidden += words[HIDDEN];
+        self.times.push(sum(|it| it.time) / count);
+        self.copies.push(sum(|it| it.copy) / count);
+        self.moved += sum(|it| it.moved);
+        let singly = block.iter().map(|all| most(all, |it| it.time) / 1e3);
+        self.samples.extend(singly);
+        for told in block.iter().flatten() {
+            self.whole += told.whole;
+            self.hidden += told.hidden;
         }
-        self.moved += block.iter().map(|words| most(words, MOVED)).sum::<f64>();
-        self.compute = compute;
+        self.compute = block.last().map_or(0.0, |all| all[0].compute);
         self.iterations += block.len() as u64;
     }
 }
 
-/// What a rank reports of an iteration, in nanoseconds.
-type Words = [u64; 5];
-const TIME: usize = 0;
-const WHOLE: usize = 1;
-const HIDDEN: usize = 2;
-const COPY: usize = 3;
-const MOVED: usize = 4;
+/// What a rank tells of an iteration, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Told {
+    time: u64,
+    /// The reduction, and how much of it the device was at work.
+    whole: u64,
+    hidden: u64,
+    copy: u64,
+    moved: u64,
+    compute: f64,
+}
 
 /// Measures all sizes and series of a plan.
 pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -> Result<()> {
@@ -298,19 +302,20 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
             engine: None,
             ..rig
         };
-        let mut runs = Runs {
+        let runs = Runs {
             port,
             plan,
             device,
             size,
             rig,
             idle,
-            control: Control::new()?,
+            all: device.series(),
             iterations: 0,
         };
-        lengths
-            .iter()
-            .try_for_each(|&bytes| runs.measure(bytes, target))
+        leader::run(port, runs, |leader| {
+            let mut lengths = lengths.iter();
+            lengths.try_for_each(|&bytes| measure_length(leader, bytes, target))
+        })
     })
 }
 
@@ -335,62 +340,26 @@ struct Runs<'a, 'p, P> {
     rig: Rig<'a, 'p>,
     /// The same without bytes, computation and other ranks.
     idle: Rig<'a, 'p>,
-    control: Control,
+    all: Vec<Series>,
     /// Of all series so far.
     iterations: u64,
 }
 
-impl<P: Port> Runs<'_, '_, P> {
-    /// Measures all series with vectors of one length.
-    fn measure(&mut self, bytes: usize, target: &mut Target<'_>) -> Result<()> {
-        let all = self.device.series();
-        let watch = Watch::begin();
-        let counts = all.iter().map(|&series| self.warm_up(series, bytes));
-        let counts = counts.collect::<Result<Vec<u64>>>()?;
-        let mut found = vec![Found::default(); all.len()];
-        for _ in 0..REPETITIONS {
-            for ((&series, found), &count) in all.iter().zip(&mut found).zip(&counts) {
-                let mut block = Vec::new();
-                let mut compute = 0.0;
-                for _ in 0..count {
-                    let (words, trace) = self.iteration(series, bytes)?;
-                    compute = trace.spent.compute;
-                    block.push(words);
-                }
-                found.add(&block, compute);
-            }
-        }
-        let (port, control) = (self.port, &mut self.control);
-        let load = watch.report(|words| control.gather(port, words))?;
-        if self.port.rank().as_u32() == 0 {
-            for (place, &series) in all.iter().enumerate() {
-                let harness = self.harness(series, bytes)?;
-                let mut row = self.row(series, bytes, &load, target);
-                figures(&mut row, &all, &found, place);
-                row.figures.set("harness_us", harness / 1e3);
-                load.add_to(&mut row.figures);
-                (target.emit)(row)?;
-            }
-        }
-        barrier(self.port)
-    }
+/// One iteration of a series with vectors of so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Iteration {
+    series: usize,
+    bytes: usize,
+}
 
-    /// Runs a series once or as often as was said, and returns how many iterations its blocks have.
-    fn warm_up(&mut self, series: Series, bytes: usize) -> Result<u64> {
-        let mut one = 1;
-        for _ in 0..self.plan.warmup.unwrap_or(1) {
-            let (words, _) = self.iteration(series, bytes)?;
-            one = words.iter().map(|words| words[TIME]).max().unwrap_or(1);
-        }
-        let own = self.plan.iterations.map_or_else(
-            || (BLOCK / one.max(1)).clamp(1, MOST),
-            |all| all.div_ceil(REPETITIONS).max(1),
-        );
-        Ok(self.control.broadcast(self.port, [own, 0, 0, 0, 0])?[0])
-    }
+impl<P: Port> Script for Runs<'_, '_, P> {
+    type Case = ();
+    type Block = Iteration;
+    type Told = Told;
 
-    /// Runs one iteration on all ranks. Returns the words of all on rank 0, and how it went on here.
-    fn iteration(&mut self, series: Series, bytes: usize) -> Result<(Vec<Words>, Trace)> {
+    fn block(&mut self, &Iteration { series, bytes }: &Iteration) -> Result<Told> {
+        let missing = || Error::Peer("rank 0 announced a series that does not exist".to_owned());
+        let series = *self.all.get(series).ok_or_else(missing)?;
         let at = At {
             rank: self.port.rank().as_u32(),
             ranks: self.port.size(),
@@ -406,11 +375,63 @@ impl<P: Port> Runs<'_, '_, P> {
             self.rig.check(series, &at)?;
         }
         let (whole, hidden) = trace.spans();
-        let (copy, moved) = (trace.spent.copy as u64, trace.spent.moved as u64);
-        let words = [trace.end - start, whole, hidden, copy, moved];
-        Ok((self.control.gather(self.port, words)?, trace))
+        Ok(Told {
+            time: trace.end - start,
+            whole,
+            hidden,
+            copy: trace.spent.copy as u64,
+            moved: trace.spent.moved as u64,
+            compute: trace.spent.compute,
+        })
     }
+}
 
+/// Measures all series with vectors of one length.
+fn measure_length<P: Port>(
+    leader: &mut Leader<'_, P, Runs<'_, '_, P>>,
+    bytes: usize,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    let all = leader.script.all.clone();
+    let of = |series| Iteration { series, bytes };
+    leader.watch()?;
+    let counts = (0..all.len()).map(|series| warm_up(leader, &of(series)));
+    let counts = counts.collect::<Result<Vec<u64>>>()?;
+    let mut found = vec![Found::default(); all.len()];
+    for _ in 0..REPETITIONS {
+        for (series, (found, &count)) in found.iter_mut().zip(&counts).enumerate() {
+            let block = (0..count).map(|_| leader.block(&of(series)));
+            found.add(&block.collect::<Result<Vec<_>>>()?);
+        }
+    }
+    let load = leader.report()?;
+    let runs = &leader.script;
+    for (place, &series) in all.iter().enumerate() {
+        let harness = runs.harness(series, bytes)?;
+        let mut row = runs.row(series, bytes, &load, target);
+        figures(&mut row, &all, &found, place);
+        row.figures.set("harness_us", harness / 1e3);
+        load.add_to(&mut row.figures);
+        (target.emit)(row)?;
+    }
+    Ok(())
+}
+
+/// Runs a series once or as often as was said, and returns how many iterations its blocks have.
+fn warm_up<P: Port>(
+    leader: &mut Leader<'_, P, Runs<'_, '_, P>>,
+    iteration: &Iteration,
+) -> Result<u64> {
+    let plan = leader.script.plan;
+    let mut one = 1;
+    for _ in 0..plan.warmup.unwrap_or(1) {
+        let told = leader.block(iteration)?;
+        one = told.iter().map(|told| told.time).max().unwrap_or(1);
+    }
+    Ok(long_block(plan, MOST, one))
+}
+
+impl<P: Port> Runs<'_, '_, P> {
     /// The time of an iteration without bytes, computation and other ranks, in nanoseconds: the least of several.
     fn harness(&self, series: Series, bytes: usize) -> Result<f64> {
         let mut least = u64::MAX;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use rustix::param::clock_ticks_per_second;
 use tagwire_base::topology::CpuList;
 
-use crate::body::processor_time;
+use crate::time::processor_time;
 
 /// What the kernel had counted when this was read.
 #[derive(Debug, Clone)]

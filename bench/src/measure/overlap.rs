@@ -8,15 +8,16 @@
 //! blocks of all kinds alternate, and each block counts by the mean of the middle half of its
 //! iterations.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Effort, divide};
 use crate::args::Side;
 use crate::body::compute::{look_ns, unit_ns};
-use crate::body::overlap::{Block, Case, Kind, Order, Overlap, Step};
+use crate::body::overlap::{Block, Case, Kind, Order, Overlap};
 use crate::error::Result;
-use crate::load::{Load, Watch};
-use crate::port::{Control, Port};
+use crate::leader::{Leader, Script, warm_up};
+use crate::load::Load;
+use crate::port::Port;
 use crate::stats::Summary;
 
 /// How often each kind of block is repeated.
@@ -67,77 +68,59 @@ pub(crate) struct Overlapped {
     pub repetitions: u32,
 }
 
-/// Does what rank 0 announces until it announces the end.
-pub(crate) fn follow<P: Port>(port: &P, mut body: Overlap<P>) -> Result<()> {
-    let mut control = Control::new()?;
-    let look = look_ns();
-    let mut watch = Watch::begin();
-    loop {
-        let block = match Step::from_words(control.broadcast(port, [0; 5])?)? {
-            Step::Finish => return Ok(()),
-            Step::Block(block) => block,
-            Step::Watch => {
-                watch = Watch::begin();
-                continue;
-            }
-            Step::Report => {
-                watch.report(|words| control.gather(port, words))?;
-                continue;
-            }
-        };
-        let time = body.block(port, block)?;
-        if block.kind == Kind::AloneThere {
-            control.greatest(port, (time - look).max(0.0) as u64)?;
+/// What the ranks do.
+pub(crate) struct Blocks<'a, P: Port> {
+    port: &'a P,
+    body: Overlap<P>,
+    look_ns: f64,
+}
+
+impl<'a, P: Port> Blocks<'a, P> {
+    pub(crate) fn new(port: &'a P, body: Overlap<P>) -> Self {
+        Self {
+            port,
+            body,
+            look_ns: look_ns(),
         }
     }
 }
 
-/// Rank 0.
-pub(crate) struct Leader<'a, P: Port> {
-    port: &'a P,
-    body: Overlap<P>,
-    control: Control,
-    watch: Watch,
-    effort: &'a Effort,
-    unit_ns: f64,
-    look_ns: f64,
+impl<P: Port> Script for Blocks<'_, P> {
+    type Case = ();
+    type Block = Block;
+    /// The time of an iteration, in nanoseconds.
+    type Told = f64;
+
+    fn block(&mut self, block: &Block) -> Result<f64> {
+        let time = self.body.block(self.port, *block)?;
+        Ok((time - self.look_ns).max(0.0))
+    }
 }
 
-impl<'a, P: Port> Leader<'a, P> {
-    pub(crate) fn new(port: &'a P, body: Overlap<P>, effort: &'a Effort) -> Result<Self> {
-        Ok(Self {
-            port,
-            body,
-            control: Control::new()?,
-            watch: Watch::begin(),
+/// What rank 0 does.
+pub(crate) struct Lead<'l, 'a, P: Port> {
+    leader: &'l mut Leader<'a, P, Blocks<'a, P>>,
+    effort: &'l Effort,
+    unit_ns: f64,
+}
+
+impl<'l, 'a, P: Port> Lead<'l, 'a, P> {
+    pub(crate) fn new(leader: &'l mut Leader<'a, P, Blocks<'a, P>>, effort: &'l Effort) -> Self {
+        Self {
+            leader,
             effort,
             unit_ns: unit_ns(),
-            look_ns: look_ns(),
-        })
+        }
     }
 
-    /// Lets the other rank go.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        self.announce(Step::Finish)
-    }
-
-    /// Has all ranks watch what else runs, from now on.
-    pub(crate) fn watch(&mut self) -> Result<()> {
-        self.announce(Step::Watch)?;
-        self.watch = Watch::begin();
-        Ok(())
-    }
-
-    /// Returns what they saw.
-    pub(crate) fn report(&mut self) -> Result<Load> {
-        self.announce(Step::Report)?;
-        let (port, control) = (self.port, &mut self.control);
-        self.watch.report(|words| control.gather(port, words))
-    }
-
-    fn announce(&mut self, step: Step) -> Result<()> {
-        let words = step.to_words();
-        self.control.broadcast(self.port, words).map(drop)
+    /// Measures while all ranks watch what else runs.
+    pub(crate) fn watched<T>(
+        &mut self,
+        measure: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Load)> {
+        self.leader.watch()?;
+        let found = measure(self)?;
+        Ok((found, self.leader.report()?))
     }
 
     /// The post-work-wait method, with the receive posted early.
@@ -195,12 +178,8 @@ impl<'a, P: Port> Leader<'a, P> {
             count,
             units,
         };
-        self.announce(Step::Block(block))?;
-        let time = self.body.block(self.port, block)?;
-        if kind == Kind::AloneThere {
-            return Ok(self.control.greatest(self.port, 0)? as f64);
-        }
-        Ok((time - self.look_ns).max(0.0))
+        let times = self.leader.block(&block)?;
+        Ok(times[usize::from(kind == Kind::AloneThere)])
     }
 
     /// The median of three blocks.
@@ -214,21 +193,12 @@ impl<'a, P: Port> Leader<'a, P> {
 
     /// Returns the time of an iteration without work.
     fn warm_up(&mut self, case: Case) -> Result<f64> {
-        let (mut next, mut done) = (1, 0);
-        let start = Instant::now();
-        if let Some(count) = self.effort.warmup {
-            next = count.max(1);
-        }
-        loop {
-            let time = self.block(case, Kind::Both, next, 0)?;
-            done += next;
-            let asked = self.effort.warmup.is_some() || done >= self.effort.defaults(case.size).1;
-            let told = self.effort.iterations.is_some() || time * next as f64 >= 1e6;
-            if (asked && told) || start.elapsed() >= WARMUP {
-                return Ok(time);
-            }
-            next *= 2;
-        }
+        let (asked, least) = (self.effort.warmup, self.effort.defaults(case.size).1);
+        let is_told = self.effort.iterations.is_some();
+        let is_enough = |done, time| (asked.is_some() || done >= least) && (is_told || time >= 1e6);
+        warm_up(asked.unwrap_or(1).max(1), WARMUP, is_enough, |count| {
+            Ok(self.block(case, Kind::Both, count, 0)? * count as f64)
+        })
     }
 
     /// The iterations of each block, where one without work takes `time`.

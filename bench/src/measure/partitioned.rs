@@ -6,13 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Effort;
 use crate::args::partitioned::Definition;
-use crate::body::partitioned::{Kind, Rounds, Stamps};
+use crate::body::partitioned::{Case, Kind, Rounds, Setting, Stamps};
 use crate::error::{Error, Result};
-use crate::port::Control;
-use crate::port::partitioned::PartitionedPort;
+use crate::leader::{Leader, Script};
+use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::stats::Summary;
+
+use self::paper::{Paced, Phase};
 
 mod algebra;
 mod paper;
@@ -54,84 +58,118 @@ pub(crate) struct Ours {
     pub early: Summary,
 }
 
-/// What rank 0 asks for.
-const BLOCKS: u64 = 1;
-const CLOSELY: u64 = 2;
-const PAPER: u64 = 3;
-
-const fn number(kind: Kind) -> u64 {
-    match kind {
-        Kind::Message => 0,
-        Kind::Partitioned(number) => number as u64 + 1,
-    }
+/// What a block consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Block {
+    /// So many rounds without computation.
+    Rounds(Kind, u64),
+    /// One round with the time of everything.
+    Closely(Kind),
+    /// So many rounds as the paper defines them.
+    Paper(Phase, u64),
 }
 
-/// Does what rank 0 announces until it announces the end of a case.
-pub(crate) fn follow<P: PartitionedPort>(
-    port: &P,
-    control: &mut Control,
-    mut rounds: Rounds<'_, P>,
-) -> Result<()> {
-    loop {
-        let [what, kind, count, phase, ..] = control.broadcast(port, [0; 5])?;
-        let kind = match kind.checked_sub(1) {
-            None => Kind::Message,
-            Some(number) => Kind::Partitioned(number as usize),
-        };
-        match what {
-            0 => return Ok(()),
-            BLOCKS => drop(rounds.block(kind, count)?),
-            CLOSELY => drop(rounds.stamped(kind)?),
-            PAPER => paper::follow(&mut rounds, kind, count, phase)?,
-            _ => {
-                return Err(Error::Peer(
-                    "rank 0 announced a step that does not exist".to_owned(),
-                ));
-            }
+/// What rank 0 has learned of a block.
+#[derive(Debug, Default)]
+struct Learned {
+    /// The time of each round, in nanoseconds.
+    times: Vec<u64>,
+    stamps: Option<Stamps>,
+    paper: Paced,
+}
+
+/// What the ranks do.
+pub(crate) struct Blocks<'p, 'o, P: PartitionedPort> {
+    port: &'p P,
+    operations: &'o [Operation],
+    /// That of the next case.
+    setting: Setting,
+    rounds: Option<Rounds<'p, P>>,
+    learned: Learned,
+}
+
+impl<'p, 'o, P: PartitionedPort> Blocks<'p, 'o, P> {
+    pub(crate) fn new(port: &'p P, operations: &'o [Operation], setting: Setting) -> Self {
+        Self {
+            port,
+            operations,
+            setting,
+            rounds: None,
+            learned: Learned::default(),
         }
     }
+
+    fn rounds(&mut self) -> Result<&mut Rounds<'p, P>> {
+        let missing = || Error::Peer("rank 0 announced rounds of no case".to_owned());
+        self.rounds.as_mut().ok_or_else(missing)
+    }
 }
 
-/// Rank 0.
-pub(crate) struct Leader<'a, P: PartitionedPort> {
-    pub port: &'a P,
-    pub control: &'a mut Control,
-    pub effort: &'a Effort,
+impl<P: PartitionedPort> Script for Blocks<'_, '_, P> {
+    type Case = Case;
+    type Block = Block;
+    type Told = ();
+
+    fn begin(&mut self, case: &Case) -> Result<()> {
+        let (port, setting, operations) = (self.port, self.setting, self.operations);
+        // One more acknowledges.
+        self.setting.tag = (setting.tag + operations.len() as u32 + 1) % 4096;
+        let rounds = Rounds::open(port, setting, *case, operations)?;
+        self.rounds = Some(rounds);
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block) -> Result<()> {
+        let (rounds, mut learned) = (self.rounds()?, Learned::default());
+        match *block {
+            Block::Rounds(kind, count) => learned.times = rounds.block(kind, count)?,
+            Block::Closely(kind) => learned.stamps = rounds.stamped(kind)?,
+            Block::Paper(phase, count) => learned.paper = phase.run(rounds, count)?,
+        }
+        self.learned = learned;
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Case) -> Result<()> {
+        self.rounds = None;
+        Ok(())
+    }
 }
 
-impl<P: PartitionedPort> Leader<'_, P> {
-    /// Measures `policies` operations and the message in their place.
-    pub(crate) fn measure(
-        &mut self,
-        mut rounds: Rounds<'_, P>,
-        policies: usize,
-        size: usize,
-        definition: Definition,
-    ) -> Result<Vec<Found>> {
+/// What rank 0 does.
+pub(crate) struct Lead<'l, 'p, 'o, P: PartitionedPort> {
+    pub leader: &'l mut Leader<'p, P, Blocks<'p, 'o, P>>,
+    pub effort: &'l Effort,
+}
+
+impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
+    /// Measures all operations, and the message in their place.
+    pub(crate) fn measure(&mut self, size: usize, definition: Definition) -> Result<Vec<Found>> {
+        let policies = self.leader.script.operations.len();
         let mut found = vec![Found::default(); policies];
         if definition.has_ours() {
-            self.measure_ours(&mut rounds, &mut found, size)?;
+            self.measure_ours(&mut found, size)?;
         }
         if definition.has_paper() {
-            self.measure_paper(&mut rounds, &mut found, size)?;
+            self.measure_paper(&mut found, size)?;
         }
-        self.control.broadcast(self.port, [0; 5])?;
+        let rounds = self.leader.script.rounds()?;
         for (place, found) in found.iter_mut().enumerate() {
             found.way = rounds.describe(place);
         }
         Ok(found)
     }
 
-    fn measure_ours(
-        &mut self,
-        rounds: &mut Rounds<'_, P>,
-        found: &mut [Found],
-        size: usize,
-    ) -> Result<()> {
+    fn learn(&mut self, block: Block) -> Result<Learned> {
+        self.leader.block(&block)?;
+        Ok(std::mem::take(&mut self.leader.script.learned))
+    }
+
+    fn measure_ours(&mut self, found: &mut [Found], size: usize) -> Result<()> {
         let operations: Vec<Kind> = (0..found.len()).map(Kind::Partitioned).collect();
         let all: Vec<Kind> = [Kind::Message].into_iter().chain(operations).collect();
-        let blocks = self.blocks(rounds, &all)?;
-        let stamps = self.closely(rounds, &all)?;
+        let blocks = self.blocks(&all)?;
+        let stamps = self.closely(&all)?;
         let message = (&blocks[0], &stamps[0]);
         for (place, found) in found.iter_mut().enumerate() {
             let part = (&blocks[place + 1], &stamps[place + 1]);
@@ -144,20 +182,19 @@ impl<P: PartitionedPort> Leader<'_, P> {
         Ok(())
     }
 
-    fn block(&mut self, rounds: &mut Rounds<'_, P>, kind: Kind, count: u64) -> Result<f64> {
-        let words = [BLOCKS, number(kind), count, 0, 0];
-        self.control.broadcast(self.port, words)?;
-        let mut times = rounds.block(kind, count)?;
+    /// The median of the times of so many rounds, in nanoseconds.
+    fn block(&mut self, kind: Kind, count: u64) -> Result<f64> {
+        let mut times = self.learn(Block::Rounds(kind, count))?.times;
         times.sort_unstable();
         Ok(times[times.len() / 2] as f64)
     }
 
     /// The medians of the repetitions' blocks, in nanoseconds a round, of each kind.
-    fn blocks(&mut self, rounds: &mut Rounds<'_, P>, kinds: &[Kind]) -> Result<Vec<Vec<f64>>> {
+    fn blocks(&mut self, kinds: &[Kind]) -> Result<Vec<Vec<f64>>> {
         let mut slowest: f64 = 1.0;
         for &kind in kinds {
             let warmup = self.effort.warmup.unwrap_or(20).max(1);
-            slowest = slowest.max(self.block(rounds, kind, warmup)?);
+            slowest = slowest.max(self.block(kind, warmup)?);
         }
         let fitting = (BLOCK / slowest).clamp(COUNTS.0, COUNTS.1) as u64;
         let asked = self.effort.iterations;
@@ -165,14 +202,14 @@ impl<P: PartitionedPort> Leader<'_, P> {
         let mut times = vec![Vec::new(); kinds.len()];
         for _ in 0..REPETITIONS {
             for (kind, times) in kinds.iter().zip(&mut times) {
-                times.push(self.block(rounds, *kind, count)?);
+                times.push(self.block(*kind, count)?);
             }
         }
         Ok(times)
     }
 
     /// Rounds of each kind with computation, by turns.
-    fn closely(&mut self, rounds: &mut Rounds<'_, P>, kinds: &[Kind]) -> Result<Vec<Vec<Stamps>>> {
+    fn closely(&mut self, kinds: &[Kind]) -> Result<Vec<Vec<Stamps>>> {
         let mut stamps = vec![Vec::new(); kinds.len()];
         let (most, time) = STAMPED;
         let most = self.effort.iterations.map_or(most, |asked| asked.min(most));
@@ -182,10 +219,8 @@ impl<P: PartitionedPort> Leader<'_, P> {
                 break;
             }
             for (kind, stamps) in kinds.iter().zip(&mut stamps) {
-                let words = [CLOSELY, number(*kind), 0, 0, 0];
                 let began = std::time::Instant::now();
-                self.control.broadcast(self.port, words)?;
-                stamps.extend(rounds.stamped(*kind)?);
+                stamps.extend(self.learn(Block::Closely(*kind))?.stamps);
                 spent += began.elapsed().as_nanos() as f64;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::exchange::Memories;
@@ -14,19 +15,18 @@ use crate::body::compute::Computation;
 use crate::body::partitioned::now;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
-use crate::load::{Load, Watch};
-use crate::measure::REPETITIONS;
+use crate::leader::{self, Leader, Script};
+use crate::load::Load;
+use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::window::Windows;
-use crate::port::{Control, barrier, tags};
+use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, PatternKeys, Quantity, Row};
 use crate::stats::Summary;
 
-/// How long a block should take at least where the number of iterations is not told, in nanoseconds.
-const BLOCK: u64 = 100_000_000;
-/// How many iterations a block has at most then.
+/// How many iterations a block has at most where their number is not told.
 const MOST: u64 = 1000;
 
 /// What a job reports to.
@@ -57,7 +57,6 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
         windows,
         ..context(port, plan, pattern, partitioned, &memories)
     };
-    let mut control = Control::new()?;
     let failed = |source| Error::Output {
         what: "the arrivals (--record)".to_owned(),
         source,
@@ -65,26 +64,37 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let leads = port.rank().as_u32() == 0;
     let path = pattern.cmb.record.as_deref().filter(|_| leads);
     let mut file = path.map(arriving::create).transpose().map_err(failed)?;
-    for &size in &plan.sizes {
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let watch = Watch::begin();
-        let mut size = Size::open(&context, &mut control, plan, &all, size)?;
-        let counts = size.warm_up()?;
-        let found = size.blocks(&counts)?;
-        let size = size.size;
-        let load = watch.report(|words| control.gather(port, words))?;
-        if let Some(file) = &mut file {
-            let arrived = found.iter().flat_map(|found| &found.arrived);
-            arriving::record(file, arrived).map_err(failed)?;
-        }
-        if leads {
+    plan.largest()?;
+    // All sizes fit where the largest does.
+    let sizes = plan.sizes.iter();
+    let sizes = sizes.filter_map(|&size| usize::try_from(size).ok());
+    let blocks = Blocks {
+        context: &context,
+        series: &all,
+        open: Vec::new(),
+        words: Memory::new(0)?,
+        singly: Vec::new(),
+        arrived: Vec::new(),
+    };
+    leader::run(port, blocks, |leader| {
+        for size in sizes {
+            leader.watch()?;
+            leader.begin(&size)?;
+            let counts = (0..all.len()).map(|series| warm_up(leader, plan, series));
+            let counts = counts.collect::<Result<Vec<u64>>>()?;
+            let found = blocks_of(leader, &counts)?;
+            leader.end(&size)?;
+            let load = leader.report()?;
+            if let Some(file) = &mut file {
+                let arrived = found.iter().flat_map(|found| &found.arrived);
+                arriving::record(file, arrived).map_err(failed)?;
+            }
             let harness = all.iter().map(|series| harness(&context, series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
             rows(&context, &all, size, &found, &harness, &load, target)?;
         }
-        barrier(port)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn context<'p, P>(
@@ -150,145 +160,146 @@ impl Found {
     }
 }
 
-/// One size, with all series set up.
-struct Size<'a, 'p, P> {
-    context: &'a Context<'p, P>,
-    control: &'a mut Control,
-    plan: &'a Plan,
-    size: usize,
-    all: Vec<Prepared<'p>>,
-    /// The next region of each.
-    next: Vec<u64>,
-    /// For the times of single iterations.
-    words: Memory,
+/// A series set up for a size.
+struct Open<'p> {
+    prepared: Prepared<'p>,
+    /// The next region.
+    next: u64,
 }
 
-impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
-    fn open(
-        context: &'a Context<'p, P>,
-        control: &'a mut Control,
-        plan: &'a Plan,
-        all: &[Series],
-        size: usize,
-    ) -> Result<Self> {
-        let prepared = all.iter().map(|series| open(context, series, size));
-        let all: Vec<Prepared<'p>> = prepared.collect::<Result<_>>()?;
-        Ok(Self {
-            context,
-            control,
-            plan,
-            size,
-            next: vec![0; all.len()],
-            words: Memory::new(0)?,
-            all,
-        })
+/// So many iterations of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Block {
+    series: usize,
+    count: u64,
+}
+
+/// What the ranks do.
+struct Blocks<'a, 'p, P> {
+    context: &'a Context<'p, P>,
+    series: &'a [Series],
+    open: Vec<Open<'p>>,
+    /// For the times of single iterations.
+    words: Memory,
+    /// What rank 0 has learned of the last block: the times of each rank's iterations, and when its threads arrived.
+    singly: Vec<Vec<u64>>,
+    arrived: Vec<[u64; 3]>,
+}
+
+impl<P: PartitionedPort + Sync> Script for Blocks<'_, '_, P> {
+    /// A size.
+    type Case = usize;
+    type Block = Block;
+    /// Nanoseconds.
+    type Told = u64;
+
+    fn begin(&mut self, &size: &usize) -> Result<()> {
+        let open = self.series.iter().map(|series| {
+            Ok(Open {
+                prepared: open(self.context, series, size)?,
+                next: 0,
+            })
+        });
+        self.open = open.collect::<Result<_>>()?;
+        Ok(())
     }
 
-    /// Runs iterations of a series on all ranks; on rank 0 the nanoseconds of each rank.
-    fn block(&mut self, which: usize, count: u64) -> Result<Vec<u64>> {
-        let prepared = &self.all[which];
-        let regions = count * prepared.regions;
-        barrier(self.context.port)?;
-        let start = now();
-        team::run(
-            &*prepared.program,
-            prepared.threads,
-            self.next[which],
-            regions,
-        )?;
-        barrier(self.context.port)?;
-        let time = now() - start;
-        self.next[which] += regions;
-        let all = self.control.gather(self.context.port, [time, 0, 0, 0, 0])?;
-        Ok(all.iter().map(|words| words[0]).collect())
-    }
-
-    /// Returns the times of each rank's iterations in the last block, on rank 0.
-    fn single_times(&mut self, which: usize) -> Result<Vec<Vec<u64>>> {
-        let own = self.all[which].program.times();
+    fn block(&mut self, block: &Block) -> Result<u64> {
+        let missing = || Error::Peer("rank 0 announced a series that does not exist".to_owned());
         let port = self.context.port;
-        let (rank, bytes) = (port.rank().as_u32(), 8 * own.len());
-        if own.is_empty() {
-            return Ok(Vec::new());
-        }
-        if self.words.len() < bytes {
-            self.words = Memory::new(bytes)?;
-        }
-        if rank != 0 {
-            self.words.write_words(&own);
-            port.send(self.words.outgoing(0..bytes), Rank::new(0), tags::CONTROL)?;
-            return Ok(Vec::new());
-        }
-        let count = own.len();
-        let mut all = vec![own];
-        for rank in 1..port.size() {
-            let room = self.words.incoming(0..bytes);
-            port.recv(room, Rank::new(rank), tags::CONTROL)?;
-            all.push(self.words.words(count));
-        }
-        Ok(all)
+        let Open { prepared, next } = self.open.get_mut(block.series).ok_or_else(missing)?;
+        let (program, regions) = (&*prepared.program, block.count * prepared.regions);
+        barrier(port)?;
+        let start = now();
+        team::run(program, prepared.threads, *next, regions)?;
+        barrier(port)?;
+        let time = now() - start;
+        *next += regions;
+        self.arrived = program.arrivals();
+        self.singly = singly(port, &mut self.words, program.times())?;
+        Ok(time)
     }
 
-    /// Runs each series once or as often as was said, and returns how many iterations its blocks have.
-    fn warm_up(&mut self) -> Result<Vec<u64>> {
-        let plan = self.plan;
-        let mut counts = Vec::new();
-        for which in 0..self.all.len() {
-            let warmup = plan.warmup.unwrap_or(1);
-            let mut one = 1;
-            if warmup > 0 {
-                let times = self.block(which, warmup)?;
-                one = times.iter().copied().max().unwrap_or(1) / warmup;
-            }
-            let own = plan.iterations.map_or_else(
-                || (BLOCK / one.max(1)).clamp(1, MOST),
-                |all| all.div_ceil(REPETITIONS).max(1),
-            );
-            let port = self.context.port;
-            counts.push(self.control.broadcast(port, [own, 0, 0, 0, 0])?[0]);
-        }
-        Ok(counts)
+    fn end(&mut self, _: &usize) -> Result<()> {
+        self.open.clear();
+        Ok(())
     }
+}
 
-    fn blocks(&mut self, counts: &[u64]) -> Result<Vec<Found>> {
-        let of = |prepared: &Prepared<'_>| Found {
-            iterations: 0,
-            partitions: prepared.partitions,
-            threads: prepared.threads,
-            keys: prepared.keys.clone(),
-            arrived: Vec::new(),
-            slowest: Vec::new(),
-            sums: Vec::new(),
-            times: Vec::new(),
-            rates: Vec::new(),
-        };
-        let mut found: Vec<Found> = self.all.iter().map(of).collect();
-        for _ in 0..REPETITIONS {
-            for (which, found) in found.iter_mut().enumerate() {
-                let count = counts[which];
-                self.all[which].program.times();
-                self.all[which].program.arrivals();
-                let times = self.block(which, count)?;
-                let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-                let times: Vec<f64> = times
-                    .iter()
-                    .map(|&time| time as f64 / count as f64)
-                    .collect();
-                let bytes = self.all[which].bytes.iter();
-                found.rates.push(mean(
-                    bytes
-                        .zip(&times)
-                        .map(|(bytes, time)| bytes / time)
-                        .collect(),
-                ));
-                found.times.push(mean(times));
-                found.iterations += count;
-                found.arrived.extend(self.all[which].program.arrivals());
-                found.add(&self.single_times(which)?);
-            }
-        }
-        Ok(found)
+/// Returns the times of each rank's iterations, of which this rank has its own, on rank 0.
+fn singly<P: Port>(port: &P, words: &mut Memory, own: Vec<u64>) -> Result<Vec<Vec<u64>>> {
+    let (count, bytes) = (own.len(), 8 * own.len());
+    if own.is_empty() {
+        return Ok(Vec::new());
     }
+    if words.len() < bytes {
+        *words = Memory::new(bytes)?;
+    }
+    if port.rank().as_u32() != 0 {
+        words.write_words(&own);
+        port.send(words.outgoing(0..bytes), Rank::new(0), tags::CONTROL)?;
+        return Ok(Vec::new());
+    }
+    let mut all = vec![own];
+    for rank in 1..port.size() {
+        port.recv(words.incoming(0..bytes), Rank::new(rank), tags::CONTROL)?;
+        all.push(words.words(count));
+    }
+    Ok(all)
+}
+
+/// Runs a series once or as often as was said, and returns how many iterations its blocks have.
+fn warm_up<P: PartitionedPort + Sync>(
+    leader: &mut Leader<'_, P, Blocks<'_, '_, P>>,
+    plan: &Plan,
+    series: usize,
+) -> Result<u64> {
+    let count = plan.warmup.unwrap_or(1);
+    let mut one = 1;
+    if count > 0 {
+        let times = leader.block(&Block { series, count })?;
+        one = times.into_iter().max().unwrap_or(1) / count;
+    }
+    Ok(long_block(plan, MOST, one))
+}
+
+/// Runs the blocks of all series by turns.
+fn blocks_of<P: PartitionedPort + Sync>(
+    leader: &mut Leader<'_, P, Blocks<'_, '_, P>>,
+    counts: &[u64],
+) -> Result<Vec<Found>> {
+    let of = |Open { prepared, .. }: &Open<'_>| Found {
+        iterations: 0,
+        partitions: prepared.partitions,
+        threads: prepared.threads,
+        keys: prepared.keys.clone(),
+        arrived: Vec::new(),
+        slowest: Vec::new(),
+        sums: Vec::new(),
+        times: Vec::new(),
+        rates: Vec::new(),
+    };
+    let mut found: Vec<Found> = leader.script.open.iter().map(of).collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    for _ in 0..REPETITIONS {
+        for (series, (found, &count)) in found.iter_mut().zip(counts).enumerate() {
+            let times = leader.block(&Block { series, count })?;
+            let times = times.iter().map(|&time| time as f64 / count as f64);
+            let times: Vec<f64> = times.collect();
+            let script = &mut leader.script;
+            let bytes = script.open[series].prepared.bytes.iter();
+            let rates: Vec<f64> = bytes
+                .zip(&times)
+                .map(|(bytes, time)| bytes / time)
+                .collect();
+            found.rates.push(mean(&rates));
+            found.times.push(mean(&times));
+            found.iterations += count;
+            found.arrived.append(&mut script.arrived);
+            found.add(&script.singly);
+        }
+    }
+    Ok(found)
 }
 
 /// The time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.

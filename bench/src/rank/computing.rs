@@ -6,9 +6,10 @@ use crate::body::overlap::{Case, Order, Overlap};
 use crate::environment::Used;
 use crate::error::Result;
 use crate::judgement::{NOTABLE, unmeasured};
+use crate::leader;
 use crate::link::Message;
 use crate::load::Load;
-use crate::measure::overlap::{Availability, Leader, Overlapped, follow};
+use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped};
 use crate::port::Port;
 use crate::record::{Figures, Quantity};
 use crate::stats::Summary;
@@ -21,46 +22,44 @@ impl Job<'_> {
         used: &Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let body = Overlap::new(self.traffic(port, 0)?);
-        if port.rank().as_u32() != 0 {
-            return follow(port, body);
-        }
+        let blocks = Blocks::new(port, Overlap::new(self.traffic(port, 0)?));
         let effort = effort(self.plan);
-        let mut leader = Leader::new(port, body, &effort)?;
-        for size in self.sizes()? {
-            for &side in &self.plan.sides {
-                let mut emit = |order: Option<Order>,
-                                iterations,
-                                repetitions,
-                                figures: Figures,
-                                load: &Load| {
-                    let mut row = self.row(self.plan.layers[0], size, port.size(), used);
-                    row.side = Some(side.as_str().to_owned());
-                    row.receive = order.map(|order| order.as_str().to_owned());
-                    (row.iterations, row.repetitions) = (iterations, repetitions);
-                    row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
-                    if row.error.is_none() {
-                        row.figures = figures;
+        leader::run(port, blocks, |leader| {
+            let mut lead = Lead::new(leader, &effort);
+            for size in self.sizes()? {
+                for &side in &self.plan.sides {
+                    let mut emit = |order: Option<Order>,
+                                    iterations,
+                                    repetitions,
+                                    figures: Figures,
+                                    load: &Load| {
+                        let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                        row.side = Some(side.as_str().to_owned());
+                        row.receive = order.map(|order| order.as_str().to_owned());
+                        (row.iterations, row.repetitions) = (iterations, repetitions);
+                        row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
+                        if row.error.is_none() {
+                            row.figures = figures;
+                        }
+                        add_load(&mut row, load);
+                        sink(Message::Row(Box::new(row)))
+                    };
+                    if self.plan.test == TestName::Availability {
+                        let (found, load) = lead.watched(|lead| lead.availability(size, side))?;
+                        let (iterations, repetitions) = (found.iterations, found.repetitions);
+                        emit(None, iterations, repetitions, availability(&found), &load)?;
+                        continue;
                     }
-                    add_load(&mut row, load);
-                    sink(Message::Row(Box::new(row)))
-                };
-                if self.plan.test == TestName::Availability {
-                    leader.watch()?;
-                    let found = leader.availability(size, side)?;
-                    let (figures, load) = (availability(&found), leader.report()?);
-                    emit(None, found.iterations, found.repetitions, figures, &load)?;
-                    continue;
-                }
-                for order in [Order::Early, Order::Late] {
-                    leader.watch()?;
-                    let found = leader.overlap(Case { size, side, order })?;
-                    let (order, figures, load) = (Some(order), overlap(&found), leader.report()?);
-                    emit(order, found.iterations, found.repetitions, figures, &load)?;
+                    for order in [Order::Early, Order::Late] {
+                        let case = Case { size, side, order };
+                        let (found, load) = lead.watched(|lead| lead.overlap(case))?;
+                        let (iterations, repetitions) = (found.iterations, found.repetitions);
+                        emit(Some(order), iterations, repetitions, overlap(&found), &load)?;
+                    }
                 }
             }
-        }
-        leader.finish()
+            Ok(())
+        })
     }
 }
 

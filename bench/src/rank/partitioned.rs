@@ -3,14 +3,13 @@
 use tagwire_base::config::parse::format_bytes;
 
 use super::{Job, Sink, add_load, done, effort};
-use crate::args::partitioned::{Cache, Circumstances, PartitionedPlan, SWEEP};
-use crate::body::partitioned::{Rounds, Setting};
+use crate::args::partitioned::{Cache, PartitionedPlan, SWEEP};
+use crate::body::partitioned::{Case, Setting};
 use crate::environment::Used;
 use crate::error::{Error, Result};
+use crate::leader;
 use crate::link::Message;
-use crate::load::Watch;
-use crate::measure::partitioned::{Found, Leader, Paper, follow};
-use crate::port::Control;
+use crate::measure::partitioned::{Blocks, Found, Lead, Paper};
 use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::record::{Figures, Quantity, Row};
 use crate::stats::Summary;
@@ -27,56 +26,47 @@ impl Job<'_> {
         let plan = self.plan.partitioned.as_ref();
         let plan = plan.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
         let operations = port.operations(plan);
-        let mut control = Control::new()?;
-        let mut tag = 0;
-        for case in self.partitioned_cases(plan)? {
-            let (size, partitions, circumstances) = case;
-            let setting = Setting {
-                circumstances,
-                has_paper: plan.definition.has_paper(),
-                threads: self.plan.threads,
-                seed: self.plan.seed,
-                validate: self.plan.validate,
-                tag,
-            };
-            // One more acknowledges.
-            tag = (tag + operations.len() as u32 + 1) % 4096;
-            let rounds = Rounds::open(port, setting, size, partitions, &operations)?;
-            let watch = Watch::begin();
-            if !leads {
-                follow(port, &mut control, rounds)?;
-                watch.report(|words| control.gather(port, words))?;
-                continue;
+        let setting = Setting {
+            has_paper: plan.definition.has_paper(),
+            threads: self.plan.threads,
+            seed: self.plan.seed,
+            validate: self.plan.validate,
+            tag: 0,
+        };
+        let blocks = Blocks::new(port, &operations, setting);
+        let effort = effort(self.plan);
+        leader::run(port, blocks, |leader| {
+            for case in self.partitioned_cases(plan)? {
+                leader.begin(&case)?;
+                leader.watch()?;
+                let effort = &effort;
+                let found = Lead { leader, effort }.measure(case.size, plan.definition)?;
+                let load = leader.report()?;
+                leader.end(&case)?;
+                for (operation, found) in operations.iter().zip(&found) {
+                    let row = self.row(self.plan.layers[0], case.size, port.size(), &used);
+                    let mut row = self.partitioned_row(row, case, operation, found);
+                    add_load(&mut row, &load);
+                    sink(Message::Row(Box::new(row)))?;
+                }
             }
-            let mut leader = Leader {
-                port,
-                control: &mut control,
-                effort: &effort(self.plan),
-            };
-            let found = leader.measure(rounds, operations.len(), size, plan.definition)?;
-            let load = watch.report(|words| control.gather(port, words))?;
-            for (operation, found) in operations.iter().zip(&found) {
-                let row = self.row(self.plan.layers[0], size, port.size(), &used);
-                let mut row =
-                    self.partitioned_row(row, circumstances, (partitions, operation), found);
-                add_load(&mut row, &load);
-                sink(Message::Row(Box::new(row)))?;
-            }
-        }
+            Ok(())
+        })?;
         done(leads, sink)
     }
 
     /// Sizes, partitions and circumstances; no partition is empty, and all are of the same size.
-    fn partitioned_cases(
-        &self,
-        plan: &PartitionedPlan,
-    ) -> Result<Vec<(usize, u32, Circumstances)>> {
+    fn partitioned_cases(&self, plan: &PartitionedPlan) -> Result<Vec<Case>> {
         let mut all = Vec::new();
         for size in self.sizes()? {
             for &partitions in &plan.partitions {
                 let fits = size >= partitions as usize && size.is_multiple_of(partitions as usize);
                 let circumstances = plan.circumstances.iter().filter(|_| fits);
-                all.extend(circumstances.map(|circumstances| (size, partitions, *circumstances)));
+                all.extend(circumstances.map(|circumstances| Case {
+                    size,
+                    partitions,
+                    circumstances: *circumstances,
+                }));
             }
         }
         Ok(all)
@@ -85,14 +75,14 @@ impl Job<'_> {
     fn partitioned_row(
         &self,
         mut row: Row,
-        circumstances: Circumstances,
-        case: (u32, &Operation),
+        case: Case,
+        operation: &Operation,
         found: &Found,
     ) -> Row {
+        let circumstances = case.circumstances;
         let computes = !circumstances.time.is_zero();
         row.threads = Some(self.plan.threads);
-        let (partitions, operation) = case;
-        (row.partitions, row.policy) = (Some(partitions), Some(operation.policy.clone()));
+        (row.partitions, row.policy) = (Some(case.partitions), Some(operation.policy.clone()));
         row.buffers = (operation.buffers > 1).then_some(operation.buffers);
         let (how, time) = (
             circumstances.compute.as_str(),

@@ -7,7 +7,7 @@ use crate::buffer::Memory;
 use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
-use crate::measure::{Runner, Sample, Stage, follow, lead};
+use crate::measure::{Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
 use crate::port::remote::{Access, RemotePort};
 use crate::record::{Figures, Row};
@@ -33,12 +33,10 @@ impl Job<'_> {
             let seed = self.plan.validate.then_some(self.plan.seed);
             let memory = |len| self.target(port, access, len);
             let body = OneSided::open(port, (access, window), self.plan.largest()?, seed, memory)?;
-            Ok(Box::new(Runner::new(port, body)?))
+            Ok(Box::new(Runner::new(port, body)))
         };
-        let mut stages = windows.into_iter().map(body).collect::<Result<Vec<_>>>()?;
-        if !self.greet(port, used, sink)? {
-            return follow(&mut stages);
-        }
+        let stages = windows.into_iter().map(body).collect::<Result<Vec<_>>>()?;
+        let leads = self.greet(port, used, sink)?;
         let mut emit = |samples: Vec<Sample>| {
             let mut row = self.row(self.plan.layers[0], samples[0].size, port.size(), used);
             self.fill(&mut row, &samples);
@@ -46,8 +44,9 @@ impl Job<'_> {
             row.figures.set("harness_us", harness / 1e3);
             sink(Message::Row(Box::new(row)))
         };
-        lead(&mut stages, &self.sizes()?, &effort(self.plan), &mut emit)?;
-        done(true, sink)
+        let effort = effort(self.plan);
+        measure(port, stages, &self.sizes()?, &effort, &mut emit)?;
+        done(leads, sink)
     }
 
     /// Memory for the operations: unless it was said where from, atomic ones have it from the arena where there is one, since

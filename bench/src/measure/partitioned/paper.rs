@@ -1,9 +1,11 @@
 //! The metrics as the paper defines them: ratios of means over rounds, the join of other rounds, every time with the way back.
 
 use super::algebra::Union;
-use super::{Found, Leader, PAPER, number};
+use serde::{Deserialize, Serialize};
+
+use super::{Block, Found, Lead};
+use crate::body::partitioned::Rounds;
 use crate::body::partitioned::paper::{Interval, Single};
-use crate::body::partitioned::{Kind, Rounds};
 use crate::error::Result;
 use crate::port::partitioned::PartitionedPort;
 use crate::stats::Summary;
@@ -17,10 +19,42 @@ const COMPUTING: f64 = 1.0;
 /// In how many parts the rounds are divided, to see how a metric scatters.
 const PARTS: usize = 5;
 
-/// The phases that rank 0 announces.
-const MESSAGE: u64 = 0;
-const PARTITIONS: u64 = 1;
-const PERCEIVED: u64 = 2;
+/// What rounds are of; partitions, by the number of their operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    Message,
+    Partitions(usize),
+    Perceived(usize),
+}
+
+/// What rounds of one phase came to, on rank 0.
+#[derive(Debug, Default)]
+pub(super) struct Paced {
+    singles: Vec<Single>,
+    parts: Vec<Vec<Interval>>,
+    last: Vec<f64>,
+}
+
+impl Phase {
+    pub(super) fn run<P: PartitionedPort>(
+        self,
+        rounds: &mut Rounds<'_, P>,
+        count: u64,
+    ) -> Result<Paced> {
+        let mut paced = Paced::default();
+        for _ in 0..count {
+            match self {
+                Self::Message => paced.singles.extend(rounds.paper_message()?),
+                Self::Partitions(number) => paced.parts.extend(rounds.paper_partitions(number)?),
+                Self::Perceived(number) => {
+                    let last = rounds.paper_perceived(number)?;
+                    paced.last.extend(last.map(|ns| ns as f64));
+                }
+            }
+        }
+        Ok(paced)
+    }
+}
 
 /// The metrics. Their values are those of all rounds; least and greatest those of a fifth of them.
 #[derive(Debug, Clone)]
@@ -41,31 +75,19 @@ pub(crate) struct Paper {
     pub pruned: [f64; 4],
 }
 
-/// Does what rank 0 announced.
-pub(super) fn follow<P: PartitionedPort>(
-    rounds: &mut Rounds<'_, P>,
-    kind: Kind,
-    count: u64,
-    phase: u64,
-) -> Result<()> {
-    for _ in 0..count {
-        match (phase, kind) {
-            (PARTITIONS, Kind::Partitioned(number)) => drop(rounds.paper_partitions(number)?),
-            (PERCEIVED, Kind::Partitioned(number)) => drop(rounds.paper_perceived(number)?),
-            _ => drop(rounds.paper_message()?),
-        }
+impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
+    /// What so many rounds of a phase came to after the first ones.
+    fn paced(&mut self, phase: Phase, warmup: u64, count: u64) -> Result<Paced> {
+        let mut paced = self.learn(Block::Paper(phase, warmup + count))?.paper;
+        let skipped = warmup as usize;
+        paced.singles.drain(..skipped.min(paced.singles.len()));
+        paced.parts.drain(..skipped.min(paced.parts.len()));
+        paced.last.drain(..skipped.min(paced.last.len()));
+        Ok(paced)
     }
-    Ok(())
-}
 
-impl<P: PartitionedPort> Leader<'_, P> {
-    pub(super) fn measure_paper(
-        &mut self,
-        rounds: &mut Rounds<'_, P>,
-        found: &mut [Found],
-        size: usize,
-    ) -> Result<()> {
-        let circumstances = rounds.circumstances();
+    pub(super) fn measure_paper(&mut self, found: &mut [Found], size: usize) -> Result<()> {
+        let circumstances = self.leader.script.rounds()?.circumstances();
         // The paper warms nothing up where caches are cold.
         let warmup = match circumstances.sweep() {
             0 => self.effort.warmup.unwrap_or(WARMUP),
@@ -74,30 +96,10 @@ impl<P: PartitionedPort> Leader<'_, P> {
         let fitting = (COMPUTING / circumstances.time.as_secs_f64().max(1e-9)) as u64;
         let count = fitting.clamp(LEAST, ROUNDS);
         let count = self.effort.iterations.unwrap_or(count).max(1);
-        let mut phase = |phase, kind| -> Result<()> {
-            let words = [PAPER, number(kind), warmup + count, phase, 0];
-            self.control.broadcast(self.port, words).map(drop)
-        };
-        let skipped = warmup as usize;
-        phase(MESSAGE, Kind::Message)?;
-        let singles = (0..warmup + count).map(|_| rounds.paper_message());
-        let singles: Vec<Option<Single>> = singles.collect::<Result<_>>()?;
-        let singles: Vec<Single> = singles.into_iter().flatten().skip(skipped).collect();
+        let singles = self.paced(Phase::Message, warmup, count)?.singles;
         for (place, found) in found.iter_mut().enumerate() {
-            let kind = Kind::Partitioned(place);
-            phase(PARTITIONS, kind)?;
-            let parts = (0..warmup + count).map(|_| rounds.paper_partitions(place));
-            let parts: Vec<_> = parts.collect::<Result<_>>()?;
-            let parts: Vec<Vec<Interval>> = parts.into_iter().flatten().skip(skipped).collect();
-            phase(PERCEIVED, kind)?;
-            let last = (0..warmup + count).map(|_| rounds.paper_perceived(place));
-            let last: Vec<_> = last.collect::<Result<_>>()?;
-            let last: Vec<f64> = last
-                .into_iter()
-                .flatten()
-                .skip(skipped)
-                .map(|ns| ns as f64)
-                .collect();
+            let parts = self.paced(Phase::Partitions(place), warmup, count)?.parts;
+            let last = self.paced(Phase::Perceived(place), warmup, count)?.last;
             let taken = Taken::of(&singles, &parts, last);
             found.paper = Some(taken.metrics(size));
             found.rounds = found.rounds.max(count);
