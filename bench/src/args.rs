@@ -1,6 +1,5 @@
 //! The options of `tagwire bench`. The same option means the same in every test.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -34,232 +33,8 @@ pub use transport::{TransportChoice, Transports};
 use crate::buffer::available_memory;
 use crate::concurrent as callers;
 use crate::error::{Error, Result};
-use crate::pattern::has_option;
-use crate::port::collective::Operation;
-use crate::port::remote::Access;
 use crate::sizes::Sizes;
-
-/// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TestName {
-    /// Half the round trip of a message that goes back and forth between two ranks
-    Latency,
-    /// One rank sends windows of messages, the other acknowledges each window
-    Bandwidth,
-    /// Both ranks send windows of messages at once
-    Bibandwidth,
-    /// Messages per second between pairs of ranks (i and i + n/2)
-    MessageRate,
-    /// One message travels round all ranks: time per hop
-    Ring,
-    /// Rank 0 waits in a receive for --seconds: the part of a core that it uses
-    Idle,
-    /// What is left of a core for computation while a message is on its way
-    Availability,
-    /// How far a message and computation at the same time hide each other
-    Overlap,
-    /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
-    /// application availability, early-bird share
-    Partitioned,
-    /// Bytes written into the memory of another rank, until they are visible there: one at a time, and windows of them
-    Put,
-    /// Bytes read from the memory of another rank, until they are here: one at a time, and windows of them
-    Get,
-    /// A fetch-and-add to a word of another rank, until the old value is here
-    Atomic,
-    /// What full thread safety adds to the latency of one thread
-    ThreadCost,
-    /// Bandwidth of several processes or threads that send long messages at once
-    ConcurrentBandwidth,
-    /// Latency of several processes or threads at once, mean and slowest
-    ConcurrentLatency,
-    /// Short messages of one process or thread beside a long one of another: how evenly they wait
-    ShortLong,
-    /// Messages to four neighbours behind computation, with and without a thread that waits
-    OverlapNeighbours,
-    /// Allreduces of several processes or threads at once, each in a group of its own
-    ConcurrentAllreduce,
-    /// What an allreduce takes from threads that compute beside it
-    AllreduceCompute,
-    /// Ranks of a box compute and exchange their faces with six neighbours
-    Halo3d,
-    /// Wavefronts over a plane of ranks, slice by slice, from each corner
-    Sweep3d,
-    /// Ranks of a periodic grid exchange with the neighbours of a stencil while their threads arrive by a profile
-    Cmb,
-    /// A vector from a device to its host, as one copy and in pieces
-    DeviceCopy,
-    /// No rank leaves before all have come
-    Barrier,
-    /// Rank 0's bytes to all
-    Bcast,
-    /// The sum of all ranks' doubles at rank 0
-    Reduce,
-    /// The sum of all ranks' doubles at all
-    Allreduce,
-    /// A block of the sum of all ranks' doubles at each
-    ReduceScatter,
-    /// Each rank's bytes to all
-    Allgather,
-    /// A block of each rank to each
-    Alltoall,
-    /// Each rank's bytes to rank 0
-    Gather,
-    /// A block of rank 0 to each
-    Scatter,
-}
-
-/// Long names of options that not every test has, beside those of the parts of the command.
-const NOT_OF_ALL: [&str; 14] = [
-    "window",
-    "threads",
-    "posted",
-    "unexpected",
-    "seconds",
-    "side",
-    "nonblocking",
-    "memory",
-    "profile",
-    "percentiles",
-    "raw",
-    "layers",
-    "cache",
-    "cache-bytes",
-];
-
-/// Whether not every test has an option of the command itself, but for the number of ranks.
-pub(crate) fn is_of_some(name: &str) -> bool {
-    NOT_OF_ALL.contains(&name)
-}
-
-/// Whether not every test has an option of the command itself.
-pub(crate) fn is_of_some_or_ranks(name: &str) -> bool {
-    name == "ranks" || is_of_some(name)
-}
-
-impl TestName {
-    /// The name in commands and reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Bandwidth => "bandwidth",
-            Self::Bibandwidth => "bibandwidth",
-            Self::MessageRate => "message-rate",
-            Self::Ring => "ring",
-            Self::Idle => "idle",
-            Self::Availability => "availability",
-            Self::Overlap => "overlap",
-            Self::Partitioned => "partitioned",
-            Self::Put => "put",
-            Self::Get => "get",
-            Self::Atomic => "atomic",
-            Self::ThreadCost => "thread-cost",
-            Self::ConcurrentBandwidth => "concurrent-bandwidth",
-            Self::ConcurrentLatency => "concurrent-latency",
-            Self::ShortLong => "short-long",
-            Self::OverlapNeighbours => "overlap-neighbours",
-            Self::ConcurrentAllreduce => "concurrent-allreduce",
-            Self::AllreduceCompute => "allreduce-compute",
-            Self::Halo3d => "halo3d",
-            Self::Sweep3d => "sweep3d",
-            Self::Cmb => "cmb",
-            Self::DeviceCopy => "device-copy",
-            Self::Barrier => "barrier",
-            Self::Bcast => "bcast",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::ReduceScatter => "reduce-scatter",
-            Self::Allgather => "allgather",
-            Self::Alltoall => "alltoall",
-            Self::Gather => "gather",
-            Self::Scatter => "scatter",
-        }
-    }
-
-    /// Whether the option of `bench` with this long name has a meaning for the test.
-    #[must_use]
-    pub fn has_option(self, name: &str) -> bool {
-        if let Some(known) = callers::decides(self, name) {
-            return known.has_option(name);
-        }
-        let of_device = DeviceArgs::has_option(self.as_str(), name);
-        if let Some(has) = of_device.or_else(|| has_option(self.as_str(), name)) {
-            return has;
-        }
-        match name {
-            "window" => matches!(
-                self,
-                Self::Bandwidth | Self::Bibandwidth | Self::MessageRate | Self::Put | Self::Get
-            ),
-            "threads" => matches!(self, Self::MessageRate | Self::Partitioned),
-            "posted" | "unexpected" => self == Self::Latency,
-            "list" => false,
-            "seconds" => self == Self::Idle,
-            "side" => self.computes(),
-            "nonblocking" => self.collective().is_some(),
-            "memory" => self != Self::Partitioned,
-            "profile" => self != Self::Partitioned && self.access().is_none(),
-            "percentiles" => self != Self::Idle && self != Self::Partitioned && !self.computes(),
-            // The bare transport does not match, and these need that.
-            "raw" | "layers" => {
-                self != Self::Partitioned
-                    && !self.computes()
-                    && self.collective().is_none()
-                    && self.access().is_none()
-            }
-            "cache" => self == Self::Partitioned || self.has_buffers(),
-            "cache-bytes" => self.has_buffers(),
-            name if PartitionedArgs::has_option(name) => self == Self::Partitioned,
-            _ => true,
-        }
-    }
-
-    /// The operation that all ranks call, where that is the test.
-    pub(crate) const fn collective(self) -> Option<Operation> {
-        Some(match self {
-            Self::Barrier => Operation::Barrier,
-            Self::Bcast => Operation::Bcast,
-            Self::Reduce => Operation::Reduce,
-            Self::Allreduce => Operation::Allreduce,
-            Self::ReduceScatter => Operation::ReduceScatter,
-            Self::Allgather => Operation::Allgather,
-            Self::Alltoall => Operation::Alltoall,
-            Self::Gather => Operation::Gather,
-            Self::Scatter => Operation::Scatter,
-            _ => return None,
-        })
-    }
-
-    /// What is done to another rank's memory, where that is the test.
-    pub(crate) const fn access(self) -> Option<Access> {
-        Some(match self {
-            Self::Put => Access::Put,
-            Self::Get => Access::Get,
-            Self::Atomic => Access::Add,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is a collective with data.
-    fn has_buffers(self) -> bool {
-        self.collective().is_some_and(|it| it != Operation::Barrier)
-    }
-
-    /// Whether a rank computes while a message is on its way.
-    #[must_use]
-    pub const fn computes(self) -> bool {
-        matches!(self, Self::Availability | Self::Overlap)
-    }
-}
-
-impl fmt::Display for TestName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::suite::TestName;
 
 /// What the rank that computes does with the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -337,7 +112,7 @@ pub enum Format {
 pub struct BenchArgs {
     /// What to measure
     #[arg(
-        value_enum,
+        value_parser = TestName::parser(),
         required = false,
         required_unless_present_any = ["forever", "list"],
         default_value_ifs([
@@ -566,12 +341,8 @@ impl BenchArgs {
         let variants = callers::variants(self).unwrap_or_default();
         let most = variants.iter().map(ranks).max();
         let of_grid = self.grid().map(|grid| grid.ranks());
-        let own = if self.test == TestName::DeviceCopy {
-            1
-        } else {
-            2
-        };
-        most.or(of_grid).or(self.ranks).unwrap_or(own)
+        let asked = most.or(of_grid).or(self.ranks);
+        asked.unwrap_or(self.test.ranks.own)
     }
 
     /// How many threads a rank has.
@@ -584,21 +355,17 @@ impl BenchArgs {
     /// The message sizes of this run.
     #[must_use]
     pub fn size_list(&self) -> Sizes {
-        if let (None, Some(test)) = (&self.sizes, callers::asked(self)) {
-            return test.sizes.parse().expect("a test's own sizes");
+        if let Some(sizes) = &self.sizes {
+            return sizes.clone();
         }
-        if let (None, Some(test)) = (&self.sizes, self.known_pattern()) {
-            return test.sizes.parse().expect("a pattern's own sizes");
-        }
-        self.sizes.clone().unwrap_or_else(|| match self.test {
-            _ if self.has_device() => device::SIZES.parse().expect("the paper's sizes"),
-            TestName::Ring | TestName::Idle | TestName::Atomic => Sizes::one(8),
-            TestName::Partitioned => Sizes::powers(64, 1 << 20),
-            TestName::Barrier => Sizes::one(0),
-            test if test.collective().is_some() => Sizes::powers(8, 1 << 20),
-            _ if self.posted.or(self.unexpected).is_some() => Sizes::one(8),
-            _ => Sizes::powers(1, 4 << 20),
-        })
+        let of_form = callers::asked(self).and_then(|units| units.sizes);
+        let own = match of_form {
+            Some(sizes) => sizes,
+            None if self.has_device() => device::SIZES,
+            None if self.posted.or(self.unexpected).is_some() => "8",
+            None => self.test.sizes,
+        };
+        own.parse().expect("a test's own sizes")
     }
 
     /// How many bytes of buffers a rank goes through before one comes again; `None` where the same ones are used.
@@ -624,18 +391,16 @@ impl BenchArgs {
     /// How many rows each size of a job has.
     #[must_use]
     pub fn rows_per_size(&self) -> usize {
-        match self.test {
-            TestName::Availability => self.sides().len(),
-            TestName::Overlap => 2 * self.sides().len(),
-            TestName::Partitioned => {
-                let plan = self.partitioned.plan();
-                plan.partitions.len() * plan.policies.len() * plan.circumstances.len()
-            }
-            _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
-            _ if self.has_device() => self.device_plan().map_or(1, |plan| plan.series().len()),
-            _ if self.layers => 2 + usize::from(self.pml.is_none()),
-            _ => 1,
+        match self.layers {
+            true => 2 + usize::from(self.pml.is_none()),
+            false => (self.test.rows)(self),
         }
+    }
+
+    /// Whether an option that not every test has is one of what is asked for.
+    pub(crate) fn has_option(&self, name: &str) -> bool {
+        let lacks = callers::asked(self).is_some_and(|units| units.lacks.contains(&name));
+        self.test.has_option(name) && !lacks
     }
 
     /// Refuses what makes no sense together.
@@ -672,14 +437,10 @@ impl BenchArgs {
         if self.mpiexec.is_some() && !has_mpi {
             return usage("--mpiexec is for transport 'mpi'");
         }
-        self.check_access()?;
-        self.check_partitioned()?;
+        (self.test.check)(self)?;
         self.check_output()?;
         if self.raw || self.layers {
-            let is_collective = self.test.collective().is_some();
-            let is_other =
-                is_collective || callers::asked(self).is_some() || self.known_pattern().is_some();
-            if self.test.computes() || self.test == TestName::Partitioned || is_other {
+            if !self.has_option("raw") {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",
                     self.test
@@ -702,64 +463,6 @@ impl BenchArgs {
             }
         }
         Ok(())
-    }
-
-    fn check_access(&self) -> Result<()> {
-        let Some(access) = self.test.access() else {
-            return Ok(());
-        };
-        if self.raw || self.layers {
-            return usage(format!(
-                "{} is of the bare transport already, without --raw and --layers",
-                self.test
-            ));
-        }
-        let matching = [
-            ("pml", self.pml.is_some()),
-            ("engine", self.engine.is_some()),
-        ];
-        if let Some((name, _)) = matching.into_iter().find(|(_, given)| *given) {
-            return usage(format!(
-                "--{name} has no meaning for {}: nothing is matched",
-                self.test
-            ));
-        }
-        let sizes = self.size_list();
-        match access {
-            Access::Add if sizes.as_slice().iter().any(|size| *size != 8) => {
-                usage("atomic is of words of 8 bytes: without -m, or -m 8")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses lists of a test of partitioned operations of which nothing would come.
-    fn check_partitioned(&self) -> Result<()> {
-        if self.test != TestName::Partitioned {
-            return Ok(());
-        }
-        let partitioned = &self.partitioned;
-        let is_still = partitioned.compute_time.iter().all(Duration::is_zero);
-        if !partitioned.noise.is_empty() && is_still {
-            return usage("--noise makes threads compute longer: it needs --compute-time");
-        }
-        if !partitioned.noise_pct.is_empty() && partitioned.noise.is_empty() {
-            return usage("--noise-pct says how much of --noise there is, and that is not given");
-        }
-        let (counts, sizes) = (partitioned.plan().partitions, self.size_list());
-        let sizes = sizes.as_slice();
-        let fits = |count: &u32| {
-            let count = u64::from(*count);
-            sizes
-                .iter()
-                .any(|size| *size >= count && size.is_multiple_of(count))
-        };
-        match counts.iter().find(|count| !fits(count)) {
-            Some(count) => usage(format!(
-                "no size of -m has {count} partitions (--partitions): sizes are multiples of it, and of {count} bytes at least"
-            )),
-            None => Ok(()),
-        }
     }
 
     fn check_output(&self) -> Result<()> {
@@ -873,6 +576,7 @@ impl BenchArgs {
             ("memory", self.memory.is_some()),
             ("percentiles", self.percentiles.is_some()),
             ("profile", self.profile),
+            ("layers", self.layers && self.test.has_option("raw")),
             ("cache-bytes", self.cache_bytes.is_some()),
         ];
         let given = given.into_iter().chain(self.partitioned.given());
@@ -886,7 +590,7 @@ impl BenchArgs {
             return usage("--advise goes by Tagwire's metrics: --definition ours or both");
         }
         let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
-        match given.find(|name| !callers::has_option(self, name)) {
+        match given.find(|name| !self.has_option(name)) {
             Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),
         }
@@ -896,7 +600,7 @@ impl BenchArgs {
         let cache = &self.partitioned.cache;
         let is_cold = cache.iter().any(|one| matches!(one, Cache::Cold(_)));
         let is_fresh = cache.contains(&Cache::Fresh);
-        match self.test.collective() {
+        match self.test.collective {
             Some(_) if is_cold => {
                 usage("--cache cold is for partitioned; collectives have --cache fresh")
             }
@@ -924,22 +628,16 @@ fn last_level_cache() -> u64 {
 
 /// Refuses a number of ranks that the test cannot use.
 pub(crate) fn check_ranks(test: TestName, ranks: u32) -> Result<()> {
-    let (fits, wanted) = match test {
-        TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
-        TestName::Ring => (ranks >= 2, "at least 2"),
-        TestName::DeviceCopy => (ranks >= 1, "at least 1"),
-        test if test.collective().is_some() => (ranks >= 2, "at least 2"),
-        _ => (ranks == 2, "exactly 2"),
-    };
-    if fits {
+    if (test.ranks.fits)(ranks) {
         return Ok(());
     }
     usage(format!(
-        "{test} runs on {wanted} ranks, not on {ranks} (option -n)"
+        "{test} runs on {} ranks, not on {ranks} (option -n)",
+        test.ranks.wanted
     ))
 }
 
-fn usage<T>(reason: impl Into<String>) -> Result<T> {
+pub(crate) fn usage<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Usage(reason.into()))
 }
 

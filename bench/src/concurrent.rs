@@ -1,88 +1,31 @@
 //! The tests that compare processes with threads: the suite of Thakur and Gropp, "Test suite for evaluating performance of
 //! multithreaded MPI communication" (Parallel Computing 2009).
 //!
-//! A test is a file here and a line in `tests!`: its description, from which the command learns options, sizes and ranks,
-//! and what its ranks do. `docs/benchmarking.md` has the definitions.
+//! What they have in common: what a [`Comparison`] asks for, and callers whose blocks begin together.
 
-use crate::args::{
-    BenchArgs, ConcurrentArgs, PartitionedArgs, Progress, Style, Tags, TestName,
-    is_of_some_or_ranks,
-};
+use tagwire_base::Rank;
+
+use crate::args::{BenchArgs, Progress, Style, Tags};
 use crate::error::{Error, Result};
-use crate::port::Port;
-use crate::record::{Quantity, Row};
-use crate::units::{Unit, UnitKind};
+use crate::record::Row;
+use crate::suite::TestName;
+use crate::units::Unit;
+use crate::units::comparison::{Comparison, Shape};
 
-pub(crate) use self::run::Run;
+pub(crate) mod arrays;
+pub(crate) mod blocks;
+pub(crate) mod maximum;
+pub(crate) mod ping_pong;
+pub(crate) mod work;
 
-mod arrays;
-mod blocks;
-mod maximum;
-mod ping_pong;
-mod run;
-mod work;
-
-/// What the command has to know of a test.
-pub(crate) struct Description {
-    pub test: TestName,
-    /// What it is about.
-    pub quantity: Quantity,
-    /// The sizes where none are named, as the option takes them.
-    pub sizes: &'static str,
-    /// Sizes are multiples of it.
-    pub granule: u64,
-    /// The units where none are named, as the option takes them.
-    pub units: &'static str,
-    /// How many processes or threads a unit has whose number is not told.
-    pub count: u32,
-    /// How many messages an iteration has where that is not told, in a test with that option.
-    pub window: u32,
-    /// The options that not every test has.
-    pub options: &'static [&'static str],
-    /// Whether units are sessions of the same processes, over our own transports.
-    pub sessions: bool,
-    /// Where the ranks of a unit are, with the number of `-n`; else what fits.
-    pub shape: fn(Unit, Option<u32>) -> Result<Shape, &'static str>,
-    /// A figure that follows from a row and from the row of the first unit, or progress, of the same launch.
-    pub paired: Option<fn(&mut Row, &Row)>,
+/// The other rank of a pair of neighbours.
+pub(crate) const fn partner(rank: Rank) -> Rank {
+    Rank::new(rank.as_u32() ^ 1)
 }
 
-impl Description {
-    /// Whether the test has an option that not every test has.
-    pub(crate) fn has_option(&self, name: &str) -> bool {
-        self.options.contains(&name)
-    }
-}
-
-/// Where the ranks of a job are, and how many processes and threads communicate or compute in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// The node of each rank: on two cores, those of a node share one.
-    pub nodes: Vec<u32>,
-    /// Processes or threads of all ranks together.
-    pub callers: u32,
-}
-
-impl Shape {
-    /// Pairs of neighbouring ranks, each with a rank on both nodes.
-    fn pairs(unit: Unit) -> Self {
-        let ranks = match unit.kind {
-            UnitKind::Processes => 2 * unit.count,
-            UnitKind::Threads => 2,
-        };
-        Self {
-            nodes: (0..ranks).map(|rank| rank % 2).collect(),
-            callers: 2 * unit.count,
-        }
-    }
-
-    /// As many ranks as `-n` says, or `own`, each on a node of its own with `each` callers.
-    fn of_nodes(nodes: u32, each: u32) -> Self {
-        Self {
-            nodes: (0..nodes).collect(),
-            callers: nodes * each,
-        }
-    }
+/// Whether a rank of a pair sends.
+pub(crate) const fn sends(rank: Rank) -> bool {
+    rank.as_u32().is_multiple_of(2)
 }
 
 /// One of the jobs that a test starts over each transport.
@@ -93,83 +36,12 @@ pub(crate) struct Variant {
     pub progress: Option<Progress>,
 }
 
-/// What a test does on its ranks.
-trait Test {
-    const DESCRIPTION: Description;
-
-    /// Measures all sizes and emits their rows on rank 0. `single` is a session of the same process at level single,
-    /// where the test needs one beside its own.
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, single: Option<&P>) -> Result<()>;
-}
-
-/// Declares the module of each test and enters it into the table.
-macro_rules! tests {
-    ($($module:ident :: $test:ident,)*) => {
-        $(mod $module;)*
-
-        static DESCRIPTIONS: &[Description] = &[$(<$module::$test as Test>::DESCRIPTION),*];
-
-        /// Measures on a rank of a job.
-        pub(crate) fn measure<P: Port + Sync>(run: &mut Run<'_, P>, single: Option<&P>) -> Result<()> {
-            $(if <$module::$test as Test>::DESCRIPTION.test == run.plan().test {
-                return <$module::$test as Test>::measure(run, single);
-            })*
-            Err(Error::Usage(format!("{} has no units", run.plan().test)))
-        }
-    };
-}
-
-tests! {
-    thread_cost::ThreadCost,
-    concurrent_bandwidth::ConcurrentBandwidth,
-    concurrent_latency::ConcurrentLatency,
-    message_rate::MessageRate,
-    short_long::ShortLong,
-    overlap_neighbours::OverlapNeighbours,
-    concurrent_allreduce::ConcurrentAllreduce,
-    allreduce_compute::AllreduceCompute,
-}
-
-/// Returns the description of a test; `None` of one of another kind. Of `message-rate`, it is that of the blocking style.
-pub(crate) fn of(test: TestName) -> Option<&'static Description> {
-    DESCRIPTIONS.iter().find(|known| known.test == test)
-}
-
-/// Returns the quantity of a test by its name; `None` of one of another kind.
-pub(crate) fn quantity(test: &str) -> Option<Quantity> {
-    let mut known = DESCRIPTIONS.iter();
-    Some(known.find(|known| known.test.as_str() == test)?.quantity)
-}
-
-/// Returns the description of what `args` ask for; `None` of a test of another kind.
-pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Description> {
-    let is_other_style = args.test == TestName::MessageRate
+/// Returns what units `args` compare; `None` of a test of another kind.
+pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
+    let is_other_form = args.test.has_option("style")
         && args.concurrent.style.unwrap_or_default() != Style::Blocking;
-    of(args.test).filter(|_| !is_other_style)
-}
-
-/// Returns the description that says whether a test has an option; `None` where that is no affair of this suite.
-pub(crate) fn decides(test: TestName, option: &str) -> Option<&'static Description> {
-    let is_own = ConcurrentArgs::has_option(option);
-    let is_some = is_own || is_of_some_or_ranks(option) || PartitionedArgs::has_option(option);
-    match test {
-        // Its other style has options of its own.
-        TestName::MessageRate => of(test).filter(|_| is_own),
-        _ => match of(test) {
-            None if is_own => Some(&NOTHING),
-            known => known.filter(|_| is_some),
-        },
-    }
-}
-
-/// Whether an option has a meaning for what `args` ask for.
-pub(crate) fn has_option(args: &BenchArgs, name: &str) -> bool {
-    match asked(args) {
-        Some(test) if ConcurrentArgs::has_option(name) || is_of_some_or_ranks(name) => {
-            test.has_option(name)
-        }
-        _ => args.test.has_option(name),
-    }
+    let units = args.test.description().units.as_ref();
+    units.filter(|_| !is_other_form)
 }
 
 /// Refuses what makes no sense together.
@@ -182,13 +54,13 @@ pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
         let given = args.concurrent.given().into_iter();
         let mut given = given.filter(|(name, given)| *given && *name != "style");
         return match given.next() {
-            Some((name, _)) if args.test == TestName::MessageRate => usage(format!(
+            Some((name, _)) if args.test.has_option("style") => usage(format!(
                 "--{name} needs --style blocking; windows have -n, --threads and --window"
             )),
             _ => Ok(()),
         };
     };
-    if let (Some(_), false) = (args.ranks, test.has_option("ranks")) {
+    if let (Some(_), false) = (args.ranks, args.has_option("ranks")) {
         return usage(format!(
             "{} has no -n: its ranks follow from --units",
             args.test
@@ -225,21 +97,6 @@ pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a test has none of.
-static NOTHING: Description = Description {
-    test: TestName::Latency,
-    quantity: Quantity::LATENCY,
-    sizes: "",
-    granule: 1,
-    units: "",
-    count: 1,
-    window: 0,
-    options: &[],
-    sessions: false,
-    shape: |_, _| Err("it has no units"),
-    paired: None,
-};
-
 /// Returns the jobs that `args` ask for over each transport, in their order; none of a test of another kind.
 ///
 /// # Errors
@@ -250,7 +107,7 @@ pub(crate) fn variants(args: &BenchArgs) -> Result<Vec<Variant>> {
     };
     let own = || test.units.parse().expect("a test's own units");
     let units = args.concurrent.units.clone().unwrap_or_else(own);
-    let progress: Vec<Option<Progress>> = match test.has_option("progress") {
+    let progress: Vec<Option<Progress>> = match args.has_option("progress") {
         false => vec![None],
         true if args.concurrent.progress.is_empty() => {
             vec![Some(Progress::None), Some(Progress::BlockedThread)]
@@ -280,8 +137,8 @@ pub(crate) fn pairs(args: &BenchArgs) -> bool {
 
 /// Adds what follows from rows of one launch together, such as what a level costs over the other.
 pub(crate) fn pair(test: &str, rows: &mut [Row]) {
-    let mut known = DESCRIPTIONS.iter();
-    let paired = known.find_map(|known| known.paired.filter(|_| known.test.as_str() == test));
+    let units = test.parse::<TestName>().ok().and_then(|test| test.units);
+    let paired = units.and_then(|units| units.paired);
     let (Some(paired), Some(added)) = (paired, rows.last()) else {
         return;
     };

@@ -83,7 +83,7 @@ impl Jobs<'_> {
 fn own_command(plan: &Plan) -> Result<(PathBuf, [OsString; 2])> {
     let program = std::env::current_exe()
         .map_err(|error| Error::system("find this program's own file", error))?;
-    Ok((program, ["bench".into(), plan.test.as_str().into()]))
+    Ok((program, ["bench".into(), plan.test.name.into()]))
 }
 
 /// Returns what starts `ranks` ranks of a plan over our own transports.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::topology;
 
 use self::reading::{Reading, boot, siblings};
-use crate::record::Figures;
+use crate::record::{Figures, Row};
 use crate::stats::mix;
 
 mod reading;
@@ -73,7 +73,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Adds what it comes to.
-    pub(crate) fn add_to(&self, figures: &mut Figures) {
+    fn add_to(&self, figures: &mut Figures) {
         let waits = self.ranks.iter().filter_map(|rank| {
             let wait = rank.run_queue_wait_ms?;
             Some((100.0 * wait / rank.measured_ms.max(1e-6)).min(100.0))
@@ -90,6 +90,12 @@ impl Load {
                 figures.set(key, value);
             }
         }
+    }
+
+    /// Adds it to a row that was measured meanwhile.
+    pub(crate) fn add_to_row(&self, row: &mut Row) {
+        self.add_to(&mut row.figures);
+        row.load = Some(self.ranks.clone());
     }
 
     /// What these ranks saw.

@@ -63,7 +63,7 @@ pub(crate) fn join(args: &BenchArgs, host: &Host, side: &TwoSided) -> Result<Joi
 /// Waits for the one other side, which helps.
 fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<Joined> {
     let (listening, mut entrance) = Listening::open(args, host, address)?;
-    listening.announce("listening", args.test.as_str());
+    listening.announce("listening", args.test.name);
     loop {
         let Came::Guest(guest) = entrance.next(args.timeout, None)? else {
             return Err(listening.alone(args.timeout.unwrap_or_default()));

@@ -13,6 +13,7 @@ use crate::leader::{self, Script, warm_up};
 use crate::load::Load;
 use crate::plan::Plan;
 use crate::port::Port;
+use crate::record::{FIRST_BLOCK, Figures, Quantity};
 use crate::stats::Summary;
 use crate::time::nanoseconds;
 
@@ -58,6 +59,11 @@ impl Effort {
             turns: 1,
             percentiles: plan.percentiles.clone(),
         }
+    }
+
+    /// OSU's numbers for messages that go back and forth.
+    pub(crate) fn of_latency(plan: &Plan) -> Self {
+        Self::of(plan, (10_000, 100), (1_000, 10))
     }
 
     /// The percentiles that are asked for, with the time of a unit at each, in nanoseconds.
@@ -272,6 +278,59 @@ impl Sample {
             percentiles: Vec::new(),
         }
     }
+
+    /// The time of a unit, as a latency.
+    pub(crate) fn latency(&self) -> Figures {
+        let mut figures = Figures::default();
+        let time = self.unit_ns;
+        let scaled = Summary {
+            median: time.median / 1e3,
+            min: time.min / 1e3,
+            max: time.max / 1e3,
+        };
+        figures.set_summary(Quantity::LATENCY, scaled);
+        self.with_rest(figures)
+    }
+
+    /// Units are messages: their bandwidth, and how many there are.
+    pub(crate) fn bandwidth(&self) -> Figures {
+        let mut figures = Figures::default();
+        figures.set_summary(Quantity::BANDWIDTH, self.megabytes_a_second());
+        figures.set(Quantity::RATE.key(), self.inverse(1e9).median);
+        self.with_rest(figures)
+    }
+
+    /// Units are messages: how many there are, and their bandwidth.
+    pub(crate) fn rate(&self) -> Figures {
+        let mut figures = Figures::default();
+        figures.set_summary(Quantity::RATE, self.inverse(1e9));
+        figures.set(Quantity::BANDWIDTH.key(), self.megabytes_a_second().median);
+        self.with_rest(figures)
+    }
+
+    fn inverse(&self, scale: f64) -> Summary {
+        let time = self.unit_ns;
+        Summary {
+            median: scale / time.median,
+            min: scale / time.max,
+            max: scale / time.min,
+        }
+    }
+
+    /// Bytes per nanosecond are 10^3 MB/s.
+    fn megabytes_a_second(&self) -> Summary {
+        self.inverse(self.size as f64 * 1e3)
+    }
+
+    fn with_rest(&self, mut figures: Figures) -> Figures {
+        if let Some(longer) = self.first_block_pct {
+            figures.set(FIRST_BLOCK, longer);
+        }
+        for &(percentile, time) in &self.percentiles {
+            figures.set(Percentiles::key(percentile), time / 1e3);
+        }
+        figures
+    }
 }
 
 /// How many iterations of `one` nanoseconds each: at least `least` and as many as give blocks of decent length, but no more
@@ -339,5 +398,36 @@ mod tests {
         assert_eq!(first_block_pct(&[1.0, 1.0, 2.0, 1.0]), Some(-50.0));
         assert_eq!(first_block_pct(&[3.0, 1.0, 2.0]), None);
         assert_eq!(first_block_pct(&[]), None);
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            stage: 0,
+            size: 1000,
+            iterations: 10,
+            repetitions: 5,
+            unit_ns: Summary {
+                median: 500.0,
+                min: 400.0,
+                max: 1000.0,
+            },
+            first_block_pct: Some(-10.0),
+            load: Load::default(),
+            elapsed: Duration::from_millis(5),
+            percentiles: vec![(99.9, 800.0)],
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_their_names() {
+        let latency = sample().latency();
+        assert_eq!(latency.named("latency_us"), Some(0.5));
+        assert_eq!(latency.named("p99_9_us"), Some(0.8));
+        let bandwidth = sample().bandwidth();
+        assert_eq!(bandwidth.named("bandwidth_mb_s"), Some(2000.0));
+        assert_eq!(bandwidth.named("bandwidth_min_mb_s"), Some(1000.0));
+        assert_eq!(bandwidth.named("bandwidth_max_mb_s"), Some(2500.0));
+        let rate = sample().rate();
+        assert_eq!(rate.named("rate_msg_s"), Some(2e6));
     }
 }

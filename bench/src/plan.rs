@@ -9,10 +9,11 @@ use crate::args::concurrent::ConcurrentPlan;
 use crate::args::device::DevicePlan;
 use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
-use crate::args::pattern::{Mode, PatternPlan};
-use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
+use crate::args::pattern::PatternPlan;
+use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
+use crate::suite::TestName;
 use crate::units::Unit;
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
@@ -134,12 +135,12 @@ const WINDOW: u32 = 64;
 impl Plan {
     /// Whether ranks write into each other's memory beside their messages.
     pub(crate) fn has_rma(&self) -> bool {
-        self.pattern
-            .as_ref()
-            .is_some_and(|pattern| match self.test {
-                TestName::Cmb => pattern.cmb.interface.contains(&Interface::Rma),
-                _ => pattern.modes.contains(&Mode::Rma),
-            })
+        let series = self.test.motif.map(|motif| motif.series);
+        let both = self.pattern.as_ref().zip(series);
+        both.is_some_and(|(pattern, series)| {
+            let mut all = series(pattern, &[]).into_iter();
+            all.any(|series| series.interface == Interface::Rma)
+        })
     }
 
     /// What `args` ask for, over `carrier`.
@@ -148,12 +149,15 @@ impl Plan {
             Carrier::Mpi(_) => vec![Layer::Mpi],
             Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
             Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Cm, Layer::Raw],
-            Carrier::Ours(_) if args.raw || args.test.access().is_some() => vec![Layer::Raw],
+            Carrier::Ours(_) if args.raw || args.test.access.is_some() => vec![Layer::Raw],
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
         let (pattern, partitioned) = args.pattern_plan().unzip();
-        let own = (args.test == TestName::Partitioned).then(|| args.partitioned.plan());
+        let own = args
+            .test
+            .has_option("definition")
+            .then(|| args.partitioned.plan());
         Self {
             test: args.test,
             carrier,

@@ -1,43 +1,24 @@
 //! One rank of a job: opens its ports, measures, reports.
 
 use tagwire_base::bootstrap::SharedBootstrap;
-use tagwire_base::config::parse::format_bytes;
 use tagwire_base::{Bootstrap, Config};
 
 use crate::Host;
-use crate::args::{MemoryChoice, Percentiles, Progress, TestName};
-use crate::body::{
-    Bandwidth, Collective, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, Waits,
-};
-use crate::buffer::Memory;
+use crate::args::Progress;
 use crate::environment::{MPI, Used};
 use crate::error::{Error, ExitStatus, Result};
-use crate::leader;
 use crate::link::{Message, Reporter};
-use crate::load::Load;
-use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
 use crate::port::Port;
-use crate::port::collective::{Form, Operation};
+use crate::port::partitioned::PartitionedPort;
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::rail_windows::RailWindows;
 use crate::port::raw::RawPort;
 use crate::port::window::Windows;
 use crate::profile::Profile;
-use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
-use crate::stats::Summary;
-
-mod computing;
-mod concurrent;
-mod device;
-mod partitioned;
-mod pattern;
-mod remote;
-
-/// Takes what rank 0 has to say.
-pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
+use crate::run::{self, Run, Sink};
 
 /// Runs `plan` as a rank of a job that the command started, and reports to it how that ended.
 pub(crate) fn run(host: &Host, plan: &Plan) -> ExitStatus {
@@ -123,18 +104,14 @@ impl Job<'_> {
         };
         let rank = port.rank().as_u32();
         let ranks = self.check_ranks(port.size());
-        let measured = ranks.and_then(|()| match self.plan.test {
-            _ if self.plan.opens_only => self
-                .greet(&port, &used, sink)
-                .and_then(|leads| done(leads, sink)),
-            TestName::Partitioned => self.measure_partitioned(&port, used, sink),
-            _ if self.plan.pattern.is_some() => {
-                self.measure_pattern(&port, Some(&port), &used, sink)
+        let measured = ranks.and_then(|()| {
+            let leads = self.greet(&port, &used, sink)?;
+            if self.plan.test.access.is_some() && !self.plan.opens_only {
+                run::measure_bare(&mut Run::new(&port, self.plan, &used, sink))?;
+            } else if !self.plan.opens_only {
+                self.measure(&port, None, Some(&port), &used, sink)?;
             }
-            _ if self.plan.device.is_some() => self.measure_device(&port, &used, sink),
-            test if test.access().is_some() => self.measure_remote(&port, &used, sink),
-            _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
-            _ => self.measure_shared(&port, used, sink),
+            done(leads, sink)
         });
         if let Err(error) = measured {
             let status = report_failure(rank, &error, sink);
@@ -195,40 +172,32 @@ impl Job<'_> {
         let windows = windows.then(|| RailWindows::open(&config, bootstrap.scoped("rma")));
         let windows = windows.transpose()?;
         let used = self.used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
+        let no_layers = || Error::Usage("a plan without layers".to_owned());
+        let leads = match (&pml, &raw) {
+            (Some(pml), _) => self.greet(pml, &used, sink)?,
+            (None, Some(raw)) => self.greet(raw, &used, sink)?,
+            (None, None) => return Err(no_layers()),
+        };
         match (&pml, &raw) {
-            (Some(pml), _) if self.plan.opens_only => done(self.greet(pml, &used, sink)?, sink)?,
-            (None, Some(raw)) if self.plan.opens_only => done(self.greet(raw, &used, sink)?, sink)?,
-            (Some(pml), None) if self.plan.test == TestName::Partitioned => {
-                self.measure_partitioned(pml, used, sink)?;
-            }
-            (Some(pml), None) if self.plan.pattern.is_some() => {
+            _ if self.plan.opens_only => {}
+            (Some(pml), None) => {
                 let windows = windows.as_ref().map(|it| it as &dyn Windows);
-                self.measure_pattern(pml, windows, &used, sink)?;
+                self.measure(pml, single.as_ref(), windows, &used, sink)?;
             }
-            (Some(pml), None) if self.plan.device.is_some() => {
-                self.measure_device(pml, &used, sink)?;
-            }
-            (Some(pml), None) if self.plan.unit.is_some() => {
-                self.measure_concurrent(pml, single.as_ref(), &used, sink)?;
-            }
-            (Some(pml), None) => self.measure_shared(pml, used, sink)?,
             (Some(pml), Some(raw)) => {
-                let mut layers = vec![(Layer::Pml, self.stage(pml)?)];
+                let mut layers = vec![(Layer::Pml, run::stage(self.plan, pml)?)];
                 if let Some(cm) = &cm {
-                    layers.push((Layer::Cm, self.stage(cm)?));
+                    layers.push((Layer::Cm, run::stage(self.plan, cm)?));
                 }
-                layers.push((Layer::Raw, self.stage(raw)?));
-                self.measure(pml, layers, used, sink)?;
-            }
-            (None, Some(raw)) if self.plan.test.access().is_some() => {
-                self.measure_remote(raw, &used, sink)?;
+                layers.push((Layer::Raw, run::stage(self.plan, raw)?));
+                run::measure_layers(&mut Run::new(pml, self.plan, &used, sink), layers)?;
             }
             (None, Some(raw)) => {
-                let layers = vec![(Layer::Raw, self.stage(raw)?)];
-                self.measure(raw, layers, used, sink)?;
+                run::measure_bare(&mut Run::new(raw, self.plan, &used, sink))?;
             }
-            (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
+            (None, None) => return Err(no_layers()),
         }
+        done(leads, sink)?;
         drop(windows);
         for beside in [cm, single].into_iter().flatten() {
             beside.close()?;
@@ -310,135 +279,50 @@ impl Job<'_> {
         Ok(rank == 0)
     }
 
-    /// Measures over a port that several threads may use.
-    fn measure_shared<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
-        if self.plan.profile {
-            return self.measure_threads(&Profiled::new(port), used, sink);
-        }
-        self.measure_threads(port, used, sink)
-    }
-
-    fn measure_threads<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
-        if self.plan.test.computes() {
-            return self.measure(port, Vec::new(), used, sink);
-        }
-        let stage = if self.plan.threads > 1 {
-            let threads = (0..self.plan.threads).map(|thread| self.traffic(port, thread));
-            let threads = threads.collect::<Result<_>>()?;
-            let body = ThreadedRate::new(threads, self.plan.window as usize);
-            Box::new(Runner::new(port, body))
-        } else {
-            self.stage(port)?
-        };
-        self.measure(port, vec![(self.plan.layers[0], stage)], used, sink)
-    }
-
-    /// Memory for messages, from where the plan says.
-    fn memory<P: Port>(&self, port: &P, len: usize) -> Result<Memory> {
-        if self.plan.memory != Some(MemoryChoice::Arena) || len == 0 {
-            return Memory::new(len);
-        }
-        let memory = port.allocate(len)?;
-        memory
-            .map(Memory::of)
-            .ok_or(Error::Arena { needed: len as u64 })
-    }
-
-    fn traffic<P: Port>(&self, port: &P, thread: u32) -> Result<Traffic> {
-        let seed = self.plan.validate.then_some(self.plan.seed);
-        let window = self.plan.window as usize;
-        let largest = self.plan.largest()?;
-        let memory = |len| self.memory(port, len);
-        Traffic::new(port.rank(), thread, largest, window, seed, memory)
-    }
-
-    /// The messages of rank 1 that nobody has received: when bytes are checked, each needs memory
-    /// of its own there until the end.
-    fn traffic_ahead<P: Port>(&self, port: &P) -> Result<Traffic> {
-        let seed = self.plan.validate.then_some(self.plan.seed);
-        let window = match port.rank().as_u32() {
-            0 => 1,
-            _ => self.plan.unexpected as usize,
-        };
-        let largest = self.plan.largest()?;
-        let memory = |len| self.memory(port, len);
-        Traffic::new(port.rank(), 1, largest, window, seed, memory)
-    }
-
-    fn collective<'p, P: Port>(
-        &self,
-        port: &'p P,
-        operation: Operation,
-    ) -> Result<Box<dyn Stage + 'p>> {
-        let seed = self.plan.validate.then_some(self.plan.seed);
-        let largest = self.plan.largest()?;
-        let memory = |len| self.memory(port, len);
-        let form = match self.plan.nonblocking {
-            true => Form::Nonblocking,
-            false => Form::Blocking,
-        };
-        let collectives = port.collectives(form)?;
-        let fresh = self
-            .plan
-            .fresh
-            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        let body = Collective::new(port, collectives, operation, largest, fresh, seed, memory)?;
-        Ok(Box::new(Runner::new(port, body)))
-    }
-
-    fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
-        let plan = self.plan;
-        if let Some(operation) = plan.test.collective() {
-            return self.collective(port, operation);
-        }
-        let traffic = self.traffic(port, 0)?;
-        let window = plan.window as usize;
-        Ok(match plan.test {
-            TestName::Latency if plan.unexpected > 0 => {
-                let ahead = self.traffic_ahead(port)?;
-                let body = Unexpected::new(traffic, ahead, plan.unexpected);
-                Box::new(Runner::new(port, body))
-            }
-            TestName::Bandwidth => Box::new(Runner::new(
-                port,
-                Bandwidth::new(traffic, Direction::One, window),
-            )),
-            TestName::Bibandwidth => Box::new(Runner::new(
-                port,
-                Bandwidth::new(traffic, Direction::Both, window),
-            )),
-            TestName::MessageRate => Box::new(Runner::new(port, Rate::new(traffic, window))),
-            TestName::Ring => Box::new(Runner::new(port, Ring::new(traffic))),
-            // Others than `latency` have bodies of another kind, and this one for the words of the ranks.
-            _ => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))),
-        })
-    }
-
-    /// Measures all sizes at all layers; `port` is the first one's.
-    fn measure<P: Port>(
+    /// Measures over what matches messages, and keeps account of its calls where that was asked for.
+    fn measure<P: PartitionedPort + Sync>(
         &self,
         port: &P,
-        layers: Vec<(Layer, Box<dyn Stage + '_>)>,
-        used: Used,
+        single: Option<&P>,
+        windows: Option<&dyn Windows>,
+        used: &Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let (layers, stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
-        let leads = self.greet(port, &used, sink)?;
-        if self.plan.test == TestName::Idle {
-            self.measure_idle(port, &used, sink)?;
-        } else if self.plan.test.computes() {
-            self.measure_computing(port, &used, sink)?;
-        } else {
-            let mut emit = |samples: Vec<Sample>| {
-                self.rows(&layers, &samples, port.size(), &used)
-                    .into_iter()
-                    .try_for_each(|row| sink(Message::Row(Box::new(row))))
-            };
-            let effort = effort(self.plan);
-            measure(port, stages, &self.sizes()?, &effort, &mut emit)?;
+        if !self.plan.profile {
+            let mut run = Run::new(port, self.plan, used, sink);
+            (run.single, run.windows) = (single, windows);
+            return run::measure(&mut run);
         }
-        self.report_profile(port, &used, sink)?;
-        done(leads, sink)
+        let port = Profiled::new(port);
+        let mut run = Run::new(&port, self.plan, used, &mut *sink);
+        run.windows = windows;
+        run::measure(&mut run)?;
+        self.report_profile(&port, used, sink)
+    }
+
+    /// Refuses a number of ranks that the test cannot use.
+    fn check_ranks(&self, ranks: u32) -> Result<()> {
+        let (test, wanted) = (self.plan.test, self.plan.ranks);
+        if let Some(pattern) = &self.plan.pattern {
+            return crate::pattern::check_ranks(pattern, ranks);
+        }
+        if let Some(device) = &self.plan.device {
+            device.group_among(ranks)?;
+        }
+        match self.plan.unit {
+            None => crate::args::check_ranks(test, ranks),
+            Some(_) if ranks == wanted => Ok(()),
+            Some(unit) => Err(Error::Usage(format!(
+                "{test} on {unit} has {wanted} ranks, not {ranks}"
+            ))),
+        }
+    }
+
+    /// Whether the test needs a session at level single beside its own.
+    fn needs_single(&self) -> bool {
+        let is_ours = matches!(self.plan.carrier, Carrier::Ours(_));
+        let units = self.plan.test.units;
+        is_ours && !self.plan.opens_only && units.is_some_and(|units| units.sessions)
     }
 
     /// Reports where the time went, where account was kept of it.
@@ -454,112 +338,6 @@ impl Job<'_> {
             ..profile
         })))
     }
-
-    fn measure_idle<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
-        let waits = Waits {
-            port,
-            traffic: self.traffic(port, 0)?,
-            pause: self.plan.idle,
-            waited: None,
-        };
-        leader::run(port, waits, |leader| {
-            for size in self.sizes()? {
-                leader.watch()?;
-                leader.block(&size)?;
-                let load = leader.report()?;
-                let Some(idle) = leader.script.waited else {
-                    continue;
-                };
-                let mut row = self.row(self.plan.layers[0], size, port.size(), used);
-                let elapsed = idle.elapsed.as_secs_f64();
-                let cpu = 100.0 * idle.busy.as_secs_f64() / elapsed.max(1e-9);
-                row.figures.set(Quantity::CPU.key(), cpu);
-                row.figures.set("elapsed_ms", elapsed * 1e3);
-                (row.iterations, row.repetitions) = (1, 1);
-                add_load(&mut row, &load);
-                sink(Message::Row(Box::new(row)))?;
-            }
-            Ok(())
-        })
-    }
-
-    fn sizes(&self) -> Result<Vec<usize>> {
-        self.plan.largest()?;
-        // All sizes fit where the largest does.
-        Ok(self
-            .plan
-            .sizes
-            .iter()
-            .filter_map(|&size| usize::try_from(size).ok())
-            .collect())
-    }
-
-    /// The rows of one size, one for each layer.
-    fn rows(&self, layers: &[Layer], samples: &[Sample], ranks: u32, used: &Used) -> Vec<Row> {
-        let raw = layers
-            .iter()
-            .position(|&layer| layer == Layer::Raw)
-            .filter(|_| layers.len() > 1);
-        let key = crate::report::main_quantity(self.plan.test.as_str()).key();
-        let mut rows: Vec<Row> = samples
-            .iter()
-            .map(|sample| {
-                let mut row = self.row(layers[sample.stage], sample.size, ranks, used);
-                (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
-                row.figures = figures(self.plan.test, sample);
-                add_load(&mut row, &sample.load);
-                row
-            })
-            .collect();
-        if let Some(raw) = raw.and_then(|raw| rows[raw].figures.named(&key)) {
-            for row in &mut rows {
-                if let Some(own) = row.figures.named(&key) {
-                    row.figures.set("ratio_to_raw", own / raw);
-                }
-            }
-        }
-        rows
-    }
-
-    fn row(&self, layer: Layer, size: usize, ranks: u32, used: &Used) -> Row {
-        let plan = self.plan;
-        let windowed = matches!(
-            plan.test,
-            TestName::Bandwidth | TestName::Bibandwidth | TestName::MessageRate
-        );
-        let some = |number: u32| (number > 0).then_some(number);
-        let (pml, engine) = match layer {
-            Layer::Pml => (used.pml.clone(), used.engine.clone()),
-            Layer::Cm => (Some("cm".to_owned()), used.engine_of_cm.clone()),
-            Layer::Raw | Layer::Mpi => (None, None),
-        };
-        Row {
-            size: size as u64,
-            transport: used.transport.clone(),
-            library: used.library.clone(),
-            provider: used.provider.clone(),
-            pml,
-            engine,
-            layer: plan
-                .layers
-                .contains(&Layer::Raw)
-                .then(|| layer.name(used.pml.as_deref())),
-            ranks,
-            window: windowed.then_some(plan.window),
-            threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
-            posted: some(plan.posted),
-            unexpected: some(plan.unexpected),
-            cache: plan
-                .fresh
-                .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
-            nonblocking: plan.nonblocking,
-            memory: plan.memory.map(|memory| memory.as_str().to_owned()),
-            validated: plan.validate,
-            profiled: plan.profile,
-            launch: Some(plan.launch),
-            ..Row::default()
-        }
-    }
 }
 
 /// Says that everything is over, where this is rank 0.
@@ -568,12 +346,6 @@ fn done(leads: bool, sink: Sink<'_>) -> Result<()> {
         sink(Message::Done)?;
     }
     Ok(())
-}
-
-/// Adds what ranks saw of the machine while `row` was measured.
-fn add_load(row: &mut Row, load: &Load) {
-    load.add_to(&mut row.figures);
-    row.load = Some(load.ranks.clone());
 }
 
 /// Says why this rank ends.
@@ -587,98 +359,4 @@ fn report_failure(rank: u32, error: &Error, sink: Sink<'_>) -> ExitStatus {
     // Where nobody listens any more, the exit status has to do.
     let _ = sink(failure);
     status
-}
-
-/// OSU's numbers of iterations: a test with windows needs fewer.
-fn effort(plan: &Plan) -> Effort {
-    let (small, large) = match plan.test {
-        TestName::Latency if plan.unexpected > 0 => ((100, 10), (20, 2)),
-        TestName::Latency | TestName::Ring | TestName::Idle => ((10_000, 100), (1_000, 10)),
-        test if test.collective().is_some() || test.access().is_some() => ((1_000, 100), (100, 10)),
-        _ => ((100, 10), (20, 2)),
-    };
-    Effort::of(plan, small, large)
-}
-
-/// What a sample means in the quantities of its test.
-fn figures(test: TestName, sample: &Sample) -> Figures {
-    let mut figures = Figures::default();
-    let time = sample.unit_ns;
-    let inverse = |scale: f64| Summary {
-        median: scale / time.median,
-        min: scale / time.max,
-        max: scale / time.min,
-    };
-    // Bytes per nanosecond are 10^3 MB/s.
-    let bandwidth = inverse(sample.size as f64 * 1e3);
-    let rate = inverse(1e9);
-    match test {
-        TestName::Bandwidth | TestName::Bibandwidth => {
-            figures.set_summary(Quantity::BANDWIDTH, bandwidth);
-            figures.set(Quantity::RATE.key(), rate.median);
-        }
-        TestName::MessageRate => {
-            figures.set_summary(Quantity::RATE, rate);
-            figures.set(Quantity::BANDWIDTH.key(), bandwidth.median);
-        }
-        TestName::Availability | TestName::Overlap | TestName::Partitioned => {}
-        _ => {
-            let scaled = Summary {
-                median: time.median / 1e3,
-                min: time.min / 1e3,
-                max: time.max / 1e3,
-            };
-            figures.set_summary(Quantity::LATENCY, scaled);
-        }
-    }
-    if test == TestName::Ring {
-        figures.set("elapsed_ms", sample.elapsed.as_secs_f64() * 1e3);
-    }
-    if let Some(longer) = sample.first_block_pct {
-        figures.set(FIRST_BLOCK, longer);
-    }
-    for &(percentile, time) in &sample.percentiles {
-        figures.set(Percentiles::key(percentile), time / 1e3);
-    }
-    figures
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample() -> Sample {
-        Sample {
-            stage: 0,
-            size: 1000,
-            iterations: 10,
-            repetitions: 5,
-            unit_ns: Summary {
-                median: 500.0,
-                min: 400.0,
-                max: 1000.0,
-            },
-            first_block_pct: Some(-10.0),
-            load: Load::default(),
-            elapsed: std::time::Duration::from_millis(5),
-            percentiles: vec![(99.9, 800.0)],
-        }
-    }
-
-    #[test]
-    fn units_are_those_of_their_names() {
-        let latency = figures(TestName::Latency, &sample());
-        assert_eq!(latency.named("latency_us"), Some(0.5));
-        assert_eq!(latency.named("p99_9_us"), Some(0.8));
-        let bandwidth = figures(TestName::Bandwidth, &sample());
-        assert_eq!(bandwidth.named("bandwidth_mb_s"), Some(2000.0));
-        assert_eq!(bandwidth.named("bandwidth_min_mb_s"), Some(1000.0));
-        assert_eq!(bandwidth.named("bandwidth_max_mb_s"), Some(2500.0));
-        let rate = figures(TestName::MessageRate, &sample());
-        assert_eq!(rate.named("rate_msg_s"), Some(2e6));
-        assert_eq!(
-            figures(TestName::Ring, &sample()).named("elapsed_ms"),
-            Some(5.0)
-        );
-    }
 }

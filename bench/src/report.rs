@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use self::advice::Advice;
-use crate::args::TestName;
 use crate::environment::{Environment, Used};
 use crate::load::{OTHERS, SIBLINGS, WAIT};
 use crate::profile::Profile;
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
+use crate::suite::TestName;
 use crate::warnings::{Measurements, Seen, Warning};
 
 pub(crate) mod advice;
@@ -51,7 +51,7 @@ impl Report {
     pub(crate) fn new(test: TestName, command: String, environment: Environment) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
-            test: test.as_str().to_owned(),
+            test: test.name.to_owned(),
             command,
             environment,
             rows: Vec::new(),
@@ -207,18 +207,8 @@ impl Report {
 /// Returns the quantity that a test is about.
 #[must_use]
 pub fn main_quantity(test: &str) -> Quantity {
-    match test {
-        "bandwidth" | "bibandwidth" => Quantity::BANDWIDTH,
-        "message-rate" => Quantity::RATE,
-        "idle" => Quantity::CPU,
-        "availability" => Quantity::AVAILABILITY,
-        "overlap" => Quantity::OVERLAP,
-        "partitioned" => Quantity::PARTITIONED_OVERHEAD,
-        "cmb" => Quantity::ITER,
-        "device-copy" => Quantity::COPY,
-        "halo3d" | "sweep3d" => Quantity::THROUGHPUT,
-        test => crate::concurrent::quantity(test).unwrap_or(Quantity::LATENCY),
-    }
+    let known = test.parse::<TestName>();
+    known.map_or(Quantity::LATENCY, |test| test.quantity)
 }
 
 /// Returns the quantity that a row is about, of which `has` says whether it has a figure: that of its test; of a partitioned

@@ -63,16 +63,6 @@ pub enum SizesError {
 }
 
 impl Sizes {
-    /// Powers of two from `first` to `last`.
-    pub(crate) fn powers(first: u64, last: u64) -> Self {
-        Self(multiply(first, last, 2))
-    }
-
-    /// One size.
-    pub(crate) fn one(size: u64) -> Self {
-        Self(vec![size])
-    }
-
     /// The sizes, in bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u64] {

@@ -10,7 +10,7 @@ use tagwire_coll::{ALGORITHMS, Algorithm, Collective, Group, Place, Table};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
-use crate::args::{BenchArgs, TestName, parse_time};
+use crate::args::{BenchArgs, parse_time};
 use crate::binding::Placement;
 use crate::drive::{self, Start};
 use crate::environment::Environment;
@@ -21,6 +21,7 @@ use crate::plan::Plan;
 use crate::report::file::ResultsFile;
 use crate::sizes::Sizes;
 use crate::stats::Seeded;
+use crate::suite::TestName;
 
 use self::choice::{Times, rows};
 
@@ -57,7 +58,7 @@ pub struct TuneArgs {
     pub sizes: Option<Sizes>,
 
     /// Operations, by commas: allreduce, bcast, ... [default: all that have a choice]
-    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_parser = TestName::parser(), value_delimiter = ',')]
     pub operations: Vec<TestName>,
 
     /// Iterations of each size [default: by size and time]
@@ -155,13 +156,18 @@ fn show(text: &str) -> Result<()> {
 
 /// The tests of operations with several algorithms, as far as they are asked for.
 fn tests(args: &TuneArgs) -> Result<Vec<(TestName, Collective)>> {
-    let of = |test: &TestName| CHOICES.iter().find(|(known, _)| known == test).copied();
+    let choices = CHOICES.iter().map(|(name, collective)| {
+        let test: TestName = name.parse().map_err(Error::Usage)?;
+        Ok((test, *collective))
+    });
+    let choices = choices.collect::<Result<Vec<_>>>()?;
     if args.operations.is_empty() {
-        return Ok(CHOICES.to_vec());
+        return Ok(choices);
     }
     let known = args.operations.iter().map(|test| {
-        of(test).ok_or_else(|| {
-            let names: Vec<_> = CHOICES.iter().map(|(test, _)| test.as_str()).collect();
+        let found = choices.iter().find(|(known, _)| known == test).copied();
+        found.ok_or_else(|| {
+            let names: Vec<_> = CHOICES.iter().map(|(name, _)| *name).collect();
             Error::Usage(format!(
                 "{test} has no choice of algorithms; these have: {}",
                 names.join(", ")
@@ -172,15 +178,15 @@ fn tests(args: &TuneArgs) -> Result<Vec<(TestName, Collective)>> {
 }
 
 /// The tests of operations with a choice.
-const CHOICES: &[(TestName, Collective)] = &[
-    (TestName::Allgather, Collective::Allgather),
-    (TestName::Allreduce, Collective::Allreduce),
-    (TestName::Alltoall, Collective::Alltoall),
-    (TestName::Bcast, Collective::Broadcast),
-    (TestName::Gather, Collective::Gather),
-    (TestName::Reduce, Collective::Reduce),
-    (TestName::ReduceScatter, Collective::ReduceScatter),
-    (TestName::Scatter, Collective::Scatter),
+const CHOICES: &[(&str, Collective)] = &[
+    ("allgather", Collective::Allgather),
+    ("allreduce", Collective::Allreduce),
+    ("alltoall", Collective::Alltoall),
+    ("bcast", Collective::Broadcast),
+    ("gather", Collective::Gather),
+    ("reduce", Collective::Reduce),
+    ("reduce-scatter", Collective::ReduceScatter),
+    ("scatter", Collective::Scatter),
 ];
 
 struct Run<'a> {
@@ -217,7 +223,7 @@ impl Run<'_> {
 
     /// The options of the jobs of a test.
     fn bench_args(&self, test: TestName, ranks: u32) -> Result<BenchArgs> {
-        let line = [test.as_str(), "-n", &ranks.to_string()].map(str::to_owned);
+        let line = [test.name, "-n", &ranks.to_string()].map(str::to_owned);
         let command = BenchArgs::augment_args(Command::new("bench")).no_binary_name(true);
         let matches = command.try_get_matches_from(line);
         let parsed = matches.and_then(|matches| BenchArgs::from_arg_matches(&matches));

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod comparison;
+
 /// The most that a unit may have.
 const MOST: u32 = 1024;
 

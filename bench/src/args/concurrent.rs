@@ -122,12 +122,6 @@ impl ConcurrentArgs {
         ]
     }
 
-    /// Whether this is the long name of one of these options.
-    pub(crate) fn has_option(name: &str) -> bool {
-        let options = Self::default().given();
-        options.iter().any(|(option, _)| *option == name)
-    }
-
     /// The part of a job's plan that follows from these options alone.
     pub(crate) fn plan(&self) -> ConcurrentPlan {
         ConcurrentPlan {

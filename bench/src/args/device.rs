@@ -7,8 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::is_of_some;
-use super::partitioned::{PartitionedArgs, parse_short};
+use super::partitioned::parse_short;
 use crate::error::{Error, Result};
 
 /// How a vector that comes from a device is reduced.
@@ -181,26 +180,7 @@ impl DeviceArgs {
             ("copy-stream", self.copy_stream.is_some()),
         ]
     }
-
-    /// Returns whether a test has an option; `None` where that is no affair of devices.
-    pub(crate) fn has_option(test: &str, name: &str) -> Option<bool> {
-        let options = Self::default().given();
-        let is_own = options.iter().any(|(option, _)| *option == name);
-        let of_both = name == "producer" || name.starts_with("engine-");
-        match test {
-            "allreduce" => is_own.then_some(true),
-            COPY if is_own => Some(of_both),
-            COPY => {
-                let is_known = is_of_some(name) || PartitionedArgs::has_option(name);
-                is_known.then_some(name == "partitions")
-            }
-            _ => is_own.then_some(false),
-        }
-    }
 }
-
-/// The name of the test of copies.
-const COPY: &str = "device-copy";
 
 /// The sizes where none are named, as the option takes them: those of the paper.
 pub(crate) const SIZES: &str = "40:47M";

@@ -5,14 +5,19 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::device::{Algorithm, Callback, DataRate, DevicePlan, EnginePlan};
-use super::{BenchArgs, Result, TestName, usage};
+use super::{BenchArgs, Result, usage};
 
 impl BenchArgs {
     /// Whether vectors come from a device.
     pub(crate) fn has_device(&self) -> bool {
         let device = &self.device;
         let is_asked = device.producer.is_some() || !device.algorithm.is_empty();
-        self.test == TestName::DeviceCopy || (self.test == TestName::Allreduce && is_asked)
+        self.test.has_option("producer") && (self.copies_alone() || is_asked)
+    }
+
+    /// Whether vectors are copied, and not reduced.
+    fn copies_alone(&self) -> bool {
+        !self.test.has_option("algorithm")
     }
 
     /// What the plan of a test with a device has beside that of others.
@@ -21,7 +26,7 @@ impl BenchArgs {
             return None;
         }
         let device = &self.device;
-        let is_copy = self.test == TestName::DeviceCopy;
+        let is_copy = self.copies_alone();
         let algorithms = match &device.algorithm[..] {
             _ if is_copy => Vec::new(),
             [] => Algorithm::value_variants().to_vec(),
@@ -63,7 +68,7 @@ impl BenchArgs {
             let given = self.device.given().into_iter();
             let mut given = given.filter(|(name, given)| *given && *name != "producer");
             return match given.next() {
-                Some((name, _)) if self.test == TestName::Allreduce => usage(format!(
+                Some((name, _)) if self.test.has_option("algorithm") => usage(format!(
                     "--{name} is for vectors that come from a device: with --algorithm or --producer"
                 )),
                 _ => Ok(()),

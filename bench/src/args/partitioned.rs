@@ -189,12 +189,6 @@ impl PartitionedArgs {
         ]
     }
 
-    /// Whether this is the long name of one of these options.
-    pub(crate) fn has_option(name: &str) -> bool {
-        let options = Self::default().given();
-        options.iter().any(|(option, _)| *option == name)
-    }
-
     /// Whether operations of a collective have other buffers each time.
     pub(crate) fn is_fresh(&self) -> bool {
         self.cache == [Cache::Fresh]

@@ -172,12 +172,6 @@ impl PatternArgs {
         ]
     }
 
-    /// Whether this is the long name of one of these options.
-    pub(crate) fn has_option(name: &str) -> bool {
-        let options = Self::default().given();
-        options.iter().any(|(option, _)| *option == name)
-    }
-
     /// The modes, in the order of the command.
     pub(crate) fn modes(&self) -> Vec<Mode> {
         match &self.mode[..] {

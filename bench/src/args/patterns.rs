@@ -4,15 +4,15 @@ use super::partitioned::{Cache, ComputeMode, PartitionedPlan, SWEEP};
 use super::pattern::{PatternPlan, Sides};
 use super::{BenchArgs, Result, usage};
 use crate::pattern::grid::Grid;
-use crate::pattern::{Description, Request, of};
+use crate::pattern::motif::{Motif, Request};
 
 /// The policies of partitioned operations where none are named.
 const POLICIES: [&str; 3] = ["default", "each", "messages"];
 
 impl BenchArgs {
     /// What is known of the pattern; `None` of a test of another kind.
-    pub(super) fn known_pattern(&self) -> Option<&'static Description> {
-        of(self.test.as_str())
+    pub(super) fn known_pattern(&self) -> Option<&'static Motif> {
+        self.test.description().motif.as_ref()
     }
 
     /// The grid of ranks of a pattern.
@@ -26,7 +26,7 @@ impl BenchArgs {
     }
 
     /// Refuses what does not fit a pattern.
-    pub(super) fn check_pattern(&self, known: &Description) -> Result<()> {
+    pub(super) fn check_pattern(&self, known: &Motif) -> Result<()> {
         let Some(grid) = self.grid() else {
             return Ok(());
         };
@@ -82,10 +82,12 @@ impl BenchArgs {
     }
 
     /// How many rows each size of a pattern has over a transport of ours.
-    pub(super) fn rows_of_pattern(&self) -> Option<usize> {
-        let (pattern, partitioned) = self.pattern_plan()?;
-        let series = self.known_pattern()?.series;
-        Some(series(&pattern, &partitioned.policies).len())
+    pub(crate) fn rows_of_pattern(&self) -> usize {
+        let rows = |known: &Motif| {
+            let (pattern, partitioned) = self.pattern_plan()?;
+            Some((known.series)(&pattern, &partitioned.policies).len())
+        };
+        self.known_pattern().and_then(rows).unwrap_or(1)
     }
 
     /// How many threads of a pattern share a core.

@@ -6,7 +6,7 @@ use std::hint::black_box;
 const LENGTH: usize = 1 << 20;
 
 /// Three arrays and a sum.
-pub(super) struct Arrays {
+pub(crate) struct Arrays {
     a: Vec<i32>,
     b: Vec<i32>,
     c: Vec<i32>,
@@ -15,7 +15,7 @@ pub(super) struct Arrays {
 
 impl Arrays {
     #[inline]
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let numbers = |factor: i32| {
             (0..LENGTH as i32)
                 .map(|place| (place * factor) | 1)
@@ -31,7 +31,7 @@ impl Arrays {
 
     /// `A = B * C`, `B = A + C`, `A = B * C`, `sum += A`.
     #[inline(never)]
-    pub(super) fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         let Self { a, b, c, sum } = self;
         for ((a, b), c) in a.iter_mut().zip(&*b).zip(&*c) {
             *a = b.wrapping_mul(*c);

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::run::Run;
 use super::work::{Alone, Caller, Tally, Team, Workers};
 use crate::args::Begin;
 use crate::error::Result;
@@ -12,13 +11,14 @@ use crate::load::Load;
 use crate::measure::{Effort, first_block_pct};
 use crate::port::null::NullPort;
 use crate::port::{Port, barrier};
-use crate::record::{FIRST_BLOCK, Figures};
+use crate::record::{FIRST_BLOCK, Figures, Row};
+use crate::run::Run;
 use crate::stats::Summary;
 use crate::time::nanoseconds;
 
 /// What the blocks of a size came to. Times are of one iteration, in nanoseconds.
 #[derive(Debug, Clone)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     pub size: usize,
     pub iterations: u64,
     pub repetitions: u32,
@@ -59,7 +59,7 @@ impl Sample {
     }
 
     /// A figure of it times `by`.
-    pub(super) fn scaled(&self, of: Summary, by: f64) -> Summary {
+    pub(crate) fn scaled(&self, of: Summary, by: f64) -> Summary {
         Summary {
             median: of.median * by,
             min: of.min * by,
@@ -67,8 +67,17 @@ impl Sample {
         }
     }
 
+    /// A row of it with everything but its figures.
+    pub(crate) fn row<P: Port>(&self, run: &Run<'_, P>) -> Row {
+        let mut row = run.row(self.size, &self.load);
+        (row.iterations, row.repetitions) = (self.iterations, self.repetitions);
+        let is_staggered = run.plan().concurrent.start == Begin::Staggered;
+        row.start = is_staggered.then(|| "staggered".to_owned());
+        row
+    }
+
     /// Adds what every row has beside the figures of its test, of whose units an iteration has so many.
-    pub(super) fn add_to(&self, figures: &mut Figures, units: f64) {
+    pub(crate) fn add_to(&self, figures: &mut Figures, units: f64) {
         figures.set("harness_us", self.harness / units / 1e3);
         if let Some(longer) = self.first_block {
             figures.set(FIRST_BLOCK, longer);
@@ -106,7 +115,7 @@ impl<P: Port> Script for Callers<'_, '_, P> {
 /// Measures all sizes with one caller for each process, or for each thread of the unit: `caller` makes the one of a number.
 /// `idle` makes one for a port that carries nothing. An iteration is done so often, and before that so often, where nothing is
 /// said. Samples are emitted on rank 0.
-pub(super) fn measure<P: Port + Sync, C: Caller<P>, N: Caller<NullPort>>(
+pub(crate) fn measure<P: Port + Sync, C: Caller<P>, N: Caller<NullPort>>(
     run: &mut Run<'_, P>,
     least: (u64, u64),
     mut caller: impl FnMut(&mut Run<'_, P>, u32) -> Result<C>,

@@ -5,7 +5,7 @@ use crate::error::{Error, Mismatch, Result};
 use crate::port::group::Group;
 
 /// The buffers of a caller in its group.
-pub(super) struct Maximum<'g> {
+pub(crate) struct Maximum<'g> {
     group: Box<dyn Group + 'g>,
     out: Memory,
     into: Memory,
@@ -17,7 +17,7 @@ pub(super) struct Maximum<'g> {
 
 impl<'g> Maximum<'g> {
     /// For up to `largest` bytes. With `checked`, results are held against what these members gave.
-    pub(super) fn new(
+    pub(crate) fn new(
         group: Box<dyn Group + 'g>,
         largest: usize,
         rank: u32,
@@ -34,7 +34,7 @@ impl<'g> Maximum<'g> {
     }
 
     /// One allreduce of `size` bytes.
-    pub(super) fn call(&mut self, size: usize) -> Result<()> {
+    pub(crate) fn call(&mut self, size: usize) -> Result<()> {
         if self.checked.is_some() {
             let own = numbers(size, |place| number(self.rank, place, self.done));
             self.out.write(&own);

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::run::{partner, sends};
 use super::work::Caller;
+use super::{partner, sends};
 use crate::body::Traffic;
 use crate::error::Result;
 use crate::port::{Port, tags};
 
 /// One iteration is a round trip.
-pub(super) struct PingPong {
+pub(crate) struct PingPong {
     pub traffic: Traffic,
     pub thread: u32,
 }

@@ -12,14 +12,14 @@ use crate::port::Port;
 use crate::time::nanoseconds;
 
 /// A process or a thread that communicates.
-pub(super) trait Caller<P: Port>: Send {
+pub(crate) trait Caller<P: Port>: Send {
     /// Does `count` iterations, and returns how long they took; `None` on a side whose clock does not count.
     fn block(&mut self, port: &P, size: usize, count: u64) -> Result<Option<Duration>>;
 }
 
 /// What callers took for one block.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// How many callers' clocks counted.
     pub callers: u64,
     /// The longest time, and all times together, in nanoseconds.
@@ -52,7 +52,7 @@ impl Tally {
 
     /// What all ranks told.
     #[inline]
-    pub(super) fn of(all: &[Self]) -> Self {
+    pub(crate) fn of(all: &[Self]) -> Self {
         let mut sum = Self::default();
         all.iter().for_each(|one| sum.add(one));
         sum
@@ -60,13 +60,13 @@ impl Tally {
 }
 
 /// The callers of a process.
-pub(super) trait Team {
+pub(crate) trait Team {
     /// Has each do `count` iterations.
     fn block(&mut self, size: usize, count: u64) -> Result<Tally>;
 }
 
 /// The process, with its one thread.
-pub(super) struct Alone<'a, P, C> {
+pub(crate) struct Alone<'a, P, C> {
     pub port: &'a P,
     pub caller: C,
 }
@@ -81,14 +81,14 @@ impl<P: Port, C: Caller<P>> Team for Alone<'_, P, C> {
 }
 
 /// Threads, which end with this value.
-pub(super) struct Workers {
+pub(crate) struct Workers {
     orders: Vec<Sender<(usize, u64)>>,
     ends: Receiver<Result<Option<Duration>>>,
 }
 
 impl Workers {
     /// Starts a thread for each of `callers`. They begin each block behind a barrier, where they begin `together`.
-    pub(super) fn start<'scope, P, C>(
+    pub(crate) fn start<'scope, P, C>(
         scope: &'scope Scope<'scope, '_>,
         port: &'scope P,
         callers: Vec<C>,

@@ -10,6 +10,7 @@ use super::engine::{Copy, Engine, Order, wake_in_time};
 use super::parts::ELEMENT;
 use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
 use super::sharing::Turns;
+use crate::args::BenchArgs;
 use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
 use crate::body::partitioned::now;
 use crate::buffer::{Memory, Pattern};
@@ -17,12 +18,12 @@ use crate::error::{Error, Mismatch, Result};
 use crate::leader::{self, Leader, Script};
 use crate::load::Load;
 use crate::measure::{REPETITIONS, long_block};
-use crate::pattern::measure::Target;
 use crate::plan::Plan;
 use crate::port::group::Divide;
 use crate::port::null::NullPort;
 use crate::port::{Port, barrier};
 use crate::record::{DeviceKeys, Quantity, Row};
+use crate::run::Target;
 use crate::stats::Summary;
 
 /// How many iterations a block has at most where their number is not told.
@@ -260,6 +261,11 @@ struct Told {
     compute: f64,
 }
 
+/// Returns how many rows a size has.
+pub(crate) fn rows(args: &BenchArgs) -> usize {
+    args.device_plan().map_or(1, |plan| plan.series().len())
+}
+
 /// Measures all sizes and series of a plan.
 pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -> Result<()> {
     let missing = || Error::Usage("a plan without a device".to_owned());
@@ -273,12 +279,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
         true => groups(&null, size)?,
         false => groups(port, size)?,
     };
-    plan.largest()?;
-    // All sizes fit where the largest does.
-    let lengths = plan.sizes.iter();
-    let lengths: Vec<usize> = lengths
-        .filter_map(|&size| usize::try_from(size).ok())
-        .collect();
+    let lengths = plan.lengths()?;
     let largest = lengths.iter().copied().max().unwrap_or(0);
     let vectors = Vectors::new(&lengths, size as usize)?;
     let (input, memory) = (Memory::new(largest)?, Memory::new(largest)?);
@@ -411,7 +412,6 @@ fn measure_length<P: Port>(
         let mut row = runs.row(series, bytes, &load, target);
         figures(&mut row, &all, &found, place);
         row.figures.set("harness_us", harness / 1e3);
-        load.add_to(&mut row.figures);
         (target.emit)(row)?;
     }
     Ok(())
@@ -450,7 +450,7 @@ impl<P: Port> Runs<'_, '_, P> {
             1 => String::new(),
             ranks => format!(" shared by {ranks} ranks"),
         };
-        row.load = Some(load.ranks.clone());
+        load.add_to_row(&mut row);
         row.device = DeviceKeys {
             producer: Some(format!(
                 "engine {rate} {latency}us{shared} (stand-in for a device)"

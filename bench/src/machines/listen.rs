@@ -13,9 +13,10 @@ use super::greeting::Own;
 use super::part::Link;
 use super::words::{Ready, Welcome, Word};
 use crate::Host;
-use crate::args::{BenchArgs, TestName};
+use crate::args::BenchArgs;
 use crate::environment::Other;
 use crate::error::{Error, Result};
+use crate::suite::TestName;
 
 /// A place where the other side is waited for.
 pub(super) struct Listening {

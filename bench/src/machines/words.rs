@@ -29,11 +29,11 @@ use tagwire_launch::Deadline;
 use tagwire_launch::proof::{Nonce, Proof};
 
 use super::greeting::Hello;
-use crate::args::TestName;
 use crate::environment::Other;
 use crate::error::{Error, Result};
 use crate::link::Message;
 use crate::plan::Plan;
+use crate::suite::TestName;
 
 /// The name of this language and its version.
 pub(super) const LANGUAGE: &str = "tagwire.machines/2";

@@ -6,14 +6,14 @@ use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
 use crate::port::tags;
 
 /// Each edge is a partitioned operation with a partition for each part.
-pub(super) struct Channels<'p, P: PartitionedPort + 'p> {
+pub(crate) struct Channels<'p, P: PartitionedPort + 'p> {
     port: &'p P,
     sends: Vec<P::Send<'p>>,
     receives: Vec<P::Recv<'p>>,
 }
 
 impl<'p, P: PartitionedPort> Channels<'p, P> {
-    pub(super) fn open(port: &'p P, edges: &Edges, policy: &str) -> Result<Self> {
+    pub(crate) fn open(port: &'p P, edges: &Edges, policy: &str) -> Result<Self> {
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         for edge in edges.ins() {
             let (tag, _) = tags::thread(edge.number);

@@ -1,8 +1,13 @@
 //! The rows that ranks report in tests.
 
-use super::measure::Target;
+use crate::environment::Used;
 use crate::error::{Error, Result};
+use crate::link::Message;
+use crate::plan::Plan;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::window::Windows;
 use crate::record::Row;
+use crate::run::{Run, Target};
 
 /// Returns the rows that `body` reports, each with its size and nothing else that is not measured.
 pub(crate) fn rows(body: impl FnOnce(&mut Target<'_>) -> Result<()>) -> Result<Vec<Row>> {
@@ -20,6 +25,25 @@ pub(crate) fn rows(body: impl FnOnce(&mut Target<'_>) -> Result<()>) -> Result<V
         emit: &mut emit,
     };
     body(&mut target).map(|()| rows)
+}
+
+/// Returns the rows that a rank reports of a plan's test.
+pub(crate) fn of_suite<P: PartitionedPort + Windows + Sync>(
+    port: &P,
+    plan: &Plan,
+) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let used = Used::default();
+    let mut sink = |message| {
+        if let Message::Row(row) = message {
+            rows.push(*row);
+        }
+        Ok(())
+    };
+    let mut run = Run::new(port, plan, &used, &mut sink);
+    run.windows = Some(port);
+    crate::run::measure(&mut run)?;
+    Ok(rows)
 }
 
 /// Returns the rows of all ranks, or the errors of those that failed.

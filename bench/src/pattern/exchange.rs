@@ -24,7 +24,7 @@ use crate::error::{Error, Mismatch, Result};
 
 /// Traffic with a peer in one direction: parts of the same length, in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(crate) struct Edge {
     pub peer: Rank,
     /// Tells edges between the same two ranks apart, the same number at both ends.
     pub number: u32,
@@ -36,12 +36,12 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) const fn bytes(&self) -> usize {
+    pub(crate) const fn bytes(&self) -> usize {
         self.parts as usize * self.len
     }
 
     /// The number of a part among all parts between two ranks.
-    pub(super) const fn tag(&self, part: u32) -> u32 {
+    pub(crate) const fn tag(&self, part: u32) -> u32 {
         self.number * self.parts + part
     }
 
@@ -53,7 +53,7 @@ impl Edge {
 
 /// The edges of a rank, with its memory.
 #[derive(Debug, Clone)]
-pub(super) struct Edges {
+pub(crate) struct Edges {
     rank: Rank,
     outs: Vec<Edge>,
     ins: Vec<Edge>,
@@ -62,14 +62,14 @@ pub(super) struct Edges {
 }
 
 /// The memory of all edges that a rank ever has, one direction in each.
-pub(super) struct Memories {
+pub(crate) struct Memories {
     out: Memory,
     into: Memory,
 }
 
 impl Memories {
     /// Makes room for edges of so many bytes together in each direction.
-    pub(super) fn new(bytes: usize) -> Result<Self> {
+    pub(crate) fn new(bytes: usize) -> Result<Self> {
         Ok(Self {
             out: Memory::new(bytes)?,
             into: Memory::new(bytes)?,
@@ -77,7 +77,7 @@ impl Memories {
     }
 
     /// Places edges behind each other, from an offset on. No two rounds of edges in the same place may be under way at once.
-    pub(super) fn place(
+    pub(crate) fn place(
         &self,
         rank: Rank,
         mut outs: Vec<Edge>,
@@ -90,7 +90,7 @@ impl Memories {
     }
 
     /// Places outgoing edges in the same bytes, which all peers get, and incoming ones behind each other.
-    pub(super) fn place_shared(&self, rank: Rank, outs: Vec<Edge>, mut ins: Vec<Edge>) -> Edges {
+    pub(crate) fn place_shared(&self, rank: Rank, outs: Vec<Edge>, mut ins: Vec<Edge>) -> Edges {
         behind_each_other(&mut ins, 0);
         self.edges(rank, outs, ins)
     }
@@ -116,44 +116,44 @@ fn behind_each_other(list: &mut [Edge], offset: usize) {
 }
 
 impl Edges {
-    pub(super) fn outs(&self) -> &[Edge] {
+    pub(crate) fn outs(&self) -> &[Edge] {
         &self.outs
     }
 
-    pub(super) fn ins(&self) -> &[Edge] {
+    pub(crate) fn ins(&self) -> &[Edge] {
         &self.ins
     }
 
-    pub(super) fn outgoing(&self, edge: &Edge, part: u32) -> Outgoing {
+    pub(crate) fn outgoing(&self, edge: &Edge, part: u32) -> Outgoing {
         self.out.part(edge.range(part)).outgoing()
     }
 
-    pub(super) fn incoming(&self, edge: &Edge, part: u32) -> Incoming {
+    pub(crate) fn incoming(&self, edge: &Edge, part: u32) -> Incoming {
         self.into.part(edge.range(part))
     }
 
     /// The memory of all incoming edges, in which places are those of edges.
-    pub(super) const fn room(&self) -> Incoming {
+    pub(crate) const fn room(&self) -> Incoming {
         self.into
     }
 
-    pub(super) fn whole_outgoing(&self, edge: &Edge) -> Outgoing {
+    pub(crate) fn whole_outgoing(&self, edge: &Edge) -> Outgoing {
         let range = edge.place..edge.place + edge.bytes();
         self.out.part(range).outgoing()
     }
 
-    pub(super) fn whole_incoming(&self, edge: &Edge) -> Incoming {
+    pub(crate) fn whole_incoming(&self, edge: &Edge) -> Incoming {
         self.into.part(edge.place..edge.place + edge.bytes())
     }
 
     /// Fills a part that is not under way.
-    pub(super) fn fill(&self, edge: &Edge, part: u32, pattern: Pattern) {
+    pub(crate) fn fill(&self, edge: &Edge, part: u32, pattern: Pattern) {
         let start = part as usize * edge.len;
         self.fill_range(edge, start..start + edge.len, pattern);
     }
 
     /// Fills bytes of an edge that are not under way.
-    pub(super) fn fill_range(&self, edge: &Edge, range: Range<usize>, pattern: Pattern) {
+    pub(crate) fn fill_range(&self, edge: &Edge, range: Range<usize>, pattern: Pattern) {
         let piece = self
             .out
             .part(edge.place + range.start..edge.place + range.end);
@@ -161,7 +161,7 @@ impl Edges {
     }
 
     /// Returns the first bytes of a part that has arrived, as a word.
-    pub(super) fn first_word(&self, edge: &Edge, part: u32) -> u64 {
+    pub(crate) fn first_word(&self, edge: &Edge, part: u32) -> u64 {
         self.incoming(edge, part).with_bytes(|bytes| word(bytes))
     }
 
@@ -169,7 +169,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::Validation`].
-    pub(super) fn check(&self, edge: &Edge, part: u32, pattern: Pattern, round: u64) -> Result<()> {
+    pub(crate) fn check(&self, edge: &Edge, part: u32, pattern: Pattern, round: u64) -> Result<()> {
         let start = part as usize * edge.len;
         self.check_range(edge, start..start + edge.len, pattern, round)
     }
@@ -178,7 +178,7 @@ impl Edges {
     ///
     /// # Errors
     /// [`Error::Validation`].
-    pub(super) fn check_range(
+    pub(crate) fn check_range(
         &self,
         edge: &Edge,
         range: Range<usize>,
@@ -205,7 +205,7 @@ impl Edges {
 }
 
 /// The first eight bytes as a word; missing ones are zero.
-pub(super) fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     let len = bytes.len().min(8);
     word[..len].copy_from_slice(&bytes[..len]);
@@ -213,7 +213,7 @@ pub(super) fn word(bytes: &[u8]) -> u64 {
 }
 
 /// What moves the bytes of a rank's edges, round after round.
-pub(super) trait Exchange: Sync {
+pub(crate) trait Exchange: Sync {
     /// Begins a round. One thread calls.
     fn start(&self) -> Result<()>;
 

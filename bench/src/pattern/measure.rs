@@ -1,5 +1,6 @@
 //! How patterns are measured: blocks of all series by turns, between barriers.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use tagwire_base::Rank;
 
 use super::exchange::Memories;
 use super::grid::Grid;
-use super::{Context, Prepared, Series, arriving, of, open, room, team};
+use super::motif::Series;
+use super::{Context, Pattern, Prepared, arriving, team};
 use crate::args::granularity::{Granularity, Interface};
 use crate::args::partitioned::{Cache, PartitionedPlan};
 use crate::args::pattern::{Accounting, PatternPlan, Sides};
@@ -24,21 +26,14 @@ use crate::port::partitioned::PartitionedPort;
 use crate::port::window::Windows;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, PatternKeys, Quantity, Row};
+use crate::run::Target;
 use crate::stats::Summary;
 
 /// How many iterations a block has at most where their number is not told.
 const MOST: u64 = 1000;
 
-/// What a job reports to.
-pub(crate) struct Target<'a> {
-    /// A row of a size with everything but what patterns add.
-    pub row: &'a dyn Fn(usize) -> Row,
-    /// Takes the rows of rank 0.
-    pub emit: &'a mut dyn FnMut(Row) -> Result<()>,
-}
-
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<P: PartitionedPort + Sync>(
+pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
     port: &P,
     windows: Option<&dyn Windows>,
     plan: &Plan,
@@ -49,10 +44,9 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
     let operations = port.operations(partitioned).into_iter();
     let policies: Vec<String> = operations.map(|it| it.policy).collect();
-    let known = of(plan.test.as_str()).ok_or_else(missing)?;
-    let all = (known.series)(pattern, &policies);
-    let room = room(plan.test.as_str(), pattern, plan.largest()?)?;
-    let memories = Memories::new(room)?;
+    let motif = plan.test.motif.ok_or_else(missing)?;
+    let all = (motif.series)(pattern, &policies);
+    let memories = Memories::new(T::room(pattern, plan.largest()?))?;
     let context = Context {
         windows,
         ..context(port, plan, pattern, partitioned, &memories)
@@ -64,11 +58,8 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let leads = port.rank().as_u32() == 0;
     let path = pattern.cmb.record.as_deref().filter(|_| leads);
     let mut file = path.map(arriving::create).transpose().map_err(failed)?;
-    plan.largest()?;
-    // All sizes fit where the largest does.
-    let sizes = plan.sizes.iter();
-    let sizes = sizes.filter_map(|&size| usize::try_from(size).ok());
     let blocks = Blocks {
+        pattern: PhantomData::<T>,
         context: &context,
         series: &all,
         open: Vec::new(),
@@ -77,7 +68,7 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
         arrived: Vec::new(),
     };
     leader::run(port, blocks, |leader| {
-        for size in sizes {
+        for size in plan.lengths()? {
             leader.watch()?;
             leader.begin(&size)?;
             let counts = (0..all.len()).map(|series| warm_up(leader, plan, series));
@@ -89,7 +80,9 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
                 let arrived = found.iter().flat_map(|found| &found.arrived);
                 arriving::record(file, arrived).map_err(failed)?;
             }
-            let harness = all.iter().map(|series| harness(&context, series, size));
+            let harness = all
+                .iter()
+                .map(|series| harness::<T, P>(&context, series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
             rows(&context, &all, size, &found, &harness, &load, target)?;
         }
@@ -107,7 +100,7 @@ fn context<'p, P>(
     Context {
         port,
         windows: None,
-        name: plan.test.as_str(),
+        name: plan.test.name,
         seed: plan.seed,
         threads: plan.threads,
         pattern,
@@ -175,7 +168,8 @@ struct Block {
 }
 
 /// What the ranks do.
-struct Blocks<'a, 'p, P> {
+struct Blocks<'a, 'p, T, P> {
+    pattern: PhantomData<T>,
     context: &'a Context<'p, P>,
     series: &'a [Series],
     open: Vec<Open<'p>>,
@@ -186,7 +180,7 @@ struct Blocks<'a, 'p, P> {
     arrived: Vec<[u64; 3]>,
 }
 
-impl<P: PartitionedPort + Sync> Script for Blocks<'_, '_, P> {
+impl<T: Pattern, P: PartitionedPort + Sync> Script for Blocks<'_, '_, T, P> {
     /// A size.
     type Case = usize;
     type Block = Block;
@@ -196,7 +190,7 @@ impl<P: PartitionedPort + Sync> Script for Blocks<'_, '_, P> {
     fn begin(&mut self, &size: &usize) -> Result<()> {
         let open = self.series.iter().map(|series| {
             Ok(Open {
-                prepared: open(self.context, series, size)?,
+                prepared: T::open(self.context, series, size)?,
                 next: 0,
             })
         });
@@ -249,8 +243,8 @@ fn singly<P: Port>(port: &P, words: &mut Memory, own: Vec<u64>) -> Result<Vec<Ve
 }
 
 /// Runs a series once or as often as was said, and returns how many iterations its blocks have.
-fn warm_up<P: PartitionedPort + Sync>(
-    leader: &mut Leader<'_, P, Blocks<'_, '_, P>>,
+fn warm_up<T: Pattern, P: PartitionedPort + Sync>(
+    leader: &mut Leader<'_, P, Blocks<'_, '_, T, P>>,
     plan: &Plan,
     series: usize,
 ) -> Result<u64> {
@@ -264,8 +258,8 @@ fn warm_up<P: PartitionedPort + Sync>(
 }
 
 /// Runs the blocks of all series by turns.
-fn blocks_of<P: PartitionedPort + Sync>(
-    leader: &mut Leader<'_, P, Blocks<'_, '_, P>>,
+fn blocks_of<T: Pattern, P: PartitionedPort + Sync>(
+    leader: &mut Leader<'_, P, Blocks<'_, '_, T, P>>,
     counts: &[u64],
 ) -> Result<Vec<Found>> {
     let of = |Open { prepared, .. }: &Open<'_>| Found {
@@ -303,7 +297,7 @@ fn blocks_of<P: PartitionedPort + Sync>(
 }
 
 /// The time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.
-fn harness<P: PartitionedPort + Sync>(
+fn harness<T: Pattern, P: PartitionedPort + Sync>(
     context: &Context<'_, P>,
     series: &Series,
     size: usize,
@@ -324,7 +318,7 @@ fn harness<P: PartitionedPort + Sync>(
         checked: None,
         computation: context.computation,
     };
-    let prepared = open(&idle, series, size)?;
+    let prepared = T::open(&idle, series, size)?;
     let mut least = u64::MAX;
     for _ in 0..5 {
         let start = now();
@@ -351,7 +345,6 @@ fn rows<P>(
     for (place, series) in all.iter().enumerate() {
         let found_here = &found[place];
         let mut row = row(context, series, size, found_here, target);
-        row.load = Some(load.ranks.clone());
         let figures = &mut row.figures;
         set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
         set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
@@ -371,7 +364,7 @@ fn rows<P>(
         if context.name == "sweep3d" {
             projected(figures);
         }
-        load.add_to(figures);
+        load.add_to_row(&mut row);
         if found_here.arrived.len() > 1 {
             let bandwidth = context.pattern.cmb.arrivals.bandwidth;
             arriving::add(&mut row, &found_here.arrived, bandwidth, context.seed);

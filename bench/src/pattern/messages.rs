@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::port::{Port, tags};
 
 /// Each part is sent and received by a blocking call of the thread that has it.
-pub(super) struct Calls<'p, P> {
+pub(crate) struct Calls<'p, P> {
     port: &'p P,
     edges: Edges,
 }
 
 impl<'p, P: Port> Calls<'p, P> {
-    pub(super) fn new(port: &'p P, edges: Edges) -> Self {
+    pub(crate) fn new(port: &'p P, edges: Edges) -> Self {
         Self { port, edges }
     }
 }
@@ -51,7 +51,7 @@ impl<P: Port + Sync> Exchange for Calls<'_, P> {
 }
 
 /// Receives of all parts are posted at the start, and sends are waited for at the end.
-pub(super) struct Posted<'p, P: Port> {
+pub(crate) struct Posted<'p, P: Port> {
     port: &'p P,
     edges: Edges,
     /// Of each edge.
@@ -61,7 +61,7 @@ pub(super) struct Posted<'p, P: Port> {
 }
 
 impl<'p, P: Port> Posted<'p, P> {
-    pub(super) fn new(port: &'p P, edges: Edges) -> Self {
+    pub(crate) fn new(port: &'p P, edges: Edges) -> Self {
         Self {
             port,
             sends: edges.outs().iter().map(|_| Mutex::default()).collect(),

@@ -10,7 +10,7 @@ use crate::port::window::Windows;
 
 /// Which middleware moves the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Middleware {
+pub(crate) enum Middleware {
     /// Blocking sends and receives.
     Calls,
     /// Messages into posted receives.
@@ -23,7 +23,7 @@ pub(super) enum Middleware {
 
 impl Middleware {
     /// Sets up the edges of this rank. All ranks do so, with the same middleware.
-    pub(super) fn open<'p, P: PartitionedPort + Sync>(
+    pub(crate) fn open<'p, P: PartitionedPort + Sync>(
         &self,
         port: &'p P,
         windows: Option<&'p dyn Windows>,

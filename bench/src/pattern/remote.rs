@@ -25,7 +25,7 @@ const FLAG: usize = 8;
 
 /// Which parts are flagged when they are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flags {
+pub(crate) enum Flags {
     /// Each, once it is visible there: for receivers that wait for single parts.
     Parts,
     /// All of an edge together, at its end.
@@ -51,7 +51,7 @@ struct Target {
 }
 
 /// Parts of all edges are written by whoever makes them ready.
-pub(super) struct Remote<'p> {
+pub(crate) struct Remote<'p> {
     edges: Edges,
     /// The ranks at the other ends, each once.
     peers: Vec<Rank>,
@@ -70,7 +70,7 @@ pub(super) struct Remote<'p> {
 }
 
 impl<'p> Remote<'p> {
-    pub(super) fn open<P: Port>(
+    pub(crate) fn open<P: Port>(
         port: &P,
         windows: &'p dyn Windows,
         edges: Edges,

@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use crate::error::{Error, Result};
 
 /// What the threads of a rank do, region after region.
-pub(super) trait Program: Sync {
+pub(crate) trait Program: Sync {
     /// What the first thread does before the others begin a region.
     fn before(&self, region: u64) -> Result<()>;
 
@@ -33,7 +33,7 @@ pub(super) trait Program: Sync {
 /// # Errors
 /// The first error of any thread. A thread that fails skips what is left, so that the others are not kept waiting for it.
 #[inline]
-pub(super) fn run(program: &dyn Program, threads: u32, first: u64, count: u64) -> Result<()> {
+pub(crate) fn run(program: &dyn Program, threads: u32, first: u64, count: u64) -> Result<()> {
     let regions = first..first + count;
     if threads <= 1 {
         return regions.into_iter().try_for_each(|region| {

@@ -2,7 +2,6 @@
 
 use clap::Parser;
 
-use super::measure::measure;
 use super::*;
 use crate::args::BenchArgs;
 use crate::args::partitioned::ComputeMode;
@@ -28,9 +27,7 @@ fn args(line: &str) -> Result<BenchArgs> {
 fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
     let args = args(&format!("{line} -c")).unwrap();
     let plan = Plan::new(&args, Carrier::Ours("channel".to_owned()), 7, 0);
-    let results = job(plan.ranks, spoil, |port| {
-        collected::rows(|target| measure(port, Some(port), &plan, target))
-    });
+    let results = job(plan.ranks, spoil, |port| collected::of_suite(port, &plan));
     collected::of_all(results)
 }
 

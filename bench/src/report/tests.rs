@@ -54,7 +54,7 @@ fn environment(launches: u32) -> Environment {
 
 pub(crate) fn report(launches: u32) -> Report {
     Report::new(
-        TestName::Latency,
+        "latency".parse().unwrap(),
         "tagwire bench latency -m 8,64".to_owned(),
         environment(launches),
     )

@@ -5,15 +5,14 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::{Report, quantity_of_row, same_series};
-use clap::ValueEnum;
 
-use crate::args::{Percentiles, TestName};
+use crate::args::Percentiles;
 use crate::environment::{MPI, Machine};
 use crate::judgement::{Change, NOTABLE, Sense, Verdict, is_row_disturbed};
 use crate::load::OTHERS;
-use crate::port::collective::Operation;
 use crate::record::{Quantity, Row};
 use crate::stats::Summary;
+use crate::suite::TestName;
 
 /// What a table's columns show.
 #[derive(Debug, Clone)]
@@ -544,8 +543,8 @@ fn version(version: &str, commit: &str, profile: &str) -> String {
 
 /// Which buffers the operations of a collective had.
 fn cache(report: &Report) -> Option<String> {
-    let test = TestName::from_str(&report.test, false).ok()?;
-    test.collective().filter(|it| *it != Operation::Barrier)?;
+    let test: TestName = report.test.parse().ok()?;
+    test.has_option("cache-bytes").then_some(())?;
     let fresh = report.rows.iter().find_map(|row| row.cache.as_deref());
     Some(match fresh.and_then(|cache| cache.split_once(':')) {
         Some((_, bytes)) => {

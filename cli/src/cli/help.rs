@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, Command, ValueEnum};
+use clap::{Arg, Command};
 use tagwire_bench::TestName;
 
 use super::AFTER_BENCH;
@@ -73,9 +73,8 @@ fn is_of(names: &[&str], arg: &Arg) -> bool {
 
 /// Whether an option is one that a test has and another has not.
 fn is_own(test: TestName, arg: &Arg) -> bool {
-    let all = TestName::value_variants();
     arg.get_long().is_some_and(|name| {
-        test.has_option(name) && !all.iter().all(|other| other.has_option(name))
+        test.has_option(name) && !TestName::all().all(|other| other.has_option(name))
     })
 }
 
@@ -109,15 +108,10 @@ fn beginning(help: &str) -> &str {
 }
 
 fn listed(shown: impl Fn(&str) -> &str) -> String {
-    let all = TestName::value_variants();
-    let width = all.iter().map(|test| test.as_str().len()).max();
+    let width = TestName::all().map(|test| test.name.len()).max();
     let width = width.unwrap_or_default();
-    let lines = all.iter().map(|test| {
-        let value = test.to_possible_value();
-        let help = value.as_ref().and_then(|value| value.get_help());
-        let help = help.map_or_else(String::new, ToString::to_string);
-        format!("  {:width$}  {}\n", test.as_str(), shown(&help))
-    });
+    let lines =
+        TestName::all().map(|test| format!("  {:width$}  {}\n", test.name, shown(test.about)));
     format!("Tests:\n{}", lines.collect::<String>())
 }
 
@@ -127,24 +121,23 @@ pub(super) fn test_to_explain(arguments: &[OsString]) -> Option<TestName> {
     let (first, words) = words.split_first()?;
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     let mut words = words.iter().filter_map(|word| word.to_str());
-    let mut test = words.find_map(|word| TestName::from_str(word, false).ok());
+    let mut test = words.find_map(|word| word.parse::<TestName>().ok());
     test.take_if(|_| asks && first == "bench")
 }
 
 /// `bench` as far as it has a meaning for one test.
 pub(super) fn only(bench: Command, test: TestName) -> Command {
-    let value = test.to_possible_value();
-    let about = value.and_then(|value| value.get_help().map(ToString::to_string));
     let hidden = |arg: &Arg| {
-        arg.is_positional() || arg.get_long().is_some_and(|name| !test.has_option(name))
+        let hides = |name: &str| name == "list" || !test.has_option(name);
+        arg.is_positional() || arg.get_long().is_some_and(hides)
     };
     let examples = AFTER_BENCH.lines().filter(|line| {
         let is_example = line.starts_with("  tagwire bench ");
-        !line.starts_with('\'') && (!is_example || line.split(' ').nth(4) == Some(test.as_str()))
+        !line.starts_with('\'') && (!is_example || line.split(' ').nth(4) == Some(test.name))
     });
     let examples = examples.collect::<Vec<_>>().join("\n");
     bench
-        .about(about.unwrap_or_default())
+        .about(test.about)
         .override_usage(format!("tagwire bench {test} [OPTIONS]"))
         .after_long_help(examples)
         .mut_args(|arg| match hidden(&arg) {

@@ -2,34 +2,36 @@
 
 use std::time::{Duration, Instant};
 
-use super::blocks::{self, Sample};
-use super::run::{Run, partner, sends};
-use super::work::Caller;
-use super::{Description, Shape, Test};
-use crate::args::{Tags, TestName};
+use super::Description;
+use crate::args::Tags;
 use crate::body::Traffic;
+use crate::concurrent::blocks::{self, Sample};
+use crate::concurrent::work::Caller;
+use crate::concurrent::{partner, sends};
 use crate::error::Result;
+use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, tags};
 use crate::record::Quantity;
+use crate::run::{Run, Test};
+use crate::units::comparison::Comparison;
 
-pub(super) struct ConcurrentBandwidth;
+pub(crate) struct ConcurrentBandwidth;
+
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "concurrent-bandwidth",
+    about: "Bandwidth of several processes or threads that send long messages at once",
+    quantity: Quantity::BANDWIDTH,
+    sizes: "8M",
+    options: &["units", "window", "tags", "start", "memory"],
+    units: Some(Comparison {
+        window: 25,
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
 impl Test for ConcurrentBandwidth {
-    const DESCRIPTION: Description = Description {
-        test: TestName::ConcurrentBandwidth,
-        quantity: Quantity::BANDWIDTH,
-        sizes: "8M",
-        granule: 1,
-        units: "processes:4,threads:4",
-        count: 4,
-        window: 25,
-        options: &["units", "window", "tags", "start", "memory"],
-        sessions: false,
-        shape: |unit, _| Ok(Shape::pairs(unit)),
-        paired: None,
-    };
-
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let plan = run.plan();
         let largest = plan.largest()?;
         let caller = |run: &mut Run<'_, P>, thread, seed| {
@@ -53,7 +55,7 @@ impl Test for ConcurrentBandwidth {
 
 /// The sum over senders.
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
-    let mut row = run.row_of(&sample);
+    let mut row = sample.row(run);
     let plan = run.plan();
     row.window = Some(plan.window);
     row.tags = (plan.concurrent.tags == Tags::Shared).then(|| "shared".to_owned());

@@ -1,35 +1,34 @@
 //! `concurrent-latency`: all pairs play ping-pong at once (figures 7 and 8).
 
-use super::blocks::{self, Sample};
-use super::ping_pong::PingPong;
-use super::run::Run;
-use super::{Description, Shape, Test};
-use crate::args::TestName;
+use super::Description;
+use crate::concurrent::blocks::{self, Sample};
+use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
+use crate::port::partitioned::PartitionedPort;
 use crate::port::Port;
 use crate::record::Quantity;
+use crate::run::{Run, Test};
+use crate::units::comparison::Comparison;
 
-pub(super) struct ConcurrentLatency;
+pub(crate) struct ConcurrentLatency;
 
 /// The sizes of the paper's programs.
-pub(super) const SIZES: &str = "0:256:+16,320:1K:+64";
+pub(crate) const SIZES: &str = "0:256:+16,320:1K:+64";
+
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "concurrent-latency",
+    about: "Latency of several processes or threads at once, mean and slowest",
+    quantity: Quantity::LATENCY,
+    sizes: SIZES,
+    options: &["units", "start", "memory"],
+    units: Some(Comparison {
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
 impl Test for ConcurrentLatency {
-    const DESCRIPTION: Description = Description {
-        test: TestName::ConcurrentLatency,
-        quantity: Quantity::LATENCY,
-        sizes: SIZES,
-        granule: 1,
-        units: "processes:4,threads:4",
-        count: 4,
-        window: 0,
-        options: &["units", "start", "memory"],
-        sessions: false,
-        shape: |unit, _| Ok(Shape::pairs(unit)),
-        paired: None,
-    };
-
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let largest = run.plan().largest()?;
         let seed = run.seed();
         let caller = |run: &mut Run<'_, P>, thread, seed| {
@@ -48,7 +47,7 @@ impl Test for ConcurrentLatency {
 
 /// Half a round trip, of the mean caller and of the slowest.
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
-    let mut row = run.row_of(&sample);
+    let mut row = sample.row(run);
     let half = |time| sample.scaled(time, 0.5e-3);
     row.figures.set_summary(Quantity::LATENCY, half(sample.mean));
     row.figures.set_summary(Quantity::SLOWEST, half(sample.slowest));

@@ -1,20 +1,23 @@
 //! `sweep3d`: wavefronts over a plane of ranks from each corner by turns, slice after slice (section 2.6 of the paper's
 //! specification; the motif is that of Ember).
 
-use super::exchange::{Edge, Edges, Exchange, word};
-use super::grid::{Grid, Way};
-use super::middleware::Middleware;
-use super::remote::Flags;
-use super::team::Program;
-use super::{Context, Description, Prepared, Request, Series, Test, Work, divides};
+use super::Description;
 use crate::args::pattern::{Accounting, Mode, PatternPlan};
+use crate::args::BenchArgs;
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
+use crate::pattern::exchange::{Edge, Edges, Exchange, word};
+use crate::pattern::grid::{Grid, Way};
+use crate::pattern::middleware::Middleware;
+use crate::pattern::motif::{self, Motif, Request, Series};
+use crate::pattern::remote::Flags;
+use crate::pattern::team::Program;
+use crate::pattern::{self, Context, Prepared, Work, divides};
 use crate::port::partitioned::PartitionedPort;
-use crate::record::PatternKeys;
+use crate::record::{PatternKeys, Quantity};
 use crate::stats::mix;
 
-pub(super) struct Sweep3d;
+pub(crate) struct Sweep3d;
 
 /// From where a sweep comes along x and y.
 const CORNERS: [[Way; 2]; 4] = [
@@ -26,21 +29,27 @@ const CORNERS: [[Way; 2]; 4] = [
 /// Sweeps of an iteration.
 const SWEEPS: u64 = 8;
 
-impl Test for Sweep3d {
-    const DESCRIPTION: Description = Description {
-        name: "sweep3d",
-        sizes: "4K:1M:x4",
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "sweep3d",
+    about: "Wavefronts over a plane of ranks, slice by slice, from each corner",
+    quantity: Quantity::THROUGHPUT,
+    sizes: "4K:1M:x4",
+    options: &[
+        "ranks", "threads", "grid", "mode", "slices", "accounting", "policy", "compute", "compute-time", "noise",
+        "noise-pct", "profile",
+    ],
+    rows: BenchArgs::rows_of_pattern,
+    motif: Some(Motif {
         dimensions: 2,
         threads: 4,
-        options: &[
-            "ranks", "threads", "grid", "mode", "slices", "accounting", "policy", "compute", "compute-time", "noise",
-            "noise-pct", "profile",
-        ],
-        check,
         compute: None,
-        series: super::modes,
-    };
+        series: motif::modes,
+        check,
+    }),
+    ..Description::PLAIN
+}];
 
+impl pattern::Pattern for Sweep3d {
     fn room(plan: &PatternPlan, largest: usize) -> usize {
         let is_nominal = plan.accounting.contains(&Accounting::Artefact);
         let slices = plan.slices as usize;

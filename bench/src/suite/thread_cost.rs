@@ -4,31 +4,29 @@
 //! level for a process: its levels are jobs of their own.
 
 use super::concurrent_latency::SIZES;
-use super::run::Run;
-use crate::time::nanoseconds;
-use super::{Description, Shape, Test};
-use crate::args::TestName;
+use super::Description;
 use crate::body::{Body, Latency, Traffic};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
-use crate::port::Port;
 use crate::port::null::NullPort;
+use crate::port::partitioned::PartitionedPort;
 use crate::record::{FIRST_BLOCK, Quantity};
+use crate::run::{Run, Test};
 use crate::stats::Summary;
+use crate::time::nanoseconds;
+use crate::units::comparison::{Comparison, Shape};
 use crate::units::Unit;
 
-pub(super) struct ThreadCost;
+pub(crate) struct ThreadCost;
 
-impl Test for ThreadCost {
-    const DESCRIPTION: Description = Description {
-        test: TestName::ThreadCost,
-        quantity: Quantity::LATENCY,
-        sizes: SIZES,
-        granule: 1,
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "thread-cost",
+    about: "What full thread safety adds to the latency of one thread",
+    sizes: SIZES,
+    options: &["units", "memory"],
+    units: Some(Comparison {
         units: "processes:1,threads:1",
         count: 1,
-        window: 0,
-        options: &["units", "memory"],
         sessions: true,
         shape: |unit, _| match unit.count {
             1 => Ok(Shape::pairs(unit)),
@@ -40,9 +38,14 @@ impl Test for ThreadCost {
                 row.figures.set(Quantity::THREAD_COST.key(), multiple - single);
             }
         }),
-    };
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, single: Option<&P>) -> Result<()> {
+impl Test for ThreadCost {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+        let single = run.single;
         let (largest, seed, sizes) = (run.plan().largest()?, run.seed(), run.sizes()?);
         let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
         let mut units = Vec::new();
@@ -58,7 +61,7 @@ impl Test for ThreadCost {
         let null = NullPort::of(port);
         let effort = Effort {
             percentiles: None,
-            ..Effort::of(run.plan(), (10_000, 100), (1_000, 10))
+            ..Effort::of_latency(run.plan())
         };
         let mut emit = |samples: Vec<Sample>| {
             for sample in samples {

@@ -5,42 +5,51 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::exchange::{Edge, Edges, Exchange};
-use super::grid::Grid;
-use super::middleware::Middleware;
-use super::remote::Flags;
-use super::team::Program;
-use super::{Context, Description, Prepared, Request, Series, Test, divides, granularities};
+use super::Description;
 use crate::args::arrivals::Model;
 use crate::args::granularity::Granularity;
 use crate::args::pattern::PatternPlan;
+use crate::args::BenchArgs;
 use crate::arrivals::Source;
 use crate::body::partitioned::now;
 use crate::buffer::{self, Pattern};
 use crate::error::{Error, Result};
 use crate::kernels::Part;
+use crate::pattern::exchange::{Edge, Edges, Exchange};
+use crate::pattern::grid::Grid;
+use crate::pattern::middleware::Middleware;
+use crate::pattern::motif::{self, Motif, Request, Series};
+use crate::pattern::remote::Flags;
+use crate::pattern::team::Program;
+use crate::pattern::{self, Context, Prepared, divides};
 use crate::port::barrier;
 use crate::port::partitioned::PartitionedPort;
-use crate::record::PatternKeys;
+use crate::record::{PatternKeys, Quantity};
 use crate::stats::{Seeded, mix};
 
-pub(super) struct Cmb;
+pub(crate) struct Cmb;
 
-impl Test for Cmb {
-    const DESCRIPTION: Description = Description {
-        name: "cmb",
-        sizes: "256:1M:x16",
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "cmb",
+    about: "Ranks of a periodic grid exchange with the neighbours of a stencil while their threads arrive by a profile",
+    quantity: Quantity::ITER,
+    sizes: "256:1M:x16",
+    options: &[
+        "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "record", "bandwidth",
+        "granularity", "interface", "profile",
+    ],
+    rows: BenchArgs::rows_of_pattern,
+    motif: Some(Motif {
         dimensions: 3,
         threads: 4,
-        options: &[
-            "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "record", "bandwidth",
-            "granularity", "interface", "profile",
-        ],
         compute: Some(Duration::from_nanos(1 << 26)),
-        series: granularities,
+        series: motif::granularities,
         check,
-    };
+    }),
+    ..Description::PLAIN
+}];
 
+impl pattern::Pattern for Cmb {
     fn room(plan: &PatternPlan, largest: usize) -> usize {
         (plan.cmb.stencil as usize - 1) * largest
     }

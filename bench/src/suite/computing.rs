@@ -1,39 +1,56 @@
-//! The tests in which a rank computes while a message is on its way.
+//! `availability` and `overlap`: a rank computes while a message is on its way.
 
-use super::{Job, Sink, add_load, effort};
-use crate::args::TestName;
+use super::Description;
 use crate::body::overlap::{Case, Order, Overlap};
-use crate::environment::Used;
 use crate::error::Result;
 use crate::judgement::{NOTABLE, unmeasured};
 use crate::leader;
-use crate::link::Message;
 use crate::load::Load;
 use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped};
-use crate::port::Port;
+use crate::measure::Effort;
+use crate::port::partitioned::PartitionedPort;
 use crate::record::{Figures, Quantity};
+use crate::run::{Run, Test};
 use crate::stats::Summary;
 
-impl Job<'_> {
-    /// Measures all sizes; rank 0 computes.
-    pub(super) fn measure_computing<P: Port>(
-        &self,
-        port: &P,
-        used: &Used,
-        sink: Sink<'_>,
-    ) -> Result<()> {
-        let blocks = Blocks::new(port, Overlap::new(self.traffic(port, 0)?));
-        let effort = effort(self.plan);
+pub(crate) struct Computing;
+
+const AVAILABILITY: Description = Description {
+    name: "availability",
+    about: "What is left of a core for computation while a message is on its way",
+    quantity: Quantity::AVAILABILITY,
+    options: &["ranks", "side", "memory", "profile"],
+    rows: |args| args.sides().len(),
+    ..Description::PLAIN
+};
+
+const OVERLAP: Description = Description {
+    name: "overlap",
+    about: "How far a message and computation at the same time hide each other",
+    quantity: Quantity::OVERLAP,
+    rows: |args| 2 * args.sides().len(),
+    ..AVAILABILITY
+};
+
+pub(crate) const TESTS: &[Description] = &[AVAILABILITY, OVERLAP];
+
+impl Test for Computing {
+    /// Rank 0 computes.
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+        let (port, plan) = (run.port, run.plan());
+        let blocks = Blocks::new(port, Overlap::new(plan.traffic(port, 0, plan.window)?));
+        let effort = Effort::of(plan, (100, 10), (20, 2));
+        let is_availability = plan.test.name == AVAILABILITY.name;
         leader::run(port, blocks, |leader| {
             let mut lead = Lead::new(leader, &effort);
-            for size in self.sizes()? {
-                for &side in &self.plan.sides {
+            for size in run.sizes()? {
+                for &side in &plan.sides {
                     let mut emit = |order: Option<Order>,
                                     iterations,
                                     repetitions,
                                     figures: Figures,
                                     load: &Load| {
-                        let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                        let mut row = run.row_at(plan.layers[0], size);
                         row.side = Some(side.as_str().to_owned());
                         row.receive = order.map(|order| order.as_str().to_owned());
                         (row.iterations, row.repetitions) = (iterations, repetitions);
@@ -41,10 +58,10 @@ impl Job<'_> {
                         if row.error.is_none() {
                             row.figures = figures;
                         }
-                        add_load(&mut row, load);
-                        sink(Message::Row(Box::new(row)))
+                        load.add_to_row(&mut row);
+                        run.emit(row)
                     };
-                    if self.plan.test == TestName::Availability {
+                    if is_availability {
                         let (found, load) = lead.watched(|lead| lead.availability(size, side))?;
                         let (iterations, repetitions) = (found.iterations, found.repetitions);
                         emit(None, iterations, repetitions, availability(&found), &load)?;

@@ -3,38 +3,39 @@
 
 use std::time::Duration;
 
-use super::blocks::{self, Sample};
-use super::maximum::Maximum;
-use super::run::Run;
-use super::work::Caller;
-use super::{Description, Shape, Test};
-use crate::args::TestName;
+use super::Description;
+use crate::concurrent::blocks::{self, Sample};
+use crate::concurrent::maximum::Maximum;
+use crate::concurrent::work::Caller;
 use crate::error::Result;
-use crate::port::Port;
 use crate::port::group::Divide;
 use crate::port::null::NullGroup;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::Port;
 use crate::record::Quantity;
+use crate::run::{Run, Test};
 use crate::time::time_of;
+use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
-pub(super) struct ConcurrentAllreduce;
+pub(crate) struct ConcurrentAllreduce;
+
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "concurrent-allreduce",
+    about: "Allreduces of several processes or threads at once, each in a group of its own",
+    quantity: Quantity::LATENCY,
+    sizes: "2K",
+    options: &["units", "ranks", "start"],
+    units: Some(Comparison {
+        granule: 4,
+        shape,
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
 impl Test for ConcurrentAllreduce {
-    const DESCRIPTION: Description = Description {
-        test: TestName::ConcurrentAllreduce,
-        quantity: Quantity::LATENCY,
-        sizes: "2K",
-        granule: 4,
-        units: "processes:4,threads:4",
-        count: 4,
-        window: 0,
-        options: &["units", "ranks", "start"],
-        sessions: false,
-        shape,
-        paired: None,
-    };
-
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let (largest, unit) = (run.plan().largest()?, run.unit());
         let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
         let members: Vec<u32> = match unit.kind {
@@ -77,7 +78,7 @@ fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
 
 /// The time of an allreduce, of the mean caller and of the slowest.
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
-    let mut row = run.row_of(&sample);
+    let mut row = sample.row(run);
     let time = |time| sample.scaled(time, 1e-3);
     row.figures.set_summary(Quantity::LATENCY, time(sample.mean));
     row.figures.set_summary(Quantity::SLOWEST, time(sample.slowest));

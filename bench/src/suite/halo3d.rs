@@ -1,37 +1,46 @@
 //! `halo3d`: each rank computes and exchanges the faces of its box with up to six neighbours (section 2.7 of the paper's
 //! specification; the motif is that of Ember).
 
-use super::exchange::{Edge, Edges, Exchange};
-use super::grid::{Grid, Way};
-use super::middleware::Middleware;
-use super::remote::Flags;
-use super::team::Program;
-use super::{Context, Description, Prepared, Request, Series, Test, divides};
+use super::Description;
 use crate::args::pattern::{Mode, PatternPlan};
+use crate::args::BenchArgs;
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
+use crate::pattern::exchange::{Edge, Edges, Exchange};
+use crate::pattern::grid::{Grid, Way};
+use crate::pattern::middleware::Middleware;
+use crate::pattern::motif::{self, Motif, Request, Series};
+use crate::pattern::remote::Flags;
+use crate::pattern::team::Program;
+use crate::pattern::{self, Context, Prepared, divides};
 use crate::port::partitioned::PartitionedPort;
-use crate::record::PatternKeys;
+use crate::record::{PatternKeys, Quantity};
 
-pub(super) struct Halo3d;
+pub(crate) struct Halo3d;
 
 /// Faces of a box.
 const FACES: usize = 6;
 
-impl Test for Halo3d {
-    const DESCRIPTION: Description = Description {
-        name: "halo3d",
-        sizes: "4K:1M:x4",
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "halo3d",
+    about: "Ranks of a box compute and exchange their faces with six neighbours",
+    quantity: Quantity::THROUGHPUT,
+    sizes: "4K:1M:x4",
+    options: &[
+        "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct", "profile",
+    ],
+    rows: BenchArgs::rows_of_pattern,
+    motif: Some(Motif {
         dimensions: 3,
         threads: 8,
-        options: &[
-            "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct", "profile",
-        ],
-        check,
         compute: None,
-        series: super::modes,
-    };
+        series: motif::modes,
+        check,
+    }),
+    ..Description::PLAIN
+}];
 
+impl pattern::Pattern for Halo3d {
     fn room(_: &PatternPlan, largest: usize) -> usize {
         FACES * largest
     }
@@ -162,7 +171,7 @@ struct Halo<'p> {
     shape: Shape,
     /// One for all threads, or one for each.
     all: Vec<(Box<dyn Exchange + 'p>, Edges)>,
-    work: super::Work,
+    work: crate::pattern::Work,
 }
 
 impl Halo<'_> {

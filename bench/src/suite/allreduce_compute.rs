@@ -6,22 +6,23 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::arrays::Arrays;
-use super::maximum::Maximum;
-use super::run::Run;
-use crate::time::{nanoseconds, time_of};
-use super::{Description, Shape, Test};
-use crate::args::TestName;
+use super::Description;
+use crate::concurrent::arrays::Arrays;
+use crate::concurrent::maximum::Maximum;
 use crate::error::{Error, Result};
 use crate::leader::{self, Script};
-use crate::port::{Port, barrier};
 use crate::port::group::Divide;
 use crate::port::null::NullGroup;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::{Port, barrier};
 use crate::record::{Figures, Quantity};
+use crate::run::{Run, Test};
 use crate::stats::Summary;
+use crate::time::{nanoseconds, time_of};
+use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
 
-pub(super) struct AllreduceCompute;
+pub(crate) struct AllreduceCompute;
 
 /// How often the whole is repeated, and the allreduces of each time.
 const REPETITIONS: u64 = 3;
@@ -29,26 +30,28 @@ const CALLS: u64 = 10;
 /// How long they take together at least, where their number is not told.
 const LEAST: Duration = Duration::from_millis(200);
 
-impl Test for AllreduceCompute {
-    const DESCRIPTION: Description = Description {
-        test: TestName::AllreduceCompute,
-        quantity: Quantity::PASSES,
-        sizes: "16M",
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "allreduce-compute",
+    about: "What an allreduce takes from threads that compute beside it",
+    quantity: Quantity::PASSES,
+    sizes: "16M",
+    options: &["units", "ranks"],
+    units: Some(Comparison {
         granule: 4,
         units: "threads:2",
         count: 2,
-        window: 0,
-        options: &["units", "ranks"],
-        sessions: false,
         shape: |unit, ranks| match (unit.kind, ranks.unwrap_or(3)) {
             (UnitKind::Processes, _) => Err("threads:N compute in each rank beside the one that calls"),
             (_, 1) => Err("it needs at least 2 ranks (option -n)"),
             (_, ranks) => Ok(Shape::of_nodes(ranks, unit.count + 1)),
         },
-        paired: None,
-    };
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+impl Test for AllreduceCompute {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let (port, plan) = (run.port, run.plan());
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let checked = run.seed().map(|_| (0..ranks).collect());

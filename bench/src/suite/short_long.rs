@@ -10,38 +10,37 @@ use std::sync::Barrier;
 
 use tagwire_base::Rank;
 
-use super::run::Run;
-use crate::time::{nanoseconds, time_of};
-use super::{Description, Shape, Test};
-use crate::args::TestName;
+use super::Description;
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
 use crate::leader::{self, Script};
 use crate::port::null::NullPort;
+use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
+use crate::run::{Run, Test};
 use crate::stats::Summary;
+use crate::time::{nanoseconds, time_of};
+use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
-pub(super) struct ShortLong;
+pub(crate) struct ShortLong;
 
 /// How many short messages there are beside the long one.
 const SHORTS: usize = 96;
 /// How often the whole is repeated.
 const ROUNDS: u64 = 20;
 
-impl Test for ShortLong {
-    const DESCRIPTION: Description = Description {
-        test: TestName::ShortLong,
-        quantity: Quantity::SHORT,
-        sizes: "128",
-        granule: 1,
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "short-long",
+    about: "Short messages of one process or thread beside a long one of another: how evenly they wait",
+    quantity: Quantity::SHORT,
+    sizes: "128",
+    options: &["units", "long", "memory"],
+    units: Some(Comparison {
         units: "processes,threads",
         count: 2,
-        window: 0,
-        options: &["units", "long", "memory"],
-        sessions: false,
         shape: |unit, _| match (unit.kind, unit.count) {
             (UnitKind::Processes, 2) => Ok(Shape {
                 nodes: vec![0, 0, 1, 1],
@@ -53,10 +52,13 @@ impl Test for ShortLong {
             }),
             _ => Err("one sends the long message and one the short ones: processes:2, threads:2"),
         },
-        paired: None,
-    };
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+impl Test for ShortLong {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let plan = run.plan();
         let seed = run.seed();
         let too_long = |_| Error::Usage(format!("--long {} is too long", plan.concurrent.long));

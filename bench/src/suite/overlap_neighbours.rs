@@ -6,23 +6,25 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
-use super::arrays::Arrays;
-use super::run::Run;
-use crate::time::{nanoseconds, time_of};
-use super::{Description, Shape, Test};
-use crate::args::{Progress, TestName};
+use super::Description;
+use crate::args::Progress;
 use crate::body::Traffic;
 use crate::buffer::Memory;
+use crate::concurrent::arrays::Arrays;
 use crate::error::{Error, Result};
 use crate::leader::{self, Script};
 use crate::measure::divide;
 use crate::port::null::NullPort;
+use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
+use crate::run::{Run, Test};
 use crate::stats::Summary;
+use crate::time::{nanoseconds, time_of};
+use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
 
-pub(super) struct OverlapNeighbours;
+pub(crate) struct OverlapNeighbours;
 
 /// How far the neighbours are.
 const DISTANCES: std::ops::RangeInclusive<u32> = 1..=4;
@@ -30,26 +32,28 @@ const DISTANCES: std::ops::RangeInclusive<u32> = 1..=4;
 const REPETITIONS: u64 = 3;
 const ITERATIONS: u64 = 10;
 
-impl Test for OverlapNeighbours {
-    const DESCRIPTION: Description = Description {
-        test: TestName::OverlapNeighbours,
-        quantity: Quantity::ITERATION,
-        sizes: "4M",
-        granule: 1,
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "overlap-neighbours",
+    about: "Messages to four neighbours behind computation, with and without a thread that waits",
+    quantity: Quantity::ITERATION,
+    sizes: "4M",
+    options: &["units", "ranks", "progress", "passes", "memory"],
+    units: Some(Comparison {
         units: "processes:5",
         count: 5,
-        window: 0,
-        options: &["units", "ranks", "progress", "passes", "memory"],
-        sessions: false,
         shape: |unit, ranks| match (unit.kind, ranks.unwrap_or(unit.count)) {
             (UnitKind::Threads, _) => Err("processes:N is N ranks, and --progress the threads beside"),
             (_, 1) => Err("it needs at least 2 ranks; 5 have four neighbours each"),
             (_, ranks) => Ok(Shape::of_nodes(ranks, 1)),
         },
         paired: Some(pair),
-    };
+        ..Comparison::PAIRS
+    }),
+    ..Description::PLAIN
+}];
 
-    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+impl Test for OverlapNeighbours {
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let (largest, seed, plan, port) = (run.plan().largest()?, run.seed(), run.plan(), run.port);
         let blocks = Blocks {
             port,

@@ -1,0 +1,288 @@
+//! What a test does on its ranks, and what it has there.
+
+use tagwire_base::config::parse::format_bytes;
+
+use crate::args::MemoryChoice;
+use crate::body::Traffic;
+use crate::buffer::Memory;
+use crate::environment::Used;
+use crate::error::{Error, Result};
+use crate::link::Message;
+use crate::load::Load;
+use crate::measure::{Effort, Sample, Stage};
+use crate::plan::{Layer, Plan};
+use crate::port::Port;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::remote::RemotePort;
+use crate::port::window::Windows;
+use crate::record::{Figures, Row};
+use crate::suite;
+use crate::units::Unit;
+
+pub(crate) mod staged;
+
+/// What a test does on its ranks.
+pub(crate) trait Test: Sized {
+    /// Returns what runs its blocks over a port, where that is all that it measures.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a test of another kind.
+    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+        let _ = port;
+        Err(Error::Usage(format!("{} needs a pml", plan.test)))
+    }
+
+    /// Returns how many iterations there are: OSU's numbers, which are lower for tests with windows.
+    fn effort(plan: &Plan) -> Effort {
+        Effort::of(plan, (100, 10), (20, 2))
+    }
+
+    /// Returns what a sample means in the quantities of the test.
+    fn figures(sample: &Sample) -> Figures {
+        sample.latency()
+    }
+
+    /// Adds what a row says of the test beside what all have.
+    fn label(plan: &Plan, row: &mut Row) {
+        let _ = (plan, row);
+    }
+
+    /// Measures over what matches messages.
+    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+        let stage = Self::stage(run.plan(), run.port)?;
+        staged::measure::<Self, P>(run, vec![(run.plan().layers[0], stage)])
+    }
+
+    /// Measures over what has one-sided operations: the bare transport, or a foreign library.
+    fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
+        let stage = Self::stage(run.plan(), run.port)?;
+        staged::measure::<Self, P>(run, vec![(run.plan().layers[0], stage)])
+    }
+}
+
+/// Generates what finds the test of a plan among these.
+macro_rules! dispatch {
+    ($($module:ident :: $test:ident,)*) => {
+        /// Measures the test of a plan over what matches messages.
+        pub(crate) fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+            let test = run.plan().test;
+            $(if test.is_of(suite::$module::TESTS) {
+                return <suite::$module::$test as Test>::measure(run);
+            })*
+            Err(test.is_missing())
+        }
+
+        /// Measures the test of a plan over the bare transport, or over a foreign library.
+        pub(crate) fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
+            let test = run.plan().test;
+            $(if test.is_of(suite::$module::TESTS) {
+                return <suite::$module::$test as Test>::measure_bare(run);
+            })*
+            Err(test.is_missing())
+        }
+
+        /// Returns what runs the blocks of a plan's test over the port of one of several layers.
+        pub(crate) fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+            $(if plan.test.is_of(suite::$module::TESTS) {
+                return <suite::$module::$test as Test>::stage(plan, port);
+            })*
+            Err(plan.test.is_missing())
+        }
+
+        /// Measures the test of a plan at several layers, whose blocks alternate.
+        pub(crate) fn measure_layers<P: Port>(
+            run: &mut Run<'_, P>,
+            layers: Vec<(Layer, Box<dyn Stage + '_>)>,
+        ) -> Result<()> {
+            let test = run.plan().test;
+            $(if test.is_of(suite::$module::TESTS) {
+                return staged::measure::<suite::$module::$test, P>(run, layers);
+            })*
+            Err(test.is_missing())
+        }
+    };
+}
+
+suite::each!(dispatch);
+
+/// Takes what rank 0 has to say.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
+
+/// A rank's part in a test.
+pub(crate) struct Run<'a, P: Port> {
+    pub port: &'a P,
+    /// A session at level single of the same process, for tests that compare both.
+    pub single: Option<&'a P>,
+    /// What writes into the memory of other ranks.
+    pub windows: Option<&'a dyn Windows>,
+    plan: &'a Plan,
+    used: &'a Used,
+    sink: Sink<'a>,
+}
+
+/// Where rows go that tests add their own to.
+pub(crate) struct Target<'a> {
+    /// A row of a size with everything but what tests add.
+    pub row: &'a dyn Fn(usize) -> Row,
+    /// Takes the rows of rank 0.
+    pub emit: &'a mut dyn FnMut(Row) -> Result<()>,
+}
+
+impl<'a, P: Port> Run<'a, P> {
+    pub(crate) fn new(port: &'a P, plan: &'a Plan, used: &'a Used, sink: Sink<'a>) -> Self {
+        Self {
+            port,
+            single: None,
+            windows: None,
+            plan,
+            used,
+            sink,
+        }
+    }
+
+    pub(crate) const fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// What communicates at once.
+    pub(crate) fn unit(&self) -> Unit {
+        self.plan.unit.unwrap_or(Unit::processes(1))
+    }
+
+    /// How many callers this process has.
+    pub(crate) fn callers(&self) -> u32 {
+        if self.unit().is_threads() {
+            self.unit().count
+        } else {
+            1
+        }
+    }
+
+    /// Whether this is rank 0, which leads and reports.
+    pub(crate) fn leads(&self) -> bool {
+        self.port.rank().as_u32() == 0
+    }
+
+    /// The message sizes.
+    pub(crate) fn sizes(&self) -> Result<Vec<usize>> {
+        self.plan.lengths()
+    }
+
+    /// What validation draws its patterns from; `None` without.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.plan.checked()
+    }
+
+    /// The buffers of a caller for messages of at most `largest` bytes, one at a time.
+    pub(crate) fn traffic(
+        &self,
+        thread: u32,
+        largest: usize,
+        seed: Option<u64>,
+    ) -> Result<Traffic> {
+        let memory = |len| self.plan.buffers(self.port, len);
+        Traffic::new(self.port.rank(), thread, largest, 1, seed, memory)
+    }
+
+    /// A row of a layer and a size with everything but figures.
+    pub(crate) fn row_at(&self, layer: Layer, size: usize) -> Row {
+        row(self.plan, self.used, (layer, self.port.size()), size)
+    }
+
+    /// The same of the first layer, with what ranks saw of the machine meanwhile.
+    pub(crate) fn row(&self, size: usize, load: &Load) -> Row {
+        let mut row = self.row_at(self.plan.layers[0], size);
+        load.add_to_row(&mut row);
+        row
+    }
+
+    /// Reports a row.
+    pub(crate) fn emit(&mut self, row: Row) -> Result<()> {
+        (self.sink)(Message::Row(Box::new(row)))
+    }
+
+    /// Measures with rows of the first layer, to which `measure` adds.
+    pub(crate) fn with_target(
+        &mut self,
+        measure: impl FnOnce(&mut Target<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (plan, used, ranks) = (self.plan, self.used, self.port.size());
+        let row = |size| row(plan, used, (plan.layers[0], ranks), size);
+        let mut emit = |row| self.emit(row);
+        measure(&mut Target {
+            row: &row,
+            emit: &mut emit,
+        })
+    }
+}
+
+fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> Row {
+    let some = |number: u32| (number > 0).then_some(number);
+    let (pml, engine) = match layer {
+        Layer::Pml => (used.pml.clone(), used.engine.clone()),
+        Layer::Cm => (Some("cm".to_owned()), used.engine_of_cm.clone()),
+        Layer::Raw | Layer::Mpi => (None, None),
+    };
+    Row {
+        size: size as u64,
+        transport: used.transport.clone(),
+        library: used.library.clone(),
+        provider: used.provider.clone(),
+        pml,
+        engine,
+        layer: plan
+            .layers
+            .contains(&Layer::Raw)
+            .then(|| layer.name(used.pml.as_deref())),
+        ranks,
+        unit: plan.unit.map(|unit| unit.to_string()),
+        progress: plan.progress.map(|by| by.as_str().to_owned()),
+        oversubscribed: plan.callers_per_core > 1,
+        threads: plan.unit.map(|_| plan.threads),
+        posted: some(plan.posted),
+        unexpected: some(plan.unexpected),
+        cache: plan
+            .fresh
+            .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
+        nonblocking: plan.nonblocking,
+        memory: plan.memory.map(|memory| memory.as_str().to_owned()),
+        validated: plan.validate,
+        profiled: plan.profile,
+        launch: Some(plan.launch),
+        ..Row::default()
+    }
+}
+
+impl Plan {
+    /// The message sizes, in bytes of this machine's address space.
+    pub(crate) fn lengths(&self) -> Result<Vec<usize>> {
+        self.largest()?;
+        // All sizes fit where the largest does.
+        let sizes = self.sizes.iter();
+        Ok(sizes
+            .filter_map(|&size| usize::try_from(size).ok())
+            .collect())
+    }
+
+    /// What validation draws its patterns from; `None` without.
+    pub(crate) fn checked(&self) -> Option<u64> {
+        self.validate.then_some(self.seed)
+    }
+
+    /// Memory for messages, from where the plan says.
+    pub(crate) fn buffers<P: Port>(&self, port: &P, len: usize) -> Result<Memory> {
+        if self.memory != Some(MemoryChoice::Arena) || len == 0 {
+            return Memory::new(len);
+        }
+        let memory = port.allocate(len)?;
+        let needed = len as u64;
+        memory.map(Memory::of).ok_or(Error::Arena { needed })
+    }
+
+    /// The buffers of a thread for `window` messages at once.
+    pub(crate) fn traffic<P: Port>(&self, port: &P, thread: u32, window: u32) -> Result<Traffic> {
+        let (largest, window) = (self.largest()?, window as usize);
+        let memory = |len| self.buffers(port, len);
+        Traffic::new(port.rank(), thread, largest, window, self.checked(), memory)
+    }
+}

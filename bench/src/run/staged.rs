@@ -1,0 +1,51 @@
+//! Tests that run one block after the other at each size, at one layer or at several.
+
+use super::{Run, Test};
+use crate::error::Result;
+use crate::measure::{self, Sample, Stage};
+use crate::plan::Layer;
+use crate::port::Port;
+use crate::record::Row;
+
+/// Measures all sizes at all layers; the port of the run is the first one's.
+pub(crate) fn measure<T: Test, P: Port>(
+    run: &mut Run<'_, P>,
+    layers: Vec<(Layer, Box<dyn Stage + '_>)>,
+) -> Result<()> {
+    let (layers, stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
+    let port = run.port;
+    let (sizes, effort) = (run.sizes()?, T::effort(run.plan()));
+    let mut emit = |samples: Vec<Sample>| {
+        let mut rows = rows::<T, P>(run, &layers, &samples).into_iter();
+        rows.try_for_each(|row| run.emit(row))
+    };
+    measure::measure(port, stages, &sizes, &effort, &mut emit)
+}
+
+/// The rows of one size, one for each layer.
+fn rows<T: Test, P: Port>(run: &Run<'_, P>, layers: &[Layer], samples: &[Sample]) -> Vec<Row> {
+    let raw = layers
+        .iter()
+        .position(|&layer| layer == Layer::Raw)
+        .filter(|_| layers.len() > 1);
+    let key = run.plan().test.quantity.key();
+    let mut rows: Vec<Row> = samples
+        .iter()
+        .map(|sample| {
+            let mut row = run.row_at(layers[sample.stage], sample.size);
+            (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
+            row.figures = T::figures(sample);
+            T::label(run.plan(), &mut row);
+            sample.load.add_to_row(&mut row);
+            row
+        })
+        .collect();
+    if let Some(raw) = raw.and_then(|raw| rows[raw].figures.named(&key)) {
+        for row in &mut rows {
+            if let Some(own) = row.figures.named(&key) {
+                row.figures.set("ratio_to_raw", own / raw);
+            }
+        }
+    }
+    rows
+}
