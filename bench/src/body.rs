@@ -9,6 +9,7 @@ use tagwire_base::{Rank, Tag};
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
 use crate::error::{Error, Mismatch, Result};
 use crate::port::Port;
+use crate::time::nanoseconds;
 
 mod bandwidth;
 mod collective;
@@ -49,6 +50,13 @@ pub(crate) trait Body<P: Port> {
         count: u64,
         times: Option<&mut Times>,
     ) -> Result<Measured>;
+
+    /// Returns the time of a block, in nanoseconds, of which all ranks have measured this: the longest.
+    #[inline]
+    fn time(&self, told: &[Measured]) -> u64 {
+        let times = told.iter().map(|rank| nanoseconds(rank.elapsed));
+        times.max().unwrap_or(0)
+    }
 
     /// Takes back what `begin` set up.
     #[inline]

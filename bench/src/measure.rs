@@ -115,6 +115,8 @@ pub(crate) trait Stage {
     fn block(&mut self, size: usize, count: u64, each: bool) -> Result<Measured>;
     fn end(&mut self, size: usize) -> Result<()>;
     fn times(&self) -> &Times;
+    /// Returns the time of a block, in nanoseconds, of which all ranks have measured this.
+    fn time(&self, told: &[Measured]) -> u64;
 }
 
 /// The one implementation: static below, dynamic once per block.
@@ -151,6 +153,10 @@ impl<P: Port, B: Body<P>> Stage for Runner<'_, P, B> {
 
     fn times(&self) -> &Times {
         &self.times
+    }
+
+    fn time(&self, told: &[Measured]) -> u64 {
+        self.body.time(told)
     }
 }
 
@@ -220,34 +226,34 @@ pub(crate) fn measure<P: Port>(
     leader::run(port, Stages(stages), |leader| {
         for &size in sizes {
             leader.begin(&size)?;
-            let block = |each| {
-                move |stage, count| Block {
-                    stage,
-                    size,
-                    count,
-                    each,
-                }
+            let warming = |stage, count| Block {
+                stage,
+                size,
+                count,
+                each: false,
             };
             let prepared = all.clone().map(|stage| {
                 effort.prepare(size, |count| {
-                    Ok(longest(&leader.block(&block(false)(stage, count))?))
+                    let told = leader.block(&warming(stage, count))?;
+                    Ok(leader.script.0[stage].time(&told))
                 })
             });
             let counts: Vec<Vec<u64>> = prepared.collect::<Result<_>>()?;
             leader.watch()?;
-            let told = leader.by_turns(&counts, block(effort.percentiles.is_some()))?;
+            let told = leader.by_turns(&counts, |stage, count| Block {
+                each: effort.percentiles.is_some(),
+                ..warming(stage, count)
+            })?;
             let load = leader.report()?;
             leader.end(&size)?;
-            let samples = all.clone().map(|stage| {
-                let percentiles = effort.percentiles_of(leader.script.0[stage].times());
-                Sample {
-                    stage,
-                    size,
-                    iterations: counts[stage].iter().sum(),
-                    load: load.clone(),
-                    percentiles,
-                    ..Sample::of(&told[stage])
-                }
+            let samples = told.iter().zip(&counts).zip(&leader.script.0).enumerate();
+            let samples = samples.map(|(stage, ((told, counts), own))| Sample {
+                stage,
+                size,
+                iterations: counts.iter().sum(),
+                load: load.clone(),
+                percentiles: effort.percentiles_of(own.times()),
+                ..Sample::of(&**own, told)
             });
             emit(samples.collect())?;
         }
@@ -255,17 +261,13 @@ pub(crate) fn measure<P: Port>(
     })
 }
 
-/// The time of the rank that took longest, in nanoseconds.
-fn longest(told: &[Measured]) -> u64 {
-    let times = told.iter().map(|rank| nanoseconds(rank.elapsed));
-    times.max().unwrap_or(0)
-}
-
 impl Sample {
-    /// What the blocks came to of which all ranks told this.
-    fn of(blocks: &[Vec<Measured>]) -> Self {
-        let unit = |told: &Vec<Measured>| longest(told).max(1) as f64 / told[0].units as f64;
-        let unit_ns: Vec<f64> = blocks.iter().map(unit).collect();
+    /// What blocks came to at `stage`, of which all ranks told this.
+    fn of(stage: &dyn Stage, blocks: &[Vec<Measured>]) -> Self {
+        let times: Vec<u64> = blocks.iter().map(|told| stage.time(told)).collect();
+        let units = blocks.iter().map(|told| told[0].units);
+        let unit = |(&time, units): (&u64, u64)| time.max(1) as f64 / units as f64;
+        let unit_ns: Vec<f64> = times.iter().zip(units).map(unit).collect();
         Self {
             stage: 0,
             size: 0,
@@ -274,7 +276,7 @@ impl Sample {
             unit_ns: Summary::of(&unit_ns).expect("at least one block, of finite time"),
             first_block_pct: first_block_pct(&unit_ns),
             load: Load::default(),
-            elapsed: Duration::from_nanos(blocks.iter().map(|told| longest(told)).sum()),
+            elapsed: Duration::from_nanos(times.iter().sum()),
             percentiles: Vec::new(),
         }
     }

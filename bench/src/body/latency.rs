@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use super::{Body, Measured, Times, Traffic, other};
+use tagwire_base::Rank;
+
+use super::{Body, Measured, Times, Traffic};
 use crate::error::Result;
 use crate::port::{Port, barrier, tags};
 
-/// One unit is half a round trip.
+/// One unit is half a round trip of each pair of ranks: i and i + n/2.
 pub(crate) struct Latency<P: Port> {
     traffic: Traffic,
     /// How many receives that nothing matches lie ahead of the others, on both ranks.
@@ -26,7 +28,7 @@ impl<P: Port> Latency<P> {
 
 impl<P: Port> Body<P> for Latency<P> {
     fn begin(&mut self, port: &P, _size: usize) -> Result<()> {
-        let peer = other(port.rank());
+        let (peer, _) = peer(port);
         for number in 0..self.posted {
             let empty = self.traffic.incoming(0, 0);
             self.ahead
@@ -42,8 +44,7 @@ impl<P: Port> Body<P> for Latency<P> {
         count: u64,
         mut times: Option<&mut Times>,
     ) -> Result<Measured> {
-        let peer = other(port.rank());
-        let leads = port.rank().as_u32() == 0;
+        let (peer, leads) = peer(port);
         let start = Instant::now();
         for _ in 0..count {
             if !leads {
@@ -67,9 +68,9 @@ impl<P: Port> Body<P> for Latency<P> {
     /// The receives end the way every port can end them: each gets its message after all. One
     /// rank after the other, so that each sends to a rank that waits.
     fn end(&mut self, port: &P, _size: usize) -> Result<()> {
-        let peer = other(port.rank());
-        for sender in 0..2 {
-            if port.rank().as_u32() != sender {
+        let (peer, leads) = peer(port);
+        for sends in [true, false] {
+            if leads != sends {
                 port.wait_all(&mut self.ahead)?;
                 continue;
             }
@@ -78,5 +79,15 @@ impl<P: Port> Body<P> for Latency<P> {
             }
         }
         Ok(())
+    }
+}
+
+/// The other rank of a pair, and whether this one sends first.
+#[inline]
+fn peer<P: Port>(port: &P) -> (Rank, bool) {
+    let (rank, pairs) = (port.rank().as_u32(), port.size() / 2);
+    match rank < pairs {
+        true => (Rank::new(rank + pairs), true),
+        false => (Rank::new(rank - pairs), false),
     }
 }

@@ -74,6 +74,12 @@ fn latency_with_receives_ahead() {
 }
 
 #[test]
+fn latency_of_many_pairs() {
+    let samples = run(6, None, &effort(), |port| Latency::new(traffic(port, 0), 3)).unwrap();
+    assert_complete(&samples);
+}
+
+#[test]
 fn latency_behind_unexpected_messages() {
     for ahead in [0, 5] {
         let samples = run(2, None, &effort(), |port| {
