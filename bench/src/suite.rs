@@ -120,6 +120,7 @@ tests! {
     latency::PingPong,
     bandwidth::Windows,
     message_rate::MessageRate,
+    multi_latency::MultiLatency,
     ring::Hops,
     idle::Idle,
     computing::Computing,

@@ -108,6 +108,7 @@ Examples:
   tagwire bench latency -m 8 -t shm,mpi --launches 5     beside an MPI library, interleaved
   tagwire bench bibandwidth -m 1M                        both directions at once
   tagwire bench message-rate -n 4 -o rate.json           kept for 'tagwire compare'
+  tagwire bench multi-latency -n 4 -m 8                  latency of two pairs at once
   tagwire bench ring -n 4 -m 8                           one message round four ranks
   tagwire bench idle --seconds 1                         what waiting costs
   tagwire bench availability -m 64K,1M -t shm,mpi        what a message leaves of a computing rank

@@ -54,7 +54,8 @@ fn the_tests_of_bench_are_listed() {
         text.starts_with("Tests:\n") && text.contains(line),
         "{text}"
     );
-    assert_eq!(text.lines().count(), 33, "{text}");
+    let says = |line: &str| line.starts_with("  ") && line.split_whitespace().count() > 3;
+    assert!(text.lines().skip(1).all(says), "{text}");
 }
 
 #[test]

@@ -38,6 +38,11 @@ fn every_test_runs_with_every_byte_checked() {
             &["-m", "8,8K,1M", "-W", "8"],
         ),
         ("message-rate", "rate_msg_s", &["-m", "8,4K", "-n", "4"]),
+        (
+            "multi-latency",
+            "latency_us",
+            &["-m", "8,64K", "-n", "4", "--posted", "3"],
+        ),
         ("ring", "latency_us", &["-m", "8,64K", "-n", "3"]),
     ] {
         let rows = rows(&[&[test], TINY, options].concat());
@@ -193,6 +198,8 @@ fn bad_requests_get_status_1_and_the_reason() {
         (&["latency", "-n", "0"], &["--ranks"]),
         (&["latency", "-n", "3"], &["2 ranks"]),
         (&["message-rate", "-n", "3"], &["even"]),
+        (&["multi-latency", "-n", "3"], &["even"]),
+        (&["multi-latency", "--unexpected", "4"], &["--unexpected"]),
         (&["latency", "-i", "0"], &["--iterations"]),
         (&["latency", "--percentiles", "101"], &["101"]),
         (&["latency", "--raw", "--posted", "5"], &["--posted"]),

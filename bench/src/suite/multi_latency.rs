@@ -1,0 +1,64 @@
+//! `multi-latency`: pairs of ranks play ping-pong at once, as in OSU's `osu_multi_lat`.
+
+use super::{Description, Ranks};
+use crate::body::{Body, Latency, Measured, Times};
+use crate::error::Result;
+use crate::measure::{Effort, Runner, Stage};
+use crate::plan::Plan;
+use crate::port::{Port, barrier};
+use crate::run::Test;
+use crate::time::nanoseconds;
+
+pub(crate) struct MultiLatency;
+
+pub(crate) const TESTS: &[Description] = &[Description {
+    name: "multi-latency",
+    about: "Pairs of ranks (i and i + n/2) play ping-pong at once: half the round trip of the mean pair",
+    options: &[
+        "ranks", "memory", "profile", "percentiles", "raw", "layers", "posted",
+    ],
+    ranks: Ranks::PAIRS,
+    ..Description::PLAIN
+}];
+
+impl Test for MultiLatency {
+    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+        let traffic = plan.traffic(port, 0, plan.window)?;
+        let pairs = Pairs(Latency::new(traffic, plan.posted));
+        Ok(Box::new(Runner::new(port, pairs)))
+    }
+
+    fn effort(plan: &Plan) -> Effort {
+        Effort::of_latency(plan)
+    }
+}
+
+/// Ping-pong of which the mean rank's time counts.
+struct Pairs<P: Port>(Latency<P>);
+
+impl<P: Port> Body<P> for Pairs<P> {
+    fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        self.0.begin(port, size)
+    }
+
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        // All pairs begin together.
+        barrier(port)?;
+        self.0.block(port, size, count, times)
+    }
+
+    fn time(&self, told: &[Measured]) -> u64 {
+        let times = told.iter().map(|rank| nanoseconds(rank.elapsed));
+        times.sum::<u64>() / (told.len() as u64).max(1)
+    }
+
+    fn end(&mut self, port: &P, size: usize) -> Result<()> {
+        self.0.end(port, size)
+    }
+}
