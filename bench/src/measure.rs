@@ -284,13 +284,7 @@ impl Sample {
     /// The time of a unit, as a latency.
     pub(crate) fn latency(&self) -> Figures {
         let mut figures = Figures::default();
-        let time = self.unit_ns;
-        let scaled = Summary {
-            median: time.median / 1e3,
-            min: time.min / 1e3,
-            max: time.max / 1e3,
-        };
-        figures.set_summary(Quantity::LATENCY, scaled);
+        figures.set_summary(Quantity::LATENCY, self.unit_ns.times(1e-3));
         self.with_rest(figures)
     }
 

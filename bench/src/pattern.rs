@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::noise::Model;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::window::Windows;
-use crate::record::PatternKeys;
+use crate::record::{Figures, PatternKeys};
 use crate::run::{Run, Test};
 use crate::stats::{Seeded, mix};
 
@@ -146,12 +146,16 @@ pub(crate) trait Pattern {
         series: &Series,
         size: usize,
     ) -> Result<Prepared<'p>>;
+
+    /// Adds figures that follow from the others.
+    fn figures(figures: &mut Figures) {
+        let _ = figures;
+    }
 }
 
 impl<T: Pattern> Test for T {
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, windows, plan) = (run.port, run.windows, run.plan());
-        run.with_target(|target| measure::measure::<T, P>(port, windows, plan, target))
+        measure::measure::<T, P>(run)
     }
 }
 

@@ -193,7 +193,14 @@ impl Figures {
         }
     }
 
-    /// Adds the median of `values` as `STEM_UNIT`, and how they scatter.
+    /// Adds the median of `values`, and how they scatter; nothing where there are none, or one is no number.
+    pub(crate) fn set_all(&mut self, quantity: Quantity, values: impl IntoIterator<Item = f64>) {
+        if let Some(summary) = Summary::of(&values.into_iter().collect::<Vec<_>>()) {
+            self.set_summary(quantity, summary);
+        }
+    }
+
+    /// Adds a median as `STEM_UNIT`, and how values scatter.
     pub(crate) fn set_summary(&mut self, quantity: Quantity, summary: Summary) {
         let stem = quantity.stem;
         let (least, greatest) = quantity.bounds();

@@ -120,14 +120,6 @@ pub(crate) struct Run<'a, P: Port> {
     sink: Sink<'a>,
 }
 
-/// Where rows go that tests add their own to.
-pub(crate) struct Target<'a> {
-    /// A row of a size with everything but what tests add.
-    pub row: &'a dyn Fn(usize) -> Row,
-    /// Takes the rows of rank 0.
-    pub emit: &'a mut dyn FnMut(Row) -> Result<()>,
-}
-
 impl<'a, P: Port> Run<'a, P> {
     pub(crate) fn new(port: &'a P, plan: &'a Plan, used: &'a Used, sink: Sink<'a>) -> Self {
         Self {
@@ -199,20 +191,6 @@ impl<'a, P: Port> Run<'a, P> {
     /// Reports a row.
     pub(crate) fn emit(&mut self, row: Row) -> Result<()> {
         (self.sink)(Message::Row(Box::new(row)))
-    }
-
-    /// Measures with rows of the first layer, to which `measure` adds.
-    pub(crate) fn with_target(
-        &mut self,
-        measure: impl FnOnce(&mut Target<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let (plan, used, ranks) = (self.plan, self.used, self.port.size());
-        let row = |size| row(plan, used, (plan.layers[0], ranks), size);
-        let mut emit = |row| self.emit(row);
-        measure(&mut Target {
-            row: &row,
-            emit: &mut emit,
-        })
     }
 }
 

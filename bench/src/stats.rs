@@ -33,6 +33,15 @@ impl Summary {
         })
     }
 
+    /// The same of values `by` times as large.
+    pub(crate) fn times(self, by: f64) -> Self {
+        Self {
+            median: self.median * by,
+            min: self.min * by,
+            max: self.max * by,
+        }
+    }
+
     /// How far apart the extremes are, in percent of the median; 0 for a median of 0.
     #[must_use]
     pub fn spread_pct(&self) -> f64 {

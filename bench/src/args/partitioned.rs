@@ -264,6 +264,14 @@ impl Circumstances {
         of(self) == of(other) && percent(self) == percent(other)
     }
 
+    /// How threads compute and which take longer, as a row has it; none where they do not.
+    pub(crate) fn labels(&self) -> [Option<String>; 2] {
+        let (how, time) = (self.compute.as_str(), self.time.as_micros());
+        let (noise, pct) = (self.noise.as_str(), self.noise_pct);
+        let labels = [format!("{how}:{time}"), format!("{noise}:{pct}")];
+        labels.map(|label| (!self.time.is_zero()).then_some(label))
+    }
+
     /// Bytes that both ranks sweep over before a round.
     pub(crate) fn sweep(&self) -> usize {
         match self.cache {

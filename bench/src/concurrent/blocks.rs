@@ -14,7 +14,7 @@ use crate::port::{Port, barrier};
 use crate::record::{FIRST_BLOCK, Figures, Row};
 use crate::run::Run;
 use crate::stats::Summary;
-use crate::time::nanoseconds;
+use crate::time::{least, nanoseconds};
 
 /// What the blocks of a size came to. Times are of one iteration, in nanoseconds.
 #[derive(Debug, Clone)]
@@ -55,15 +55,6 @@ impl Sample {
             rate: summary(&rate),
             load,
             harness,
-        }
-    }
-
-    /// A figure of it times `by`.
-    pub(crate) fn scaled(&self, of: Summary, by: f64) -> Summary {
-        Summary {
-            median: of.median * by,
-            min: of.min * by,
-            max: of.max * by,
         }
     }
 
@@ -117,7 +108,7 @@ impl<P: Port> Script for Callers<'_, '_, P> {
 /// said. Samples are emitted on rank 0.
 pub(crate) fn measure<P: Port + Sync, C: Caller<P>, N: Caller<NullPort>>(
     run: &mut Run<'_, P>,
-    least: (u64, u64),
+    effort: (u64, u64),
     mut caller: impl FnMut(&mut Run<'_, P>, u32) -> Result<C>,
     idle: impl FnOnce(&mut Run<'_, P>) -> Result<N>,
     emit: &mut dyn FnMut(&mut Run<'_, P>, Sample) -> Result<()>,
@@ -127,13 +118,13 @@ pub(crate) fn measure<P: Port + Sync, C: Caller<P>, N: Caller<NullPort>>(
     let mut times = Vec::new();
     if run.leads() {
         let idle = idle(run)?;
-        times = harness(run, idle, least.0)?;
+        times = harness(run, idle, effort.0)?;
     }
     let (port, plan) = (run.port, run.plan());
     let effort = Effort {
         turns: plan.callers_per_core,
         percentiles: None,
-        ..Effort::of(plan, least, least)
+        ..Effort::of(plan, effort, effort)
     };
     if run.unit().is_threads() {
         let together = run.plan().concurrent.start == Begin::Together;
@@ -181,12 +172,10 @@ fn harness<P: Port>(
 ) -> Result<Vec<f64>> {
     let port = NullPort::of(run.port);
     let one = |size| {
-        let mut least = f64::INFINITY;
-        for _ in 0..5 {
+        least(5, || {
             let time = caller.block(&port, size, count)?.unwrap_or_default();
-            least = least.min(nanoseconds(time) as f64 / count as f64);
-        }
-        Ok(least)
+            Ok(nanoseconds(time) as f64 / count as f64)
+        })
     };
     run.sizes()?.into_iter().map(one).collect()
 }

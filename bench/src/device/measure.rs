@@ -16,15 +16,14 @@ use crate::body::partitioned::now;
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
 use crate::leader::{self, Leader, Script};
-use crate::load::Load;
 use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
 use crate::port::group::Divide;
 use crate::port::null::NullPort;
 use crate::port::{Port, barrier};
 use crate::record::{DeviceKeys, Quantity, Row};
-use crate::run::Target;
-use crate::stats::Summary;
+use crate::run::Run;
+use crate::time::least;
 
 /// How many iterations a block has at most where their number is not told.
 const MOST: u64 = 200;
@@ -267,7 +266,8 @@ pub(crate) fn rows(args: &BenchArgs) -> usize {
 }
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -> Result<()> {
+pub(crate) fn measure<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
+    let (port, plan) = (run.port, run.plan());
     let missing = || Error::Usage("a plan without a device".to_owned());
     let device = plan.device.as_ref().ok_or_else(missing)?;
     let size = device.group_among(port.size())?;
@@ -315,7 +315,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
         };
         leader::run(port, runs, |leader| {
             let mut lengths = lengths.iter();
-            lengths.try_for_each(|&bytes| measure_length(leader, bytes, target))
+            lengths.try_for_each(|&bytes| measure_length(leader, bytes, run))
         })
     })
 }
@@ -391,7 +391,7 @@ impl<P: Port> Script for Runs<'_, '_, P> {
 fn measure_length<P: Port>(
     leader: &mut Leader<'_, P, Runs<'_, '_, P>>,
     bytes: usize,
-    target: &mut Target<'_>,
+    run: &mut Run<'_, P>,
 ) -> Result<()> {
     let all = leader.script.all.clone();
     let of = |series| Iteration { series, bytes };
@@ -409,10 +409,12 @@ fn measure_length<P: Port>(
     let runs = &leader.script;
     for (place, &series) in all.iter().enumerate() {
         let harness = runs.harness(series, bytes)?;
-        let mut row = runs.row(series, bytes, &load, target);
+        let row = run.row_at(runs.plan.layers[0], bytes);
+        let mut row = runs.row(row, series);
         figures(&mut row, &all, &found, place);
         row.figures.set("harness_us", harness / 1e3);
-        (target.emit)(row)?;
+        load.add_to_row(&mut row);
+        run.emit(row)?;
     }
     Ok(())
 }
@@ -434,23 +436,20 @@ fn warm_up<P: Port>(
 impl<P: Port> Runs<'_, '_, P> {
     /// The time of an iteration without bytes, computation and other ranks, in nanoseconds: the least of several.
     fn harness(&self, series: Series, bytes: usize) -> Result<f64> {
-        let mut least = u64::MAX;
-        for _ in 0..20 {
+        least(20, || {
             let (start, trace) = self.idle.once(series, bytes)?;
-            least = least.min(trace.end - start);
-        }
-        Ok(least as f64)
+            Ok((trace.end - start) as f64)
+        })
     }
 
-    fn row(&self, series: Series, bytes: usize, load: &Load, target: &Target<'_>) -> Row {
-        let mut row = (target.row)(bytes);
+    /// Adds to a row what its series is.
+    fn row(&self, mut row: Row, series: Series) -> Row {
         let engine = &self.device.engine;
         let (rate, latency) = (engine.rate, engine.latency.as_secs_f64() * 1e6);
         let shared = match engine.sharing {
             1 => String::new(),
             ranks => format!(" shared by {ranks} ranks"),
         };
-        load.add_to_row(&mut row);
         row.device = DeviceKeys {
             producer: Some(format!(
                 "engine {rate} {latency}us{shared} (stand-in for a device)"
@@ -479,10 +478,7 @@ fn figures(row: &mut Row, all: &[Series], found: &[Found], place: usize) {
     let count = own.iterations as f64;
     let figures = &mut row.figures;
     let mut set = |quantity, values: &[f64], by: f64| {
-        let scaled: Vec<f64> = values.iter().map(|value| value * by).collect();
-        if let Some(summary) = Summary::of(&scaled) {
-            figures.set_summary(quantity, summary);
-        }
+        figures.set_all(quantity, values.iter().map(|value| value * by));
     };
     if let Series::Copied(_) = series {
         set(Quantity::COPY, &own.times, 1e-3);

@@ -259,7 +259,7 @@ fn run(line: &str, spoils: bool) -> Result<Vec<Row>, Vec<Error>> {
             board: &board,
             groups,
         };
-        collected::rows(|target| measure(&port, &plan, target))
+        collected::rows(&port, None, &plan, measure)
     });
     collected::of_all(results)
 }

@@ -4,33 +4,17 @@ use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
 use crate::plan::Plan;
-use crate::port::partitioned::PartitionedPort;
+use crate::port::Port;
 use crate::port::window::Windows;
 use crate::record::Row;
-use crate::run::{Run, Target};
+use crate::run::Run;
 
-/// Returns the rows that `body` reports, each with its size and nothing else that is not measured.
-pub(crate) fn rows(body: impl FnOnce(&mut Target<'_>) -> Result<()>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    let row = |size| Row {
-        size: size as u64,
-        ..Row::default()
-    };
-    let mut emit = |row| {
-        rows.push(row);
-        Ok(())
-    };
-    let mut target = Target {
-        row: &row,
-        emit: &mut emit,
-    };
-    body(&mut target).map(|()| rows)
-}
-
-/// Returns the rows that a rank reports of a plan's test.
-pub(crate) fn of_suite<P: PartitionedPort + Windows + Sync>(
+/// Returns the rows that `measure` reports.
+pub(crate) fn rows<P: Port>(
     port: &P,
+    windows: Option<&dyn Windows>,
     plan: &Plan,
+    measure: impl FnOnce(&mut Run<'_, P>) -> Result<()>,
 ) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let used = Used::default();
@@ -41,8 +25,8 @@ pub(crate) fn of_suite<P: PartitionedPort + Windows + Sync>(
         Ok(())
     };
     let mut run = Run::new(port, plan, &used, &mut sink);
-    run.windows = Some(port);
-    crate::run::measure(&mut run)?;
+    run.windows = windows;
+    measure(&mut run)?;
     Ok(rows)
 }
 

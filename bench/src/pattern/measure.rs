@@ -23,22 +23,18 @@ use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::window::Windows;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, PatternKeys, Quantity, Row};
-use crate::run::Target;
+use crate::run::Run;
 use crate::stats::Summary;
+use crate::time::least;
 
 /// How many iterations a block has at most where their number is not told.
 const MOST: u64 = 1000;
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
-    port: &P,
-    windows: Option<&dyn Windows>,
-    plan: &Plan,
-    target: &mut Target<'_>,
-) -> Result<()> {
+pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    let (port, windows, plan) = (run.port, run.windows, run.plan());
     let missing = || Error::Usage("a plan without a pattern".to_owned());
     let pattern = plan.pattern.as_ref().ok_or_else(missing)?;
     let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
@@ -84,7 +80,7 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
                 .iter()
                 .map(|series| harness::<T, P>(&context, series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
-            rows(&context, &all, size, &found, &harness, &load, target)?;
+            rows::<T, P>(&context, &all, size, &found, &harness, &load, run)?;
         }
         Ok(())
     })
@@ -114,6 +110,7 @@ fn context<'p, P>(
 }
 
 /// What a series came to, on rank 0.
+#[derive(Default)]
 struct Found {
     iterations: u64,
     partitions: u32,
@@ -263,15 +260,10 @@ fn blocks_of<T: Pattern, P: PartitionedPort + Sync>(
     counts: &[u64],
 ) -> Result<Vec<Found>> {
     let of = |Open { prepared, .. }: &Open<'_>| Found {
-        iterations: 0,
         partitions: prepared.partitions,
         threads: prepared.threads,
         keys: prepared.keys.clone(),
-        arrived: Vec::new(),
-        slowest: Vec::new(),
-        sums: Vec::new(),
-        times: Vec::new(),
-        rates: Vec::new(),
+        ..Found::default()
     };
     let mut found: Vec<Found> = leader.script.open.iter().map(of).collect();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -319,32 +311,27 @@ fn harness<T: Pattern, P: PartitionedPort + Sync>(
         computation: context.computation,
     };
     let prepared = T::open(&idle, series, size)?;
-    let mut least = u64::MAX;
-    for _ in 0..5 {
+    let (program, regions) = (&*prepared.program, COUNT * prepared.regions);
+    least(5, || {
         let start = now();
-        team::run(
-            &*prepared.program,
-            prepared.threads,
-            0,
-            COUNT * prepared.regions,
-        )?;
-        least = least.min(now() - start);
-    }
-    Ok(least as f64 / COUNT as f64)
+        team::run(program, prepared.threads, 0, regions)?;
+        Ok((now() - start) as f64 / COUNT as f64)
+    })
 }
 
-fn rows<P>(
+fn rows<T: Pattern, P: Port>(
     context: &Context<'_, P>,
     all: &[Series],
     size: usize,
     found: &[Found],
     harness: &[f64],
     load: &Load,
-    target: &mut Target<'_>,
+    run: &mut Run<'_, P>,
 ) -> Result<()> {
     for (place, series) in all.iter().enumerate() {
         let found_here = &found[place];
-        let mut row = row(context, series, size, found_here, target);
+        let row = run.row_at(run.plan().layers[0], size);
+        let mut row = described(row, context, series, found_here);
         let figures = &mut row.figures;
         set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
         set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
@@ -361,41 +348,29 @@ fn rows<P>(
                 figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
             }
         }
-        if context.name == "sweep3d" {
-            projected(figures);
-        }
+        T::figures(figures);
         load.add_to_row(&mut row);
         if found_here.arrived.len() > 1 {
             let bandwidth = context.pattern.cmb.arrivals.bandwidth;
             arriving::add(&mut row, &found_here.arrived, bandwidth, context.seed);
         }
-        (target.emit)(row)?;
+        run.emit(row)?;
     }
     Ok(())
 }
 
-fn row<P>(
-    context: &Context<'_, P>,
-    series: &Series,
-    size: usize,
-    found: &Found,
-    target: &Target<'_>,
-) -> Row {
+/// Adds to a row what its series is.
+fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: &Found) -> Row {
     let partitioned = context.partitioned.single();
-    let mut row = (target.row)(size);
-    let (how, time) = (partitioned.compute.as_str(), partitioned.time.as_micros());
-    let computes = !partitioned.time.is_zero();
-    row.compute = computes.then(|| format!("{how}:{time}"));
-    let (noise, pct) = (partitioned.noise.as_str(), partitioned.noise_pct);
-    row.noise = computes.then(|| format!("{noise}:{pct}"));
+    [row.compute, row.noise] = partitioned.labels();
     row.threads = Some(found.threads);
     row.partitions = Some(found.partitions);
     row.policy.clone_from(&series.policy);
     (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
     row.pattern = found.keys.clone();
     if found.keys.granularity.is_some() {
-        let works = !found.arrived.is_empty();
-        row.compute = (computes && !works).then(|| format!("sleep:{time}"));
+        let sleeps = !partitioned.time.is_zero() && found.arrived.is_empty();
+        row.compute = sleeps.then(|| format!("sleep:{}", partitioned.time.as_micros()));
         row.noise = None;
         row.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
@@ -419,25 +394,6 @@ fn row<P>(
     let label = row.pattern.label(carrier);
     row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
     row
-}
-
-/// Shares of sends and receives in the time of SNAP, by the nodes at which they were published, in percent.
-const SHARES: [(u32, f64); 2] = [(128, 20.4), (256, 54.5)];
-
-/// How much faster SNAP would be if its sends and receives were by as much as the sweep is over one thread.
-fn projected(figures: &mut Figures) {
-    let factor = figures.named("ratio_to_single").unwrap_or(1.0);
-    for (nodes, share) in SHARES {
-        figures.set(
-            format!("ratio_snap_{nodes}"),
-            speedup(share / 100.0, factor),
-        );
-    }
-}
-
-/// The gain where a share of the time is divided by a factor.
-fn speedup(share: f64, factor: f64) -> f64 {
-    1.0 / ((1.0 - share) + share / factor)
 }
 
 /// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous
@@ -477,26 +433,9 @@ fn stencil_figures(figures: &mut Figures, all: &[Series], found: &[Found], place
 }
 
 fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64) {
-    let scaled: Vec<f64> = values.iter().map(|value| value * by).collect();
-    if let Some(summary) = Summary::of(&scaled) {
-        figures.set_summary(quantity, summary);
-    }
+    figures.set_all(quantity, values.iter().map(|value| value * by));
 }
 
 fn median(values: &[f64]) -> f64 {
     Summary::of(values).map_or(f64::NAN, |summary| summary.median)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_projection_gives_the_published_values() {
-        for (share, wanted) in [(1.0, 1.009), (6.0, 1.059), (20.4, 1.235), (54.5, 2.036)] {
-            let found = speedup(share / 100.0, 15.1);
-            assert!((found - wanted).abs() < 1e-3, "{share}: {found}");
-        }
-        assert!((speedup(0.5, 1.0) - 1.0).abs() < 1e-12);
-    }
 }

@@ -27,7 +27,9 @@ fn args(line: &str) -> Result<BenchArgs> {
 fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
     let args = args(&format!("{line} -c")).unwrap();
     let plan = Plan::new(&args, Carrier::Ours("channel".to_owned()), 7, 0);
-    let results = job(plan.ranks, spoil, |port| collected::of_suite(port, &plan));
+    let results = job(plan.ranks, spoil, |port| {
+        collected::rows(port, Some(port), &plan, crate::run::measure)
+    });
     collected::of_all(results)
 }
 

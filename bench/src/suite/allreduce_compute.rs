@@ -17,8 +17,7 @@ use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier};
 use crate::record::{Figures, Quantity};
 use crate::run::{Run, Test};
-use crate::stats::Summary;
-use crate::time::{nanoseconds, time_of};
+use crate::time::{least, nanoseconds, time_of};
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
 
@@ -195,15 +194,11 @@ impl Found {
     }
 
     fn set(all: &[Self], figures: &mut Figures) {
-        let mut set = |quantity, of: &dyn Fn(&Self) -> f64| {
-            let values: Vec<f64> = all.iter().map(of).collect();
-            let summary = Summary::of(&values).expect("at least one time, of finite figures");
-            figures.set_summary(quantity, summary);
-        };
-        set(Quantity::PASSES, &|it| it.with);
-        set(Quantity::PASSES_ALONE, &|it| it.alone);
-        set(Quantity::LOSS, &|it| 100.0 * (1.0 - it.with / it.alone.max(1e-9)));
-        set(Quantity::LATENCY, &|it| it.call);
+        let mut set = |quantity, of: fn(&Self) -> f64| figures.set_all(quantity, all.iter().map(of));
+        set(Quantity::PASSES, |it| it.with);
+        set(Quantity::PASSES_ALONE, |it| it.alone);
+        set(Quantity::LOSS, |it| 100.0 * (1.0 - it.with / it.alone.max(1e-9)));
+        set(Quantity::LATENCY, |it| it.call);
     }
 }
 
@@ -211,10 +206,8 @@ impl Found {
 fn harness(size: usize, rank: u32) -> Result<f64> {
     const COUNT: u64 = 1_000;
     let mut maximum = Maximum::new(Box::new(NullGroup), size, rank, None)?;
-    let mut least = u64::MAX;
-    for _ in 0..5 {
+    least(5, || {
         let calls = time_of(|| (0..COUNT).try_for_each(|_| maximum.call(size)))?;
-        least = least.min(nanoseconds(calls));
-    }
-    Ok(least as f64 / COUNT as f64)
+        Ok(nanoseconds(calls) as f64 / COUNT as f64)
+    })
 }

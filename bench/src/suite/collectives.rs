@@ -6,9 +6,9 @@ use crate::device::measure as device;
 use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
+use crate::port::Port;
 use crate::port::collective::{Form, Operation};
 use crate::port::partitioned::PartitionedPort;
-use crate::port::Port;
 use crate::run::{Run, Test, staged};
 
 pub(crate) struct Collectives;
@@ -122,7 +122,7 @@ impl Test for Collectives {
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let (port, plan) = (run.port, run.plan());
         if plan.device.is_some() {
-            return run.with_target(|target| device::measure(port, plan, target));
+            return device::measure(run);
         }
         let stage = Self::stage(plan, port)?;
         staged::measure::<Self, P>(run, vec![(plan.layers[0], stage)])

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::judgement::{NOTABLE, unmeasured};
 use crate::leader;
 use crate::load::Load;
-use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped};
 use crate::measure::Effort;
+use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped};
 use crate::port::partitioned::PartitionedPort;
 use crate::record::{Figures, Quantity};
 use crate::run::{Run, Test};
@@ -99,8 +99,8 @@ fn availability(found: &Availability) -> Figures {
         median: overhead,
         ..found.overhead
     };
-    figures.set_summary(Quantity::OVERHEAD, microseconds(overheads));
-    figures.set_summary(Quantity::BASE, microseconds(found.base));
+    figures.set_summary(Quantity::OVERHEAD, overheads.times(1e-3));
+    figures.set_summary(Quantity::BASE, found.base.times(1e-3));
     figures.set(Quantity::ITER.key(), found.iter.median / 1e3);
     figures.set(Quantity::WORK.key(), found.work.median / 1e3);
     if let Some(base) = found.base_one_core {
@@ -124,14 +124,6 @@ fn overlap(found: &Overlapped) -> Figures {
         figures.set(quantity.key(), time.median / 1e3);
     }
     figures
-}
-
-fn microseconds(time: Summary) -> Summary {
-    Summary {
-        median: time.median / 1e3,
-        min: time.min / 1e3,
-        max: time.max / 1e3,
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::port::partitioned::PartitionedPort;
 use crate::port::Port;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
+use crate::stats::Summary;
 use crate::time::time_of;
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
@@ -79,7 +80,7 @@ fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
 /// The time of an allreduce, of the mean caller and of the slowest.
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    let time = |time| sample.scaled(time, 1e-3);
+    let time = |time: Summary| time.times(1e-3);
     row.figures.set_summary(Quantity::LATENCY, time(sample.mean));
     row.figures.set_summary(Quantity::SLOWEST, time(sample.slowest));
     sample.add_to(&mut row.figures, 1.0);

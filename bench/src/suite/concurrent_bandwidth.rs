@@ -62,7 +62,7 @@ fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let messages = f64::from(plan.window);
     let bytes = messages * sample.size as f64;
     // Bytes per nanosecond are 10^3 MB/s.
-    let bandwidth = sample.scaled(sample.rate, bytes * 1e3);
+    let bandwidth = sample.rate.times(bytes * 1e3);
     row.figures.set_summary(Quantity::BANDWIDTH, bandwidth);
     sample.add_to(&mut row.figures, messages);
     run.emit(row)

@@ -8,6 +8,7 @@ use crate::port::partitioned::PartitionedPort;
 use crate::port::Port;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
+use crate::stats::Summary;
 use crate::units::comparison::Comparison;
 
 pub(crate) struct ConcurrentLatency;
@@ -48,7 +49,7 @@ impl Test for ConcurrentLatency {
 /// Half a round trip, of the mean caller and of the slowest.
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    let half = |time| sample.scaled(time, 0.5e-3);
+    let half = |time: Summary| time.times(0.5e-3);
     row.figures.set_summary(Quantity::LATENCY, half(sample.mean));
     row.figures.set_summary(Quantity::SLOWEST, half(sample.slowest));
     sample.add_to(&mut row.figures, 2.0);

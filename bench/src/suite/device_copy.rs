@@ -30,7 +30,6 @@ pub(crate) const TESTS: &[Description] = &[Description {
 
 impl Test for DeviceCopy {
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
-        run.with_target(|target| measure(port, plan, target))
+        measure(run)
     }
 }

@@ -94,7 +94,7 @@ fn blocking<P: Port + Sync>(run: &mut Run<'_, P>) -> Result<()> {
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     row.ack_every = Some(run.plan().concurrent.ack_every);
-    let rate = sample.scaled(sample.rate, 1e9);
+    let rate = sample.rate.times(1e9);
     row.figures.set_summary(Quantity::RATE, rate);
     let bandwidth = sample.rate.median * sample.size as f64 * 1e3;
     row.figures.set(Quantity::BANDWIDTH.key(), bandwidth);

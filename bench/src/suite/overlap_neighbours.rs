@@ -19,8 +19,7 @@ use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
 use crate::run::{Run, Test};
-use crate::stats::Summary;
-use crate::time::{nanoseconds, time_of};
+use crate::time::{least, nanoseconds, time_of};
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
 
@@ -137,13 +136,10 @@ impl<P: Port + Sync> Script for Blocks<'_, P> {
 
 /// The figures of blocks, each with the time of an iteration and of its computation, in microseconds.
 fn set(row: &mut Row, found: &[(f64, f64)]) {
-    let summary = |of: &dyn Fn(&(f64, f64)) -> f64| {
-        let values: Vec<f64> = found.iter().map(of).collect();
-        Summary::of(&values).expect("blocks of finite time")
-    };
-    row.figures.set_summary(Quantity::ITERATION, summary(&|it| it.0));
-    row.figures.set_summary(Quantity::COMPUTATION, summary(&|it| it.1));
-    row.figures.set_summary(Quantity::COMMUNICATION, summary(&|it| it.0 - it.1));
+    let figures = &mut row.figures;
+    figures.set_all(Quantity::ITERATION, found.iter().map(|it| it.0));
+    figures.set_all(Quantity::COMPUTATION, found.iter().map(|it| it.1));
+    figures.set_all(Quantity::COMMUNICATION, found.iter().map(|it| it.0 - it.1));
 }
 
 /// Which part of the messages' time is hidden that is not without help.
@@ -227,11 +223,9 @@ impl Neighbours<NullPort> {
         let port = NullPort::of(run.port);
         let mut own = Self::new(run, size, None)?;
         own.passes = 0;
-        let mut least = u64::MAX;
-        for _ in 0..100 {
-            let iteration = time_of(|| own.iteration(&port, size).map(|_| ()))?;
-            least = least.min(nanoseconds(iteration));
-        }
-        Ok(least as f64)
+        least(100, || {
+            let iteration = time_of(|| own.iteration(&port, size).map(drop))?;
+            Ok(nanoseconds(iteration) as f64)
+        })
     }
 }

@@ -10,8 +10,8 @@ use crate::args::{BenchArgs, usage};
 use crate::body::partitioned::{Case, Setting};
 use crate::error::{Error, Result};
 use crate::leader;
-use crate::measure::partitioned::{Blocks, Found, Lead, Paper};
 use crate::measure::Effort;
+use crate::measure::partitioned::{Blocks, Found, Lead, Paper};
 use crate::plan::Plan;
 use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::record::{Figures, Quantity, Row};
@@ -131,16 +131,9 @@ fn check(args: &BenchArgs) -> Result<()> {
 /// Adds to a row what was measured, and of what.
 fn describe(row: &mut Row, case: Case, operation: &Operation, found: &Found) {
     let circumstances = case.circumstances;
-    let computes = !circumstances.time.is_zero();
     (row.partitions, row.policy) = (Some(case.partitions), Some(operation.policy.clone()));
     row.buffers = (operation.buffers > 1).then_some(operation.buffers);
-    let (how, time) = (
-        circumstances.compute.as_str(),
-        circumstances.time.as_micros(),
-    );
-    row.compute = computes.then(|| format!("{how}:{time}"));
-    let (noise, pct) = (circumstances.noise.as_str(), circumstances.noise_pct);
-    row.noise = computes.then(|| format!("{noise}:{pct}"));
+    [row.compute, row.noise] = circumstances.labels();
     if let Cache::Cold(bytes) = circumstances.cache {
         row.cold_cache = true;
         row.cache = (bytes != SWEEP).then(|| format!("cold:{}", format_bytes(bytes)));
@@ -151,14 +144,12 @@ fn describe(row: &mut Row, case: Case, operation: &Operation, found: &Found) {
     row.figures = figures(found);
 }
 
+/// Bytes per nanosecond are 10^3 MB/s.
 fn figures(found: &Found) -> Figures {
     let mut figures = Figures::default();
     if let Some(ours) = &found.ours {
         figures.set_summary(Quantity::PARTITIONED_OVERHEAD, ours.overhead);
-        figures.set_summary(
-            Quantity::PERCEIVED_BANDWIDTH,
-            megabytes_a_second(ours.bandwidth),
-        );
+        figures.set_summary(Quantity::PERCEIVED_BANDWIDTH, ours.bandwidth.times(1e3));
         figures.set_summary(Quantity::APPLICATION_AVAILABILITY, ours.availability);
         figures.set_summary(Quantity::EARLY_BIRD, ours.early);
     }
@@ -184,7 +175,7 @@ fn set_paper(figures: &mut Figures, paper: &Paper) {
         (Quantity::OVERHEAD_PAPER, paper.overhead),
         (
             Quantity::PERCEIVED_BANDWIDTH_PAPER,
-            megabytes_a_second(paper.bandwidth),
+            paper.bandwidth.times(1e3),
         ),
         (Quantity::AVAILABILITY_PAPER, paper.availability),
         (Quantity::EARLY_BIRD_PAPER, paper.early),
@@ -197,13 +188,4 @@ fn set_paper(figures: &mut Figures, paper: &Paper) {
     }
     figures.set("overhead_paper_text", paper.overhead_of_text);
     figures.set("ready_us", paper.ready / 1e3);
-}
-
-/// Bytes per nanosecond are 10^3 MB/s.
-fn megabytes_a_second(bandwidth: Summary) -> Summary {
-    Summary {
-        median: bandwidth.median * 1e3,
-        min: bandwidth.min * 1e3,
-        max: bandwidth.max * 1e3,
-    }
 }

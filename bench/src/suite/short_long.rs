@@ -247,17 +247,14 @@ fn set(row: &mut Row, rounds: &[Round]) {
     row.iterations = rounds.len() as u64;
     row.repetitions = rounds.len() as u32;
     let fair: Vec<Fairness> = rounds.iter().map(Fairness::of).collect();
-    let mut set = |quantity, of: &dyn Fn(&Fairness) -> f64| {
-        let values: Vec<f64> = fair.iter().map(of).collect();
-        let summary = Summary::of(&values).expect("at least one round, of finite times");
-        row.figures.set_summary(quantity, summary);
-    };
-    set(Quantity::SHORT, &|it| it.mean);
-    set(Quantity::SHORT_WORST, &|it| it.worst);
-    set(Quantity::UNFAIRNESS, &|it| it.worst / it.median.max(1e-6));
-    set(Quantity::GINI, &|it| it.gini);
-    set(Quantity::WAITED, &|it| 100.0 * it.worst / it.long.max(1e-6));
-    set(Quantity::LONG, &|it| it.long);
+    let figures = &mut row.figures;
+    let mut set = |quantity, of: fn(&Fairness) -> f64| figures.set_all(quantity, fair.iter().map(of));
+    set(Quantity::SHORT, |it| it.mean);
+    set(Quantity::SHORT_WORST, |it| it.worst);
+    set(Quantity::UNFAIRNESS, |it| it.worst / it.median.max(1e-6));
+    set(Quantity::GINI, |it| it.gini);
+    set(Quantity::WAITED, |it| 100.0 * it.worst / it.long.max(1e-6));
+    set(Quantity::LONG, |it| it.long);
     let by_number = |number: usize| {
         let times: Vec<f64> = rounds.iter().map(|round| round.shorts[number] as f64).collect();
         Summary::of(&times).map_or(0.0, |summary| summary.median / 1e3)

@@ -14,7 +14,7 @@ use crate::pattern::remote::Flags;
 use crate::pattern::team::Program;
 use crate::pattern::{self, Context, Prepared, Work, divides};
 use crate::port::partitioned::PartitionedPort;
-use crate::record::{PatternKeys, Quantity};
+use crate::record::{Figures, PatternKeys, Quantity};
 use crate::stats::mix;
 
 pub(crate) struct Sweep3d;
@@ -93,6 +93,25 @@ impl pattern::Pattern for Sweep3d {
             }),
         })
     }
+
+    /// How much faster SNAP would be if its sends and receives were by as much as the sweep is over one thread.
+    fn figures(figures: &mut Figures) {
+        let factor = figures.named("ratio_to_single").unwrap_or(1.0);
+        for (nodes, share) in SHARES {
+            figures.set(
+                format!("ratio_snap_{nodes}"),
+                speedup(share / 100.0, factor),
+            );
+        }
+    }
+}
+
+/// Shares of sends and receives in the time of SNAP, by the nodes at which they were published, in percent.
+const SHARES: [(u32, f64); 2] = [(128, 20.4), (256, 54.5)];
+
+/// The gain where a share of the time is divided by a factor.
+fn speedup(share: f64, factor: f64) -> f64 {
+    1.0 / ((1.0 - share) + share / factor)
 }
 
 fn check(request: &Request) -> Result<()> {
@@ -306,5 +325,14 @@ mod tests {
         for mode in [Mode::Single, Mode::Multiple, Mode::Partitioned] {
             assert_eq!(moved(mode, Accounting::Equal), (1600, 16.0 * 1600.0));
         }
+    }
+
+    #[test]
+    fn the_projection_gives_the_published_values() {
+        for (share, wanted) in [(1.0, 1.009), (6.0, 1.059), (20.4, 1.235), (54.5, 2.036)] {
+            let found = speedup(share / 100.0, 15.1);
+            assert!((found - wanted).abs() < 1e-3, "{share}: {found}");
+        }
+        assert!((speedup(0.5, 1.0) - 1.0).abs() < 1e-12);
     }
 }

@@ -10,10 +10,9 @@ use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
-use crate::record::{FIRST_BLOCK, Quantity};
+use crate::record::Quantity;
 use crate::run::{Run, Test};
-use crate::stats::Summary;
-use crate::time::nanoseconds;
+use crate::time::{least, nanoseconds};
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::Unit;
 
@@ -66,20 +65,12 @@ impl Test for ThreadCost {
         let mut emit = |samples: Vec<Sample>| {
             for sample in samples {
                 let harness = harness(&null, run.traffic(0, sample.size, None)?, sample.size)?;
-                let mut row = run.row(sample.size, &sample.load);
+                let mut row = run.row_at(run.plan().layers[0], sample.size);
                 row.unit = Some(units[sample.stage].to_string());
                 (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
-                let time = sample.unit_ns;
-                let time = Summary {
-                    median: time.median / 1e3,
-                    min: time.min / 1e3,
-                    max: time.max / 1e3,
-                };
-                row.figures.set_summary(Quantity::LATENCY, time);
+                row.figures = sample.latency();
+                sample.load.add_to_row(&mut row);
                 row.figures.set("harness_us", harness / 1e3);
-                if let Some(longer) = sample.first_block_pct {
-                    row.figures.set(FIRST_BLOCK, longer);
-                }
                 run.emit(row)?;
             }
             Ok(())
@@ -91,10 +82,8 @@ impl Test for ThreadCost {
 /// The time of a unit where nothing is carried, in nanoseconds.
 fn harness(port: &NullPort, traffic: Traffic, size: usize) -> Result<f64> {
     let mut body = Latency::new(traffic, 0);
-    let mut least = f64::INFINITY;
-    for _ in 0..5 {
+    least(5, || {
         let measured = body.block(port, size, 1_000, None)?;
-        least = least.min(nanoseconds(measured.elapsed) as f64 / measured.units as f64);
-    }
-    Ok(least)
+        Ok(nanoseconds(measured.elapsed) as f64 / measured.units as f64)
+    })
 }
