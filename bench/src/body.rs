@@ -11,26 +11,14 @@ use crate::error::{Error, Mismatch, Result};
 use crate::port::Port;
 use crate::time::nanoseconds;
 
-mod bandwidth;
-mod collective;
 pub(crate) mod compute;
-mod idle;
 mod latency;
 pub(crate) mod overlap;
 pub(crate) mod partitioned;
-mod rate;
-mod remote;
-mod ring;
-mod rotation;
+pub(crate) mod rotation;
 mod unexpected;
 
-pub(crate) use bandwidth::{Bandwidth, Direction};
-pub(crate) use collective::Collective;
-pub(crate) use idle::Waits;
 pub(crate) use latency::Latency;
-pub(crate) use rate::{Rate, ThreadedRate};
-pub(crate) use remote::OneSided;
-pub(crate) use ring::Ring;
 pub(crate) use unexpected::Unexpected;
 
 /// One test. All ranks call the same methods in the same order.

@@ -37,6 +37,13 @@ pub(crate) trait Script {
     }
 }
 
+/// A block of the same iterations, with messages of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Iterations {
+    pub size: usize,
+    pub count: u64,
+}
+
 /// What rank 0 announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Step<C, B> {

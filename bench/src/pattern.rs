@@ -71,7 +71,6 @@ pub(crate) struct Context<'p, P> {
     pub port: &'p P,
     /// For series with remote access.
     pub windows: Option<&'p dyn Windows>,
-    pub name: &'static str,
     pub seed: u64,
     pub threads: u32,
     pub pattern: &'p PatternPlan,

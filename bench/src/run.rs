@@ -176,6 +176,12 @@ impl<'a, P: Port> Run<'a, P> {
         Traffic::new(self.port.rank(), thread, largest, 1, seed, memory)
     }
 
+    /// The buffers of the caller of a number, or of one for a port that carries nothing, where nothing is checked.
+    pub(crate) fn traffic_of(&self, number: Option<u32>) -> Result<Traffic> {
+        let seed = number.and_then(|_| self.seed());
+        self.traffic(number.unwrap_or(0), self.plan.largest()?, seed)
+    }
+
     /// A row of a layer and a size with everything but figures.
     pub(crate) fn row_at(&self, layer: Layer, size: usize) -> Row {
         row(self.plan, self.used, (layer, self.port.size()), size)

@@ -137,7 +137,7 @@ tests! {
     sweep3d::Sweep3d,
     cmb::Cmb,
     device_copy::DeviceCopy,
-    collectives::Collectives,
+    collectives::AllRanks,
 }
 
 fn all() -> impl Iterator<Item = &'static Description> {

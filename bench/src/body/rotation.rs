@@ -6,7 +6,7 @@ const LINE: usize = 64;
 /// Where the pieces of one memory lie: one after the other, used in an order that no prefetcher follows, each once before one
 /// comes again.
 #[derive(Debug, Clone)]
-pub(super) struct Rotation {
+pub(crate) struct Rotation {
     /// The length of the memory.
     len: usize,
     stride: usize,
@@ -18,7 +18,7 @@ pub(super) struct Rotation {
 impl Rotation {
     /// Over memory of `len` bytes.
     #[inline]
-    pub(super) const fn new(len: usize) -> Self {
+    pub(crate) const fn new(len: usize) -> Self {
         Self {
             len,
             stride: 0,
@@ -30,7 +30,7 @@ impl Rotation {
 
     /// Cuts the memory into pieces of `size` bytes: one, where it is no longer than that.
     #[inline]
-    pub(super) fn cut(&mut self, size: usize) {
+    pub(crate) fn cut(&mut self, size: usize) {
         self.stride = size.next_multiple_of(LINE);
         let pieces = match self.stride {
             0 => 1,
@@ -44,13 +44,13 @@ impl Rotation {
 
     /// Returns where this turn's piece begins.
     #[inline]
-    pub(super) const fn start(&self) -> usize {
+    pub(crate) const fn start(&self) -> usize {
         self.at * self.stride
     }
 
     /// Goes on to the next piece.
     #[inline]
-    pub(super) const fn turn(&mut self) {
+    pub(crate) const fn turn(&mut self) {
         self.at = (self.at + self.step) % self.count;
     }
 }

@@ -3,6 +3,10 @@ use crate::args::Percentiles;
 use crate::leader::Script;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::channel::{ChannelPort, Spoil, job};
+use crate::suite::bandwidth::{Bandwidth, Direction};
+use crate::suite::idle::Waits;
+use crate::suite::message_rate::{Rate, ThreadedRate};
+use crate::suite::ring::Ring;
 
 const SEED: u64 = 42;
 

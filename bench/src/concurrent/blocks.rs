@@ -1,12 +1,10 @@
 //! How callers are measured: rank 0 leads through warm-up and blocks, all callers of all ranks work at once, and each has its
 //! own clock.
 
-use serde::{Deserialize, Serialize};
-
 use super::work::{Alone, Caller, Tally, Team, Workers};
 use crate::args::Begin;
 use crate::error::Result;
-use crate::leader::{self, Script};
+use crate::leader::{self, Iterations, Script};
 use crate::load::Load;
 use crate::measure::{Effort, first_block_pct};
 use crate::port::null::NullPort;
@@ -76,13 +74,6 @@ impl Sample {
     }
 }
 
-/// One block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Block {
-    size: usize,
-    count: u64,
-}
-
 /// The callers of a rank.
 struct Callers<'t, 'p, P> {
     port: &'p P,
@@ -92,10 +83,10 @@ struct Callers<'t, 'p, P> {
 
 impl<P: Port> Script for Callers<'_, '_, P> {
     type Case = ();
-    type Block = Block;
+    type Block = Iterations;
     type Told = Tally;
 
-    fn block(&mut self, block: &Block) -> Result<Tally> {
+    fn block(&mut self, block: &Iterations) -> Result<Tally> {
         if self.begins == Begin::Together {
             barrier(self.port)?;
         }
@@ -103,22 +94,20 @@ impl<P: Port> Script for Callers<'_, '_, P> {
     }
 }
 
-/// Measures all sizes with one caller for each process, or for each thread of the unit: `caller` makes the one of a number.
-/// `idle` makes one for a port that carries nothing. An iteration is done so often, and before that so often, where nothing is
-/// said. Samples are emitted on rank 0.
-pub(crate) fn measure<P: Port + Sync, C: Caller<P>, N: Caller<NullPort>>(
+/// Measures all sizes with one caller for each process, or for each thread of the unit: `caller` makes the one of a number, or
+/// one for a port that carries nothing. An iteration is done so often, and before that so often, where nothing is said. Samples
+/// are emitted on rank 0.
+pub(crate) fn measure<P: Port + Sync, C: Caller<P> + Caller<NullPort>>(
     run: &mut Run<'_, P>,
     effort: (u64, u64),
-    mut caller: impl FnMut(&mut Run<'_, P>, u32) -> Result<C>,
-    idle: impl FnOnce(&mut Run<'_, P>) -> Result<N>,
+    caller: impl Fn(&Run<'_, P>, Option<u32>) -> Result<C>,
     emit: &mut dyn FnMut(&mut Run<'_, P>, Sample) -> Result<()>,
 ) -> Result<()> {
-    let callers = (0..run.callers()).map(|number| caller(run, number));
+    let callers = (0..run.callers()).map(|number| caller(run, Some(number)));
     let mut callers: Vec<C> = callers.collect::<Result<_>>()?;
     let mut times = Vec::new();
     if run.leads() {
-        let idle = idle(run)?;
-        times = harness(run, idle, effort.0)?;
+        times = harness(run, caller(run, None)?, effort.0)?;
     }
     let (port, plan) = (run.port, run.plan());
     let effort = Effort {
@@ -149,11 +138,11 @@ fn go<P: Port>(
     leader::run(port, Callers { port, team, begins }, |leader| {
         for (size, &harness) in run.sizes()?.into_iter().zip(harness) {
             let count = effort.prepare(size, |count| {
-                let told = leader.block(&Block { size, count })?;
+                let told = leader.block(&Iterations { size, count })?;
                 Ok(Tally::of(&told).longest)
             })?;
             leader.watch()?;
-            let told = leader.by_turns(std::slice::from_ref(&count), |_, count| Block {
+            let told = leader.by_turns(std::slice::from_ref(&count), |_, count| Iterations {
                 size,
                 count,
             })?;

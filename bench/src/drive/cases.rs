@@ -40,42 +40,32 @@ impl Case {
 /// The cases of a test, in the order of the command; at least one. Of a run between two machines they are placed with the
 /// ranks that are here.
 pub(super) fn cases(args: &BenchArgs, other: Option<&Director>) -> Result<Vec<Case>> {
-    if let Some(other) = other {
-        return beside(args, other);
-    }
     let bind = args.bind.as_deref();
-    let variants = concurrent::variants(args)?;
-    if variants.is_empty() {
-        let threads = args.thread_count();
-        let placement = Placement::new(bind, args.rank_count(), threads)?;
-        return Ok(vec![Case::plain(placement)]);
-    }
-    let case = |variant: Variant| {
-        Ok(Case {
-            placement: Placement::of_nodes(bind, &variant.shape.nodes)?,
-            variant: Some(variant),
-        })
+    let place = |ranks, threads| match other {
+        Some(other) => Placement::new(other.bind(bind), other.own(ranks), threads),
+        None => Placement::new(bind, ranks, threads),
     };
-    variants.into_iter().map(case).collect()
-}
-
-/// The same, with this side's ranks alone.
-fn beside(args: &BenchArgs, other: &Director) -> Result<Vec<Case>> {
-    let bind = other.bind(args.bind.as_deref());
-    let place = |ranks, threads| Placement::new(bind, other.own(ranks), threads);
     let variants = concurrent::variants(args)?;
     if variants.is_empty() {
-        let placement = place(args.rank_count(), args.threads.unwrap_or(1))?;
+        let threads = match other {
+            Some(_) => args.threads.unwrap_or(1),
+            None => args.thread_count(),
+        };
+        let placement = place(args.rank_count(), threads)?;
         return Ok(vec![Case::plain(placement)]);
     }
     let case = |variant: Variant| {
-        let threads = if variant.unit.is_threads() {
-            variant.unit.count
-        } else {
-            1
+        let threads = match variant.unit.is_threads() {
+            true => variant.unit.count,
+            false => 1,
+        };
+        let nodes = &variant.shape.nodes;
+        let placement = match other {
+            Some(_) => place(nodes.len() as u32, threads)?,
+            None => Placement::of_nodes(bind, nodes)?,
         };
         Ok(Case {
-            placement: place(variant.shape.nodes.len() as u32, threads)?,
+            placement,
             variant: Some(variant),
         })
     };

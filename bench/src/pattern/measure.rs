@@ -11,8 +11,8 @@ use super::grid::Grid;
 use super::motif::Series;
 use super::{Context, Pattern, Prepared, arriving, team};
 use crate::args::granularity::{Granularity, Interface};
-use crate::args::partitioned::{Cache, PartitionedPlan};
-use crate::args::pattern::{Accounting, PatternPlan, Sides};
+use crate::args::partitioned::Cache;
+use crate::args::pattern::{Accounting, Sides};
 use crate::body::compute::Computation;
 use crate::body::partitioned::now;
 use crate::buffer::Memory;
@@ -43,9 +43,19 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P
     let motif = plan.test.motif.ok_or_else(missing)?;
     let all = (motif.series)(pattern, &policies);
     let memories = Memories::new(T::room(pattern, plan.largest()?))?;
+    let single = partitioned.single();
     let context = Context {
+        port,
         windows,
-        ..context(port, plan, pattern, partitioned, &memories)
+        seed: plan.seed,
+        threads: plan.threads,
+        pattern,
+        partitioned,
+        grid: Grid::new(&pattern.grid),
+        memories: &memories,
+        time: single.time,
+        checked: plan.checked(),
+        computation: Computation::new(single.compute),
     };
     let failed = |source| Error::Output {
         what: "the arrivals (--record)".to_owned(),
@@ -84,29 +94,6 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P
         }
         Ok(())
     })
-}
-
-fn context<'p, P>(
-    port: &'p P,
-    plan: &'p Plan,
-    pattern: &'p PatternPlan,
-    partitioned: &'p PartitionedPlan,
-    memories: &'p Memories,
-) -> Context<'p, P> {
-    Context {
-        port,
-        windows: None,
-        name: plan.test.name,
-        seed: plan.seed,
-        threads: plan.threads,
-        pattern,
-        partitioned,
-        grid: Grid::new(&pattern.grid),
-        memories,
-        time: partitioned.single().time,
-        checked: plan.validate.then_some(plan.seed),
-        computation: Computation::new(partitioned.single().compute),
-    }
 }
 
 /// What a series came to, on rank 0.
@@ -299,7 +286,6 @@ fn harness<T: Pattern, P: PartitionedPort + Sync>(
     let idle = Context {
         port: &port,
         windows: context.windows.and(Some(&port)),
-        name: context.name,
         seed: context.seed,
         threads: context.threads,
         pattern: context.pattern,

@@ -1,11 +1,13 @@
 //! `bandwidth` and `bibandwidth`: windows of messages in one direction or in both, as in OSU's `osu_bw` and `osu_bibw`.
 
+use std::time::Instant;
+
 use super::Description;
-use crate::body::{Bandwidth, Direction};
+use crate::body::{Body, Measured, Times, Traffic, other};
 use crate::error::Result;
 use crate::measure::{Runner, Sample, Stage};
 use crate::plan::Plan;
-use crate::port::Port;
+use crate::port::{Port, tags};
 use crate::record::{Figures, Quantity, Row};
 use crate::run::Test;
 
@@ -52,5 +54,101 @@ impl Test for Windows {
 
     fn label(plan: &Plan, row: &mut Row) {
         row.window = Some(plan.window);
+    }
+}
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Rank 0 sends; rank 1 acknowledges each window.
+    One,
+    /// Both send, and nobody acknowledges.
+    Both,
+}
+
+/// One unit is one message.
+pub(crate) struct Bandwidth<P: Port> {
+    traffic: Traffic,
+    direction: Direction,
+    window: usize,
+    requests: Vec<P::Request>,
+}
+
+impl<P: Port> Bandwidth<P> {
+    pub(crate) fn new(traffic: Traffic, direction: Direction, window: usize) -> Self {
+        Self {
+            traffic,
+            direction,
+            window,
+            requests: Vec::with_capacity(2 * window),
+        }
+    }
+
+    fn iteration(&mut self, port: &P, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        let leads = port.rank().as_u32() == 0;
+        let (sends, receives, acknowledges) = match self.direction {
+            Direction::Both => (true, true, false),
+            Direction::One => (leads, !leads, true),
+        };
+        if receives {
+            for slot in 0..self.window {
+                let room = self.traffic.incoming(slot, size);
+                self.requests.push(port.irecv(room, peer, tags::DATA)?);
+            }
+        }
+        if sends {
+            for slot in 0..self.window {
+                let data = self.traffic.outgoing(slot, size);
+                self.requests.push(port.isend(data, peer, tags::DATA)?);
+            }
+        }
+        port.wait_all(&mut self.requests)?;
+        if receives {
+            self.traffic.check(self.window, size, peer)?;
+        }
+        if acknowledges {
+            exchange_ack(&self.traffic, port, leads)?;
+        }
+        Ok(())
+    }
+}
+
+/// The end of a window: an empty message back to the sender.
+fn exchange_ack<P: Port>(traffic: &Traffic, port: &P, sends: bool) -> Result<()> {
+    let peer = other(port.rank());
+    if sends {
+        port.recv(traffic.incoming(0, 0), peer, tags::ACK)
+    } else {
+        port.send(traffic.empty(), peer, tags::ACK)
+    }
+}
+
+impl<P: Port> Body<P> for Bandwidth<P> {
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        mut times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        let start = Instant::now();
+        for _ in 0..count {
+            let began = Times::begin(times.as_deref());
+            self.iteration(port, size)?;
+            if let (Some(times), Some(began)) = (&mut times, began) {
+                times.record(began, 1);
+            }
+        }
+        let directions = if self.direction == Direction::Both {
+            2
+        } else {
+            1
+        };
+        let units = count * self.window as u64 * directions;
+        Ok(Measured {
+            elapsed: start.elapsed(),
+            units,
+        })
     }
 }

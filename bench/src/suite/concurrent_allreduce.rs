@@ -8,7 +8,7 @@ use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
 use crate::error::Result;
-use crate::port::group::Divide;
+use crate::port::group::{Divide, Group};
 use crate::port::null::NullGroup;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::Port;
@@ -51,14 +51,15 @@ impl Test for ConcurrentAllreduce {
             UnitKind::Processes => Divide::Color(rank % unit.count),
         };
         let port = run.port;
-        let caller = |_: &mut Run<'_, P>, _| {
-            let group = port.group(divide)?;
-            Maximum::new(group, largest, rank, checked.clone()).map(Calls)
+        let caller = |_: &Run<'_, P>, number: Option<u32>| {
+            let group: Box<dyn Group + '_> = match number {
+                Some(_) => port.group(divide)?,
+                None => Box::new(NullGroup),
+            };
+            let checked = checked.clone().filter(|_| number.is_some());
+            Maximum::new(group, largest, rank, checked).map(Calls)
         };
-        let idle = |_: &mut Run<'_, P>| {
-            Maximum::new(Box::new(NullGroup), largest, rank, None).map(Calls)
-        };
-        blocks::measure(run, (50, 10), caller, idle, &mut emit)
+        blocks::measure(run, (50, 10), caller, &mut emit)
     }
 }
 

@@ -33,23 +33,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
 impl Test for ConcurrentBandwidth {
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
         let plan = run.plan();
-        let largest = plan.largest()?;
-        let caller = |run: &mut Run<'_, P>, thread, seed| {
+        let caller = |run: &Run<'_, P>, number: Option<u32>| {
             Ok(Stream {
-                traffic: run.traffic(thread, largest, seed)?,
-                thread,
+                traffic: run.traffic_of(number)?,
+                thread: number.unwrap_or(0),
                 messages: plan.window,
                 tags: plan.concurrent.tags,
             })
         };
-        let seed = run.seed();
-        blocks::measure(
-            run,
-            (5, 1),
-            |run, thread| caller(run, thread, seed),
-            |run| caller(run, 0, None),
-            &mut emit,
-        )
+        blocks::measure(run, (5, 1), caller, &mut emit)
     }
 }
 

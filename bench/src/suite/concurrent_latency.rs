@@ -30,19 +30,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 
 impl Test for ConcurrentLatency {
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let largest = run.plan().largest()?;
-        let seed = run.seed();
-        let caller = |run: &mut Run<'_, P>, thread, seed| {
-            let traffic = run.traffic(thread, largest, seed)?;
+        let caller = |run: &Run<'_, P>, number: Option<u32>| {
+            let (traffic, thread) = (run.traffic_of(number)?, number.unwrap_or(0));
             Ok(PingPong { traffic, thread })
         };
-        blocks::measure(
-            run,
-            (1_000, 100),
-            |run, thread| caller(run, thread, seed),
-            |run| caller(run, 0, None),
-            &mut emit,
-        )
+        blocks::measure(run, (1_000, 100), caller, &mut emit)
     }
 }
 

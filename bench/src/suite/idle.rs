@@ -1,14 +1,17 @@
 //! `idle`: what waiting costs.
 
+use std::time::{Duration, Instant};
+
 use super::Description;
-use crate::body::Waits;
+use crate::body::{Traffic, other};
 use crate::error::Result;
-use crate::leader;
+use crate::leader::{self, Script};
 use crate::port::partitioned::PartitionedPort;
 use crate::port::remote::RemotePort;
-use crate::port::Port;
+use crate::port::{Port, barrier, tags};
 use crate::record::Quantity;
 use crate::run::{Run, Test};
+use crate::time::processor_time;
 
 pub(crate) struct Idle;
 
@@ -57,4 +60,47 @@ fn waits<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// What a wait took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Waited {
+    /// By the wall clock.
+    pub elapsed: Duration,
+    /// Processor time of the whole process, all threads.
+    pub busy: Duration,
+}
+
+/// Rank 1 sleeps, and then sends; rank 0 waits for it.
+pub(crate) struct Waits<'p, P> {
+    pub port: &'p P,
+    pub traffic: Traffic,
+    pub pause: Duration,
+    /// What the last wait took, on rank 0.
+    pub waited: Option<Waited>,
+}
+
+impl<P: Port> Script for Waits<'_, P> {
+    type Case = ();
+    /// One message of this size.
+    type Block = usize;
+    type Told = ();
+
+    fn block(&mut self, &size: &usize) -> Result<()> {
+        let (port, traffic) = (self.port, &mut self.traffic);
+        let peer = other(port.rank());
+        barrier(port)?;
+        if port.rank().as_u32() != 0 {
+            std::thread::sleep(self.pause);
+            return traffic.send(port, size, peer, tags::DATA);
+        }
+        let (start, before) = (Instant::now(), processor_time());
+        traffic.recv(port, size, peer, tags::DATA)?;
+        let (elapsed, after) = (start.elapsed(), processor_time());
+        self.waited = Some(Waited {
+            elapsed,
+            busy: after.saturating_sub(before),
+        });
+        Ok(())
+    }
 }

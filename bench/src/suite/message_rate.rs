@@ -1,20 +1,23 @@
 //! `message-rate`: messages per second between pairs of ranks, by windows of nonblocking sends as in OSU's `osu_mbw_mr`; or, with
 //! `--style blocking`, empty messages by blocking sends, an answer after so many, the first among them (tables 1 and 2).
 
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use tagwire_base::Rank;
+
 use super::{Description, Ranks};
-use crate::body::{Rate, ThreadedRate, Traffic};
+use crate::body::{Body, Measured, Times, Traffic};
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
 use crate::concurrent::{partner, sends};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::{self, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{Port, tags};
+use crate::port::{barrier, tags, Port};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::{Run, Test, staged};
+use crate::run::{staged, Run, Test};
 use crate::units::comparison::Comparison;
 
 pub(crate) struct MessageRate;
@@ -73,22 +76,14 @@ impl Test for MessageRate {
 /// One blocking send after the other.
 fn blocking<P: Port + Sync>(run: &mut Run<'_, P>) -> Result<()> {
     let every = u64::from(run.plan().concurrent.ack_every);
-    let largest = run.plan().largest()?;
-    let seed = run.seed();
-    let caller = |run: &mut Run<'_, P>, thread, seed| {
+    let caller = |run: &Run<'_, P>, number: Option<u32>| {
         Ok(Blocking {
-            traffic: run.traffic(thread, largest, seed)?,
-            thread,
+            traffic: run.traffic_of(number)?,
+            thread: number.unwrap_or(0),
             every,
         })
     };
-    blocks::measure(
-        run,
-        (10_000, 1_000),
-        |run, thread| caller(run, thread, seed),
-        |run| caller(run, 0, None),
-        &mut emit,
-    )
+    blocks::measure(run, (10_000, 1_000), caller, &mut emit)
 }
 
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
@@ -133,4 +128,173 @@ impl<P: Port> Caller<P> for Blocking {
         port.recv(self.traffic.incoming(0, 0), peer, answer)?;
         Ok(Some(start.elapsed()))
     }
+}
+
+/// One unit is one message. Rank i of the lower half sends windows to rank i + n/2.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    traffic: Traffic,
+    window: usize,
+}
+
+impl Rate {
+    #[inline]
+    pub(crate) const fn new(traffic: Traffic, window: usize) -> Self {
+        Self { traffic, window }
+    }
+}
+
+/// As [`Rate`], with several threads in each rank: each sends to the one with its number, under
+/// its own tag.
+#[derive(Debug)]
+pub(crate) struct ThreadedRate {
+    threads: Vec<Traffic>,
+    window: usize,
+}
+
+impl ThreadedRate {
+    #[inline]
+    pub(crate) const fn new(threads: Vec<Traffic>, window: usize) -> Self {
+        Self { threads, window }
+    }
+}
+
+/// A thread's part of a block.
+struct Share<'a, P> {
+    port: &'a P,
+    peer: Rank,
+    sends: bool,
+    thread: u32,
+    window: usize,
+    size: usize,
+    count: u64,
+}
+
+impl<P: Port> Share<'_, P> {
+    #[inline]
+    fn run(&self, traffic: &mut Traffic, mut times: Option<&mut Times>) -> Result<Duration> {
+        let mut requests = Vec::with_capacity(self.window);
+        let start = Instant::now();
+        for _ in 0..self.count {
+            let began = Times::begin(times.as_deref());
+            self.iteration(traffic, &mut requests)?;
+            if let (Some(times), Some(began)) = (&mut times, began) {
+                times.record(began, 1);
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    #[inline]
+    fn iteration(&self, traffic: &mut Traffic, requests: &mut Vec<P::Request>) -> Result<()> {
+        let (data, ack) = tags::thread(self.thread);
+        let (port, peer, size) = (self.port, self.peer, self.size);
+        if self.sends {
+            for slot in 0..self.window {
+                requests.push(port.isend(traffic.outgoing(slot, size), peer, data)?);
+            }
+            port.wait_all(requests)?;
+            return port.recv(traffic.incoming(0, 0), peer, ack);
+        }
+        for slot in 0..self.window {
+            requests.push(port.irecv(traffic.incoming(slot, size), peer, data)?);
+        }
+        port.wait_all(requests)?;
+        traffic.check(self.window, size, peer)?;
+        port.send(traffic.empty(), peer, ack)
+    }
+}
+
+impl<'a, P: Port> Share<'a, P> {
+    /// The part of this rank's thread number `thread`.
+    #[inline]
+    fn of(port: &'a P, thread: u32, window: usize, size: usize, count: u64) -> Self {
+        let half = port.size() / 2;
+        let rank = port.rank().as_u32();
+        let sends = rank < half;
+        let peer = Rank::new(if sends { rank + half } else { rank - half });
+        Self {
+            port,
+            peer,
+            sends,
+            thread,
+            window,
+            size,
+            count,
+        }
+    }
+
+    /// What `elapsed` and the messages of `threads` threads in all ranks come to. A receiver's
+    /// clock runs on until its last acknowledgement is on its way: only the senders' counts.
+    #[inline]
+    fn measured(&self, elapsed: Duration, threads: usize) -> Measured {
+        let pairs = u64::from(self.port.size() / 2);
+        let messages = self.count * self.window as u64 * threads as u64 * pairs;
+        let elapsed = if self.sends { elapsed } else { Duration::ZERO };
+        Measured {
+            elapsed,
+            units: messages,
+        }
+    }
+}
+
+impl<P: Port> Body<P> for Rate {
+    #[inline]
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        barrier(port)?;
+        let share = Share::of(port, 0, self.window, size, count);
+        let elapsed = share.run(&mut self.traffic, times)?;
+        Ok(share.measured(elapsed, 1))
+    }
+}
+
+impl<P: Port + Sync> Body<P> for ThreadedRate {
+    #[inline]
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        barrier(port)?;
+        let share = |thread| Share::of(port, thread, self.window, size, count);
+        let elapsed = run_threads(&mut self.threads, share, times)?;
+        Ok(share(0).measured(elapsed, self.threads.len()))
+    }
+}
+
+/// All threads start together; the longest time is the block's. The first one's iterations are
+/// timed singly.
+fn run_threads<'a, P: Port + Sync + 'a>(
+    traffic: &mut [Traffic],
+    share: impl Fn(u32) -> Share<'a, P>,
+    times: Option<&mut Times>,
+) -> Result<Duration> {
+    let start = Barrier::new(traffic.len());
+    std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        let mut times = times;
+        for (number, traffic) in (0..).zip(traffic.iter_mut()) {
+            let (share, start, times) = (share(number), &start, times.take());
+            handles.push(scope.spawn(move || {
+                start.wait();
+                share.run(traffic, times)
+            }));
+        }
+        let mut longest = Duration::ZERO;
+        for handle in handles {
+            let joined = handle
+                .join()
+                .map_err(|_| Error::Peer("a thread panicked".to_owned()))?;
+            longest = longest.max(joined?);
+        }
+        Ok(longest)
+    })
 }

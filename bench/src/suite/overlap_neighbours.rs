@@ -12,7 +12,7 @@ use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::concurrent::arrays::Arrays;
 use crate::error::{Error, Result};
-use crate::leader::{self, Script};
+use crate::leader::{self, Iterations, Script};
 use crate::measure::divide;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
@@ -63,10 +63,10 @@ impl Test for OverlapNeighbours {
         leader::run(port, blocks, |leader| {
             for size in run.sizes()? {
                 if let Some(count) = Some(plan.warmup.unwrap_or(1)).filter(|&count| count > 0) {
-                    leader.block(&Block { size, count })?;
+                    leader.block(&Iterations { size, count })?;
                 }
                 leader.watch()?;
-                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| Block { size, count })?;
+                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| Iterations { size, count })?;
                 let load = leader.report()?;
                 let found = counts.iter().zip(&told[0]).map(|(&count, all)| {
                     let mean = all.iter().map(|it| it.computed).sum::<u64>() / all.len() as u64;
@@ -88,13 +88,6 @@ impl Test for OverlapNeighbours {
     }
 }
 
-/// One loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Block {
-    size: usize,
-    count: u64,
-}
-
 /// The time of all iterations of a loop and that of their computation, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Times {
@@ -112,10 +105,10 @@ struct Blocks<'p, P: Port> {
 
 impl<P: Port + Sync> Script for Blocks<'_, P> {
     type Case = ();
-    type Block = Block;
+    type Block = Iterations;
     type Told = Times;
 
-    fn block(&mut self, block: &Block) -> Result<Times> {
+    fn block(&mut self, block: &Iterations) -> Result<Times> {
         let (port, neighbours) = (self.port, &mut self.neighbours);
         if !self.is_helped {
             return neighbours.iterations(port, block);
@@ -202,7 +195,7 @@ impl<P: Port> Neighbours<P> {
     }
 
     /// The loop.
-    fn iterations(&mut self, port: &P, block: &Block) -> Result<Times> {
+    fn iterations(&mut self, port: &P, block: &Iterations) -> Result<Times> {
         let mut computed = Duration::ZERO;
         barrier(port)?;
         let start = Instant::now();
