@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::{Rank, Tag};
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
-use crate::error::{Error, Mismatch, Result};
+use crate::error::Result;
 use crate::port::Port;
 use crate::time::nanoseconds;
 
@@ -205,19 +205,8 @@ impl Traffic {
         self.received += 1;
         let from = from.as_u32();
         let pattern = Pattern::of(seed, from, self.thread, iteration);
-        self.into
-            .check(self.place(slot, size), pattern)
-            .map_err(|found| {
-                Error::Validation(Mismatch {
-                    rank: self.rank,
-                    from,
-                    iteration,
-                    size,
-                    offset: found.offset,
-                    expected: found.expected,
-                    found: found.found,
-                })
-            })
+        let checked = self.into.check(self.place(slot, size), pattern);
+        checked.map_err(|found| found.of_message(self.rank, from, iteration, size))
     }
 
     /// Sends one message.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Mismatch, Result};
 use crate::stats::mix;
 
 /// What a message is filled with: a stream of words that its seed determines.
@@ -75,14 +75,11 @@ impl Pattern {
     /// Compares `bytes` with the word of that number, or what of it there are.
     fn compare(self, index: usize, bytes: &[u8]) -> Result<(), Difference> {
         let expected = self.word(index);
-        match bytes.iter().zip(&expected).position(|(a, b)| a != b) {
-            None => Ok(()),
-            Some(at) => Err(Difference {
-                offset: index * 8 + at,
-                expected: expected[at],
-                found: bytes[at],
-            }),
-        }
+        let compared = Difference::between(&expected[..bytes.len()], bytes);
+        compared.map_err(|found| Difference {
+            offset: index * 8 + found.offset,
+            ..found
+        })
     }
 }
 
@@ -92,6 +89,40 @@ pub(crate) struct Difference {
     pub offset: usize,
     pub expected: u8,
     pub found: u8,
+}
+
+impl Difference {
+    /// Compares bytes with those that are expected.
+    #[inline]
+    pub(crate) fn between(expected: &[u8], found: &[u8]) -> Result<(), Self> {
+        match expected.iter().zip(found).position(|(a, b)| a != b) {
+            None => Ok(()),
+            Some(offset) => Err(Self {
+                offset,
+                expected: expected[offset],
+                found: found[offset],
+            }),
+        }
+    }
+
+    /// What it is in a message of `size` bytes, the one number `iteration` from a rank.
+    pub(crate) const fn of_message(
+        self,
+        rank: u32,
+        from: u32,
+        iteration: u64,
+        size: usize,
+    ) -> Error {
+        Error::Validation(Mismatch {
+            rank,
+            from,
+            iteration,
+            size,
+            offset: self.offset,
+            expected: self.expected,
+            found: self.found,
+        })
+    }
 }
 
 /// Writes to every cache line of `words`, and so displaces other memory from the caches.

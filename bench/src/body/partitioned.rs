@@ -20,7 +20,7 @@ use tagwire_base::Rank;
 use super::compute::Computation;
 use crate::args::partitioned::Circumstances;
 use crate::buffer::{self, Memory, Pattern};
-use crate::error::{Error, Mismatch, Result};
+use crate::error::{Error, Result};
 use crate::noise::Model;
 use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use crate::port::{barrier, tags};
@@ -207,17 +207,8 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
             Kind::Partitioned(number) => self.receiver(number)?.room(),
         };
         let range = room * self.size..(room + 1) * self.size;
-        self.memory.check(range, pattern).map_err(|found| {
-            Error::Validation(Mismatch {
-                rank: 1,
-                from: 0,
-                iteration: self.round,
-                size: self.size,
-                offset: found.offset,
-                expected: found.expected,
-                found: found.found,
-            })
-        })
+        let checked = self.memory.check(range, pattern);
+        checked.map_err(|found| found.of_message(1, 0, self.round, self.size))
     }
 
     fn plain(&self, kind: Kind) -> Result<()> {

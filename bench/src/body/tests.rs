@@ -1,5 +1,6 @@
 use super::*;
 use crate::args::Percentiles;
+use crate::error::Error;
 use crate::leader::Script;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::channel::{ChannelPort, Spoil, job};

@@ -1,7 +1,7 @@
 //! Allreduces of integers: the greatest of all members at each place.
 
-use crate::buffer::Memory;
-use crate::error::{Error, Mismatch, Result};
+use crate::buffer::{Difference, Memory};
+use crate::error::Result;
 use crate::port::group::Group;
 
 /// The buffers of a caller in its group.
@@ -55,18 +55,8 @@ impl<'g> Maximum<'g> {
 
     fn check(&self, expected: &[u8]) -> Result<()> {
         let found = self.into.bytes(0..expected.len());
-        match expected.iter().zip(&found).position(|(a, b)| a != b) {
-            None => Ok(()),
-            Some(offset) => Err(Error::Validation(Mismatch {
-                rank: self.rank,
-                from: self.rank,
-                iteration: self.done,
-                size: expected.len(),
-                offset,
-                expected: expected[offset],
-                found: found[offset],
-            })),
-        }
+        let compared = Difference::between(expected, &found);
+        compared.map_err(|found| found.of_message(self.rank, self.rank, self.done, expected.len()))
     }
 }
 

@@ -13,8 +13,8 @@ use super::sharing::Turns;
 use crate::args::BenchArgs;
 use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
 use crate::body::partitioned::now;
-use crate::buffer::{Memory, Pattern};
-use crate::error::{Error, Mismatch, Result};
+use crate::buffer::{Difference, Memory, Pattern};
+use crate::error::{Error, Result};
 use crate::leader::{self, Leader, Script};
 use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
@@ -174,18 +174,8 @@ impl<'p> Rig<'_, 'p> {
             ranks.clone().map(|rank| number(first(rank) + place)).sum()
         });
         let found = memory.outgoing(0..at.bytes);
-        let differs = expected.iter().zip(found.bytes()).position(|(a, b)| a != b);
-        differs.map_or(Ok(()), |offset| {
-            Err(Error::Validation(Mismatch {
-                rank: at.rank,
-                from: at.rank,
-                iteration: at.iteration,
-                size: at.bytes,
-                offset,
-                expected: expected[offset],
-                found: found.bytes()[offset],
-            }))
-        })
+        let compared = Difference::between(&expected, found.bytes());
+        compared.map_err(|found| found.of_message(at.rank, at.rank, at.iteration, at.bytes))
     }
 }
 

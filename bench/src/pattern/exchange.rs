@@ -20,7 +20,7 @@ use std::ops::Range;
 use tagwire_base::Rank;
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
-use crate::error::{Error, Mismatch, Result};
+use crate::error::Result;
 
 /// Traffic with a peer in one direction: parts of the same length, in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,17 +190,8 @@ impl Edges {
             .into
             .part(edge.place + range.start..edge.place + range.end);
         let compared = piece.with_bytes(|bytes| pattern.check(bytes));
-        compared.map_err(|found| {
-            Error::Validation(Mismatch {
-                rank: self.rank.as_u32(),
-                from: edge.peer.as_u32(),
-                iteration: round,
-                size,
-                offset: found.offset,
-                expected: found.expected,
-                found: found.found,
-            })
-        })
+        let (rank, peer) = (self.rank.as_u32(), edge.peer.as_u32());
+        compared.map_err(|found| found.of_message(rank, peer, round, size))
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Instant;
 use super::{Description, Ranks};
 use crate::body::rotation::Rotation;
 use crate::body::{Body, Measured, Times};
-use crate::buffer::{Memory, Pattern};
+use crate::buffer::{Difference, Memory, Pattern};
 use crate::device::measure as device;
-use crate::error::{Error, Mismatch, Result};
+use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::collective::{Collectives, Form, Operation, Summand};
@@ -268,48 +268,15 @@ impl<'p> Collective<'p> {
         let pattern = Pattern::of(seed, from, number, self.done);
         let start = self.into_at.start() + place;
         let checked = self.into.check(start..start + size, pattern);
-        checked.map_err(|found| {
-            self.mismatch(
-                rank,
-                from,
-                size,
-                found.offset,
-                (found.expected, found.found),
-            )
-        })
+        checked.map_err(|found| found.of_message(rank, from, self.done, size))
     }
 
     #[inline]
     fn check_numbers(&self, rank: u32, expected: &[u8]) -> Result<()> {
         let start = self.into_at.start();
         let found = self.into.bytes(start..start + expected.len());
-        match expected.iter().zip(&found).position(|(a, b)| a != b) {
-            None => Ok(()),
-            Some(at) => {
-                let bytes = (expected[at], found[at]);
-                Err(self.mismatch(rank, rank, expected.len(), at, bytes))
-            }
-        }
-    }
-
-    #[inline]
-    const fn mismatch(
-        &self,
-        rank: u32,
-        from: u32,
-        size: usize,
-        offset: usize,
-        (expected, found): (u8, u8),
-    ) -> Error {
-        Error::Validation(Mismatch {
-            rank,
-            from,
-            iteration: self.done,
-            size,
-            offset,
-            expected,
-            found,
-        })
+        let compared = Difference::between(expected, &found);
+        compared.map_err(|found| found.of_message(rank, rank, self.done, expected.len()))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Description;
 use crate::args::{BenchArgs, usage};
 use crate::body::{Body, Measured, Times, other};
-use crate::buffer::{Memory, Pattern};
-use crate::error::{Error, Mismatch, Result};
+use crate::buffer::{Difference, Memory, Pattern};
+use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::plan::Plan;
 use crate::port::null::NullPort;
@@ -224,15 +224,10 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
         let expected = self.done;
         self.done += 1;
         match self.seed {
-            Some(_) if old != expected => Err(Error::Validation(Mismatch {
-                rank: 0,
-                from: 1,
-                iteration: expected,
-                size: 8,
-                offset: 0,
-                expected: expected as u8,
-                found: old as u8,
-            })),
+            Some(_) if old != expected => {
+                let compared = Difference::between(&expected.to_le_bytes(), &old.to_le_bytes());
+                compared.map_err(|found| found.of_message(0, 1, expected, 8))
+            }
             _ => Ok(()),
         }
     }
@@ -256,17 +251,7 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
                 _ => &self.own,
             };
             let found = memory.check(place, Pattern::of(seed, 0, 0, number));
-            found.map_err(|found| {
-                Error::Validation(Mismatch {
-                    rank,
-                    from: 1 - rank,
-                    iteration: number,
-                    size,
-                    offset: found.offset,
-                    expected: found.expected,
-                    found: found.found,
-                })
-            })?;
+            found.map_err(|found| found.of_message(rank, 1 - rank, number, size))?;
         }
         self.done += self.window as u64;
         Ok(())
