@@ -16,6 +16,7 @@ pub mod concurrent;
 pub mod device;
 mod devices;
 pub(crate) mod granularity;
+pub(crate) mod names;
 pub mod partitioned;
 pub mod pattern;
 mod patterns;
@@ -80,17 +81,6 @@ pub enum MemoryChoice {
     Heap,
     /// Memory that the ranks of a host share, as far as the setting 'shm-arena' reaches
     Arena,
-}
-
-impl MemoryChoice {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Heap => "heap",
-            Self::Arena => "arena",
-        }
-    }
 }
 
 /// How results are printed.

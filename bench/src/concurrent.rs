@@ -143,12 +143,17 @@ pub(crate) fn pair(test: &str, rows: &mut [Row]) {
         return;
     };
     let place = |row: &Row| {
-        let by = (row.transport.clone(), row.library.clone(), row.pml.clone());
+        let by = (
+            row.series.transport.clone(),
+            row.series.library.clone(),
+            row.series.pml.clone(),
+        );
         (row.size, row.launch, by)
     };
     let added = place(added);
     let is_base = |row: &&Row| {
-        row.unit.as_deref() == Some("processes:1") || row.progress.as_deref() == Some("none")
+        row.series.unit.as_deref() == Some("processes:1")
+            || row.series.progress.as_deref() == Some("none")
     };
     let mut beside = rows
         .iter()

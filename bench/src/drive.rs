@@ -8,7 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
-use crate::args::{BenchArgs, Progress, TransportChoice};
+use crate::args::names::name_of;
+use crate::args::{BenchArgs, TransportChoice};
 use crate::concurrent;
 use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result};
@@ -19,7 +20,7 @@ use crate::machines::{self, Director, Joined};
 use crate::mpi::was_launched;
 use crate::plan::{Carrier, Plan};
 use crate::rank;
-use crate::record::Row;
+use crate::record::{Row, Series};
 use crate::report::Report;
 use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
@@ -349,27 +350,30 @@ impl<W: Write + Send> Run<'_, W> {
         let variant = self.cases[case].variant.as_ref();
         let unit = variant.map(|variant| variant.unit.to_string());
         let progress = variant.and_then(|variant| variant.progress);
-        let progress = progress.map(|progress| progress.as_str().to_owned());
+        let progress = progress.map(name_of);
         let ranks = variant.map(|variant| variant.shape.nodes.len() as u32);
         let sizes = self.args.size_list();
         let done = |size: u64| {
             let mut rows = self.output.report().rows.iter();
             rows.any(|row| {
-                let job = (&row.transport, &row.library, row.launch);
-                let of_case = (&row.unit, &row.progress) == (&unit, &progress);
+                let job = (&row.series.transport, &row.series.library, row.launch);
+                let of_case = (&row.series.unit, &row.series.progress) == (&unit, &progress);
                 of_case && row.size == size && job == (&transport, &library, Some(launch))
             })
         };
         let size = sizes.as_slice().iter().copied().find(|&size| !done(size));
         let row = Row {
             size: size.unwrap_or_else(|| sizes.largest()),
-            ranks: ranks.unwrap_or_else(|| self.args.rank_count()),
-            unit: unit.clone(),
-            progress: progress.clone(),
+            series: Series {
+                ranks: ranks.unwrap_or_else(|| self.args.rank_count()),
+                unit: unit.clone(),
+                progress: progress.clone(),
+                transport,
+                library,
+                ..Series::default()
+            },
             launch: Some(launch),
             error: Some(error),
-            transport,
-            library,
             ..Row::default()
         };
         self.output.row(row)
@@ -387,9 +391,7 @@ impl<W: Write + Send> Run<'_, W> {
             library: used.library.clone(),
             launch: Some(launch),
             unit: unit.filter(|_| !is_one),
-            progress: variant
-                .and_then(|variant| variant.progress)
-                .map(|progress| progress.as_str().to_owned()),
+            progress: variant.and_then(|variant| variant.progress).map(name_of),
         };
         self.kept.lacking(&key, self.args.size_list().as_slice())
     }
@@ -507,8 +509,8 @@ fn with_cases(mut rows: Vec<Row>, cases: &[Case]) -> Vec<Row> {
         let fits = |case: &Case| {
             let variant = case.variant.as_ref();
             let progress = variant.and_then(|variant| variant.progress);
-            variant.is_some_and(|variant| Some(variant.unit.to_string()) == row.unit)
-                && progress.map(Progress::as_str) == row.progress.as_deref()
+            variant.is_some_and(|variant| Some(variant.unit.to_string()) == row.series.unit)
+                && progress.map(name_of) == row.series.progress
         };
         row.case = cases.iter().position(fits).unwrap_or(0);
     }

@@ -19,12 +19,56 @@ pub use self::pattern::PatternKeys;
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
 pub const SCHEMA: &str = "tagwire.bench/1";
 
-/// One row: a key for each independent variable, then how it was measured, then the figures.
+/// One row: what was measured, how often and how, and the figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Row {
     /// Message size in bytes.
     pub size: u64,
+    /// What tells it from rows of other series.
+    #[serde(flatten)]
+    pub series: Series,
+    /// What only patterns have.
+    #[serde(flatten)]
+    pub pattern: PatternKeys,
+    /// What only vectors from a device have.
+    #[serde(flatten)]
+    pub device: DeviceKeys,
+    /// Which start of the job, counted from 0. None in a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<u32>,
+    /// How many launches a summary is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<u32>,
+    /// Which way a partitioned operation took, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    /// The samples that the figures are medians of, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<BTreeMap<String, Vec<f64>>>,
+    /// What each rank went through while this was measured, in the order of ranks. None in a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Vec<RankLoad>>,
+    /// Why there are no figures: with `--keep-going`, a job that failed at this size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Where the job stands among those over its transport, in the order of the command.
+    #[serde(skip)]
+    pub(crate) case: usize,
+    /// Iterations of all repetitions together.
+    pub iterations: u64,
+    /// How many times the block of iterations was repeated.
+    pub repetitions: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What distinguishes the rows of one series from those of another, beside the size and what only some tests have: a key for
+/// each independent variable.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Series {
     /// What carried the messages: `shm`, `mpi`.
     pub transport: String,
     /// The foreign library and its version: an MPI, or what the transport uses (`libfabric 1.17`).
@@ -92,12 +136,6 @@ pub struct Row {
     /// Which threads took longer, and by how many percent: `uniform:4`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
-    /// What only patterns have.
-    #[serde(flatten)]
-    pub pattern: PatternKeys,
-    /// What only vectors from a device have.
-    #[serde(flatten)]
-    pub device: DeviceKeys,
     /// How many rounds the receiver has room for, where that is not 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
@@ -125,34 +163,6 @@ pub struct Row {
     /// Whether each call was timed, which the times include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub profiled: bool,
-    /// Which start of the job, counted from 0. None in a summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<u32>,
-    /// How many launches a summary is of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launches: Option<u32>,
-    /// Which way a partitioned operation took, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub way: Option<String>,
-    /// The samples that the figures are medians of, by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub samples: Option<BTreeMap<String, Vec<f64>>>,
-    /// What each rank went through while this was measured, in the order of ranks. None in a summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<Vec<RankLoad>>,
-    /// Why there are no figures: with `--keep-going`, a job that failed at this size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Where the job stands among those over its transport, in the order of the command.
-    #[serde(skip)]
-    pub(crate) case: usize,
-    /// Iterations of all repetitions together.
-    pub iterations: u64,
-    /// How many times the block of iterations was repeated.
-    pub repetitions: u32,
-    /// What was measured.
-    #[serde(flatten)]
-    pub figures: Figures,
 }
 
 /// The key of how much longer the first block took than the longest of the others, in percent.
@@ -163,9 +173,14 @@ pub(crate) const FIRST_BLOCK: &str = "first_block_pct";
 pub struct Figures(Vec<(String, f64)>);
 
 impl Row {
+    /// All that tells it from rows of other series.
+    pub(crate) const fn key(&self) -> (&Series, &PatternKeys, &DeviceKeys) {
+        (&self.series, &self.pattern, &self.device)
+    }
+
     /// Whether another's library carried the messages, and matched them.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.transport == MPI
+        self.series.transport == MPI
     }
 }
 
@@ -480,11 +495,14 @@ pub(crate) mod tests {
         let ours = transport == "shm";
         Row {
             size,
-            transport: transport.to_owned(),
-            library: (!ours).then(|| "Some MPI 1.0".to_owned()),
-            pml: ours.then(|| "ob1".to_owned()),
-            engine: ours.then(|| "hash-bins".to_owned()),
-            ranks: 2,
+            series: Series {
+                transport: transport.to_owned(),
+                library: (!ours).then(|| "Some MPI 1.0".to_owned()),
+                pml: ours.then(|| "ob1".to_owned()),
+                engine: ours.then(|| "hash-bins".to_owned()),
+                ranks: 2,
+                ..Series::default()
+            },
             launch: Some(launch),
             iterations: 10_000,
             repetitions: 5,

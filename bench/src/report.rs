@@ -105,12 +105,17 @@ impl Report {
         let spreads = self.summary.iter();
         let spreads = spreads.filter_map(|row| Some((row.size, row.figures.named(&spread)?)));
         let mut crowded: Vec<String> = Vec::new();
-        for row in self.series().into_iter().filter(|row| row.oversubscribed) {
-            let unit = row.unit.clone();
+        for row in self
+            .series()
+            .into_iter()
+            .filter(|row| row.series.oversubscribed)
+        {
+            let unit = row.series.unit.clone();
             crowded.extend(unit.filter(|unit| !crowded.contains(unit)));
         }
         let is_busy = |row: &Row| {
-            row.compute
+            row.series
+                .compute
                 .as_ref()
                 .is_some_and(|how| how.starts_with("busy"))
         };
@@ -131,7 +136,7 @@ impl Report {
     pub(crate) fn series(&self) -> Vec<&Row> {
         let mut series: Vec<&Row> = Vec::new();
         for row in self.measured() {
-            if !series.iter().any(|known| same_series(known, row)) {
+            if !series.iter().any(|known| known.key() == row.key()) {
                 series.push(row);
             }
         }
@@ -141,7 +146,9 @@ impl Report {
 
     /// Where a row's transport stands in the command.
     fn place(&self, row: &Row) -> usize {
-        let fits = |used: &Used| used.transport == row.transport && used.library == row.library;
+        let fits = |used: &Used| {
+            used.transport == row.series.transport && used.library == row.series.library
+        };
         let transports = &self.environment.transports;
         transports.iter().position(fits).unwrap_or(transports.len())
     }
@@ -159,7 +166,7 @@ impl Report {
         }
         for size in sizes {
             for series in &series {
-                let fits = |row: &&Row| row.size == size && same_series(row, series);
+                let fits = |row: &&Row| row.size == size && row.key() == series.key();
                 let group: Vec<&Row> = self.measured().filter(fits).collect();
                 if !group.is_empty() {
                     summary.push(summary_of(&group));
@@ -224,20 +231,6 @@ pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
         Quantity::LATENCY if has(&Quantity::TIME.key()) => Quantity::TIME,
         main => main,
     }
-}
-
-/// What distinguishes the rows of one series from those of another, beside the size: everything but the
-/// launch and what was measured.
-fn same_series(a: &Row, b: &Row) -> bool {
-    let variables = |row: &Row| {
-        let mut row = row.clone();
-        (row.size, row.iterations, row.repetitions) = (0, 0, 0);
-        (row.launch, row.launches, row.figures) = (None, None, Figures::default());
-        (row.way, row.samples, row.load) = (None, None, None);
-        row.case = 0;
-        row
-    };
-    variables(a) == variables(b)
 }
 
 fn summary_of(group: &[&Row]) -> Row {

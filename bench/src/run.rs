@@ -3,6 +3,7 @@
 use tagwire_base::config::parse::format_bytes;
 
 use crate::args::MemoryChoice;
+use crate::args::names::name_of;
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::environment::Used;
@@ -15,7 +16,7 @@ use crate::port::Port;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::remote::RemotePort;
 use crate::port::window::Windows;
-use crate::record::{Figures, Row};
+use crate::record::{Figures, Row, Series};
 use crate::suite;
 use crate::units::Unit;
 
@@ -207,8 +208,7 @@ fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> R
         Layer::Cm => (Some("cm".to_owned()), used.engine_of_cm.clone()),
         Layer::Raw | Layer::Mpi => (None, None),
     };
-    Row {
-        size: size as u64,
+    let series = Series {
         transport: used.transport.clone(),
         library: used.library.clone(),
         provider: used.provider.clone(),
@@ -220,7 +220,7 @@ fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> R
             .then(|| layer.name(used.pml.as_deref())),
         ranks,
         unit: plan.unit.map(|unit| unit.to_string()),
-        progress: plan.progress.map(|by| by.as_str().to_owned()),
+        progress: plan.progress.map(name_of),
         oversubscribed: plan.callers_per_core > 1,
         threads: plan.unit.map(|_| plan.threads),
         posted: some(plan.posted),
@@ -229,9 +229,14 @@ fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> R
             .fresh
             .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
         nonblocking: plan.nonblocking,
-        memory: plan.memory.map(|memory| memory.as_str().to_owned()),
+        memory: plan.memory.map(name_of),
         validated: plan.validate,
         profiled: plan.profile,
+        ..Series::default()
+    };
+    Row {
+        size: size as u64,
+        series,
         launch: Some(plan.launch),
         ..Row::default()
     }

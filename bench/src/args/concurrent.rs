@@ -57,18 +57,6 @@ pub enum Progress {
     LibraryThread,
 }
 
-impl Progress {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::BlockedThread => "blocked-thread",
-            Self::LibraryThread => "progress-thread",
-        }
-    }
-}
-
 /// What only the tests that compare processes with threads have.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConcurrentArgs {

@@ -23,18 +23,6 @@ pub enum Algorithm {
     Pr,
 }
 
-impl Algorithm {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Multilane => "multilane",
-            Self::Pr => "pr",
-        }
-    }
-}
-
 /// What produces vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -56,17 +44,6 @@ pub enum Callback {
     Deferred,
 }
 
-impl Callback {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Deferred => "deferred",
-        }
-    }
-}
-
 /// Where the copies of a device stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -77,17 +54,6 @@ pub enum CopyStream {
     /// In a stream of their own
     #[default]
     Other,
-}
-
-impl CopyStream {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// Bytes per second.

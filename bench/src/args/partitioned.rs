@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::config::parse;
 use tagwire_pml::Policy;
 
+use super::names::name_of;
+
 /// How threads compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -19,17 +21,6 @@ pub enum ComputeMode {
     /// By sleeping, which several threads can do on one core
     #[default]
     Sleep,
-}
-
-impl ComputeMode {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Busy => "busy",
-            Self::Sleep => "sleep",
-        }
-    }
 }
 
 /// Which threads take longer than the others.
@@ -48,20 +39,6 @@ pub enum Noise {
     Gaussian,
     /// All do or are faster, by a normal variable whose deviation is the percentage
     Normal,
-}
-
-impl Noise {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Single => "single",
-            Self::Uniform => "uniform",
-            Self::Gaussian => "gaussian",
-            Self::Normal => "normal",
-        }
-    }
 }
 
 /// Whose metrics are measured.
@@ -266,8 +243,8 @@ impl Circumstances {
 
     /// How threads compute and which take longer, as a row has it; none where they do not.
     pub(crate) fn labels(&self) -> [Option<String>; 2] {
-        let (how, time) = (self.compute.as_str(), self.time.as_micros());
-        let (noise, pct) = (self.noise.as_str(), self.noise_pct);
+        let (how, time) = (name_of(self.compute), self.time.as_micros());
+        let (noise, pct) = (name_of(self.noise), self.noise_pct);
         let labels = [format!("{how}:{time}"), format!("{noise}:{pct}")];
         labels.map(|label| (!self.time.is_zero()).then_some(label))
     }

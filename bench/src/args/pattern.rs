@@ -28,19 +28,6 @@ pub enum Mode {
     Rma,
 }
 
-impl Mode {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Single => "single",
-            Self::Multiple => "multiple",
-            Self::Partitioned => "partitioned",
-            Self::Rma => "rma",
-        }
-    }
-}
-
 /// How bytes are counted where modes move different numbers of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -51,17 +38,6 @@ pub enum Accounting {
     Equal,
     /// Modes move what the public code of the paper has them move, and all are credited with the same
     Artefact,
-}
-
-impl Accounting {
-    /// The name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::Artefact => "artefact",
-        }
-    }
 }
 
 /// The sides of a grid of ranks.

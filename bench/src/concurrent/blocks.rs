@@ -61,7 +61,7 @@ impl Sample {
         let mut row = run.row(self.size, &self.load);
         (row.iterations, row.repetitions) = (self.iterations, self.repetitions);
         let is_staggered = run.plan().concurrent.start == Begin::Staggered;
-        row.start = is_staggered.then(|| "staggered".to_owned());
+        row.series.start = is_staggered.then(|| "staggered".to_owned());
         row
     }
 

@@ -12,6 +12,7 @@ use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
 use super::sharing::Turns;
 use crate::args::BenchArgs;
 use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
+use crate::args::names::name_of;
 use crate::body::partitioned::now;
 use crate::buffer::{Difference, Memory, Pattern};
 use crate::error::{Error, Result};
@@ -449,11 +450,11 @@ impl<P: Port> Runs<'_, '_, P> {
         match series {
             Series::Copied(copies) => row.device.copies = Some(copies),
             Series::Reduced(algorithm, callback) => {
-                row.device.algorithm = Some(algorithm.as_str().to_owned());
+                row.device.algorithm = Some(name_of(algorithm));
                 row.device.group_size = Some(self.size);
                 row.device.flops_per_element = Some(engine.flops_per_element);
-                row.device.copy_stream = Some(engine.copy_stream.as_str().to_owned());
-                row.device.callback = callback.map(|it| it.as_str().to_owned());
+                row.device.copy_stream = Some(name_of(engine.copy_stream));
+                row.device.callback = callback.map(name_of);
             }
         }
         row.pattern.series = row.device.label();

@@ -41,11 +41,11 @@ impl Shape<'_> {
     fn key(&self, row: &Row) -> Key {
         let is_one = self.sessions.is_some() && !row.is_foreign();
         Key {
-            transport: row.transport.clone(),
-            library: row.library.clone(),
+            transport: row.series.transport.clone(),
+            library: row.series.library.clone(),
             launch: row.launch,
-            unit: row.unit.clone().filter(|_| !is_one),
-            progress: row.progress.clone(),
+            unit: row.series.unit.clone().filter(|_| !is_one),
+            progress: row.series.progress.clone(),
         }
     }
 

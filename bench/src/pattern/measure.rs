@@ -11,6 +11,7 @@ use super::grid::Grid;
 use super::motif::Series;
 use super::{Context, Pattern, Prepared, arriving, team};
 use crate::args::granularity::{Granularity, Interface};
+use crate::args::names::name_of;
 use crate::args::partitioned::Cache;
 use crate::args::pattern::{Accounting, Sides};
 use crate::body::compute::Computation;
@@ -331,7 +332,7 @@ fn rows<T: Pattern, P: Port>(
                 && other.granularity.is_none();
             if is_base && other != series {
                 let ratio = median(&found_here.rates) / median(&found.rates);
-                figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
+                figures.set(format!("ratio_to_{}", name_of(other.mode)), ratio);
             }
         }
         T::figures(figures);
@@ -348,21 +349,21 @@ fn rows<T: Pattern, P: Port>(
 /// Adds to a row what its series is.
 fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: &Found) -> Row {
     let partitioned = context.partitioned.single();
-    [row.compute, row.noise] = partitioned.labels();
-    row.threads = Some(found.threads);
-    row.partitions = Some(found.partitions);
-    row.policy.clone_from(&series.policy);
+    [row.series.compute, row.series.noise] = partitioned.labels();
+    row.series.threads = Some(found.threads);
+    row.series.partitions = Some(found.partitions);
+    row.series.policy.clone_from(&series.policy);
     (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
     row.pattern = found.keys.clone();
     if found.keys.granularity.is_some() {
         let sleeps = !partitioned.time.is_zero() && found.arrived.is_empty();
-        row.compute = sleeps.then(|| format!("sleep:{}", partitioned.time.as_micros()));
-        row.noise = None;
-        row.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
+        row.series.compute = sleeps.then(|| format!("sleep:{}", partitioned.time.as_micros()));
+        row.series.noise = None;
+        row.series.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
     let sides = Sides(context.pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());
-    row.pattern.mode = Some(series.mode.as_str().to_owned());
+    row.pattern.mode = Some(name_of(series.mode));
     let middleware = match series.interface {
         Interface::P2p => "messages",
         Interface::Partitioned => "partitioned",
@@ -370,7 +371,7 @@ fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: 
     };
     row.pattern.middleware = Some(middleware.to_owned());
     let is_nominal = series.accounting == Accounting::Artefact;
-    row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
+    row.pattern.accounting = is_nominal.then(|| name_of(series.accounting));
     // The mode says so where there is no granularity.
     let rma = series.interface == Interface::Rma && series.granularity.is_some();
     let carrier = series

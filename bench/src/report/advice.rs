@@ -50,7 +50,7 @@ pub(crate) fn of(report: &Report) -> Vec<Advice> {
     let mut places: Vec<(&str, u64)> = report
         .summary
         .iter()
-        .map(|row| (row.transport.as_str(), row.size))
+        .map(|row| (row.series.transport.as_str(), row.size))
         .collect();
     places.sort_unstable();
     places.dedup();
@@ -58,18 +58,22 @@ pub(crate) fn of(report: &Report) -> Vec<Advice> {
         let cost = |row: &Row| row.figures.named(COST).unwrap_or(f64::INFINITY);
         let rows = || {
             let all = report.summary.iter();
-            all.filter(|row| (row.transport.as_str(), row.size) == (transport, size))
+            all.filter(|row| (row.series.transport.as_str(), row.size) == (transport, size))
         };
         let least = rows().map(cost).fold(f64::INFINITY, f64::min);
         let enough = least * (1.0 + ALIKE.0) + ALIKE.1;
         let best = rows()
             .filter(|row| cost(row) <= enough)
-            .min_by_key(|row| row.partitions)?;
+            .min_by_key(|row| row.series.partitions)?;
         Some(Advice {
             transport: transport.to_owned(),
             size,
-            partitions: best.partitions.unwrap_or(1),
-            policy: best.policy.clone().unwrap_or_else(|| "default".to_owned()),
+            partitions: best.series.partitions.unwrap_or(1),
+            policy: best
+                .series
+                .policy
+                .clone()
+                .unwrap_or_else(|| "default".to_owned()),
             after_join_us: cost(best),
             message_us: best.figures.named("message_us")?,
         })
@@ -87,8 +91,8 @@ mod tests {
         let mut report = report(1);
         for (partitions, cost) in [(1, 9.0), (16, 2.6), (32, 2.5), (64, 3.0)] {
             let mut row = crate::record::tests::sample(1024, "shm", 0, 1.0);
-            row.partitions = Some(partitions);
-            row.policy = Some("each".to_owned());
+            row.series.partitions = Some(partitions);
+            row.series.policy = Some("each".to_owned());
             row.figures.set(COST, cost);
             row.figures.set("message_us", 9.5);
             report.add(row);

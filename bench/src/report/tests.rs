@@ -8,6 +8,7 @@ use crate::args::{Format, Percentiles};
 use crate::environment::Machine;
 use crate::environment::Used;
 use crate::error::ExitStatus;
+use crate::record::Series;
 use crate::record::tests::sample;
 
 /// The circumstances of a machine that does not exist.
@@ -165,7 +166,7 @@ fn many_series_have_a_line_each() {
     // Who is best is not known where other load ran beside one of them.
     let mut busy = sample(8, "ofi:udp", 0, 9.0);
     busy.figures.set(OTHERS, 50.0);
-    report.rows.retain(|row| row.transport != "ofi:udp");
+    report.rows.retain(|row| row.series.transport != "ofi:udp");
     report.add(busy);
     let text = Table::of(&report, None).of_summary(&report, None);
     assert!(!text.contains("*shm"), "{text}");
@@ -179,10 +180,10 @@ fn the_series_are_in_the_order_of_the_command() {
     let order: Vec<&str> = report
         .series()
         .iter()
-        .map(|row| row.transport.as_str())
+        .map(|row| row.series.transport.as_str())
         .collect();
     assert_eq!(order, ["shm", "mpi"]);
-    assert_eq!(report.summary[0].transport, "shm");
+    assert_eq!(report.summary[0].series.transport, "shm");
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn csv_has_the_keys_of_all_rows() {
     let mut report = report(1);
     report.add(sample(8, "shm", 0, 0.25));
     let mut row = sample(8, "mpi", 0, 1.0);
-    row.library = Some("A, \"quoted\" MPI".to_owned());
+    row.series.library = Some("A, \"quoted\" MPI".to_owned());
     report.add(row);
     let expected = [
         "test,size,transport,pml,engine,ranks,launch,iterations,repetitions,latency_us,latency_min_us,latency_max_us,latency_spread_pct,library,",
@@ -362,7 +363,10 @@ fn disturbed(size: u64) -> Row {
 fn failed(size: u64) -> Row {
     Row {
         size,
-        transport: "ofi:verbs".to_owned(),
+        series: Series {
+            transport: "ofi:verbs".to_owned(),
+            ..Series::default()
+        },
         launch: Some(0),
         error: Some("no device\nhere".to_owned()),
         ..Row::default()

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::{Report, quantity_of_row, same_series};
+use super::{Report, quantity_of_row};
 
 use crate::args::Percentiles;
 use crate::environment::{MPI, Machine};
@@ -74,11 +74,11 @@ impl Table {
 
     /// What each series is called.
     fn names(&self) -> Vec<String> {
-        let by = |row: &Row| (row.transport.clone(), row.library.clone());
+        let by = |row: &Row| (row.series.transport.clone(), row.series.library.clone());
         let one = self.series.iter().all(|row| by(row) == by(&self.series[0]));
         let name = |row: &Row| {
             let side = side(row);
-            let is_told = one && row.layer.is_none() && side.is_some();
+            let is_told = one && row.series.layer.is_none() && side.is_some();
             let parts = [(!is_told).then(|| label(row, one)), side];
             let parts = parts.into_iter().flatten();
             let parts: Vec<String> = parts.chain(self.circumstances(row)).collect();
@@ -100,17 +100,20 @@ impl Table {
 
     /// What else distinguishes a series of partitioned operations: computation, noise, caches.
     fn circumstances(&self, row: &Row) -> Vec<String> {
-        let cache = |row: &Row| match (&row.cache, row.cold_cache) {
+        let cache = |row: &Row| match (&row.series.cache, row.series.cold_cache) {
             (Some(cache), _) => cache.clone(),
             (None, true) => "cold".to_owned(),
             (None, false) => "hot".to_owned(),
         };
         let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
-        let of = |row: &Row| [or(&row.compute), or(&row.noise), cache(row)];
+        let of = |row: &Row| [or(&row.series.compute), or(&row.series.noise), cache(row)];
         let own = of(row).into_iter().enumerate();
         let varies = |place: usize| {
             let first = of(&self.series[0]);
-            let mut all = self.series.iter().filter(|row| row.partitions.is_some());
+            let mut all = self
+                .series
+                .iter()
+                .filter(|row| row.series.partitions.is_some());
             all.any(|row| of(row)[place] != first[place])
         };
         let told = own.filter(|(place, _)| varies(*place));
@@ -214,7 +217,7 @@ impl Table {
         }
         let find = |size: u64, series: &Row| {
             let mut rows = report.summary.iter();
-            rows.find(|row| row.size == size && same_series(row, series))
+            rows.find(|row| row.size == size && row.key() == series.key())
         };
         if self.series.len() > MANY {
             let rows = |size| {
@@ -300,7 +303,7 @@ impl Table {
                 .filter_map(|(place, row)| Some((place, (*row)?)))
         };
         let is_disturbed =
-            |row: &Row| is_row_disturbed(|key| row.figures.named(key), row.oversubscribed);
+            |row: &Row| is_row_disturbed(|key| row.figures.named(key), row.series.oversubscribed);
         if there().any(|(_, row)| is_disturbed(row)) {
             return None;
         }
@@ -360,22 +363,26 @@ const fn digits(quantity: Quantity) -> usize {
 
 /// What the computing rank does in a series, and when the receive was posted.
 fn side(row: &Row) -> Option<String> {
-    if let Some(unit) = &row.unit {
-        let helper = row.progress.as_deref();
+    if let Some(unit) = &row.series.unit {
+        let helper = row.series.progress.as_deref();
         return Some(helper.unwrap_or(unit).to_owned());
     }
     if let Some(label) = row.device.label() {
         return Some(label);
     }
-    if let Some(label) = row.pattern.label(row.policy.as_deref()) {
+    if let Some(label) = row.pattern.label(row.series.policy.as_deref()) {
         return Some(label);
     }
-    if let (Some(partitions), Some(policy)) = (row.partitions, &row.policy) {
-        let double = if row.buffers.is_some() { "*2" } else { "" };
+    if let (Some(partitions), Some(policy)) = (row.series.partitions, &row.series.policy) {
+        let double = if row.series.buffers.is_some() {
+            "*2"
+        } else {
+            ""
+        };
         return Some(format!("{policy}{double}/{partitions}"));
     }
-    let side = row.side.as_ref()?;
-    Some(match &row.receive {
+    let side = row.series.side.as_ref()?;
+    Some(match &row.series.receive {
         Some(receive) => format!("{side}-{receive}"),
         None => side.clone(),
     })
@@ -385,7 +392,7 @@ fn side(row: &Row) -> Option<String> {
 /// Layers are told by their names alone where `one` transport has them all.
 fn label(row: &Row, one: bool) -> String {
     let carrier = carrier(row);
-    match &row.layer {
+    match &row.series.layer {
         Some(layer) if one => layer.clone(),
         Some(layer) => format!("{layer}/{carrier}"),
         None => carrier,
@@ -394,7 +401,7 @@ fn label(row: &Row, one: bool) -> String {
 
 /// What carried a series' messages, in one word.
 fn carrier(row: &Row) -> String {
-    match &row.library {
+    match &row.series.library {
         Some(library) if row.is_foreign() => {
             // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2", "Open MPI v5.0.11, package: ..." "Open-MPI-5.0.11".
             let words = library.split_whitespace();
@@ -411,8 +418,8 @@ fn carrier(row: &Row) -> String {
             }
             format!("mpi:{}", short.join("-"))
         }
-        Some(library) => format!("{}({})", row.transport, library.replace(' ', "-")),
-        None => row.transport.clone(),
+        Some(library) => format!("{}({})", row.series.transport, library.replace(' ', "-")),
+        None => row.series.transport.clone(),
     }
 }
 
@@ -507,10 +514,14 @@ pub(crate) fn preamble(report: &Report) -> String {
     for (name, value) in &environment.settings {
         line("Setting", &format!("{name} = {value}"));
     }
-    if report.rows.iter().any(|row| row.profiled) {
+    if report.rows.iter().any(|row| row.series.profiled) {
         line("Profile", "on; each call takes two looks at the clock more");
     }
-    if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
+    if let Some(memory) = report
+        .rows
+        .iter()
+        .find_map(|row| row.series.memory.as_deref())
+    {
         line("Memory", memory);
     }
     if let Some(device) = report
@@ -522,13 +533,13 @@ pub(crate) fn preamble(report: &Report) -> String {
     } else if let Some(cache) = cache(report) {
         line("Cache", &cache);
     }
-    if report.rows.iter().any(|row| row.nonblocking) {
+    if report.rows.iter().any(|row| row.series.nonblocking) {
         line(
             "Form",
             "nonblocking; each operation is started and waited for",
         );
     }
-    if report.rows.iter().any(|row| row.validated) {
+    if report.rows.iter().any(|row| row.series.validated) {
         line("Validation", "on; times include filling and checking");
     }
     text
@@ -545,7 +556,10 @@ fn version(version: &str, commit: &str, profile: &str) -> String {
 fn cache(report: &Report) -> Option<String> {
     let test: TestName = report.test.parse().ok()?;
     test.has_option("cache-bytes").then_some(())?;
-    let fresh = report.rows.iter().find_map(|row| row.cache.as_deref());
+    let fresh = report
+        .rows
+        .iter()
+        .find_map(|row| row.series.cache.as_deref());
     Some(match fresh.and_then(|cache| cache.split_once(':')) {
         Some((_, bytes)) => {
             format!("fresh, other buffers each time; they come again after {bytes}")
@@ -575,7 +589,7 @@ fn error_line(row: &Row) -> String {
     let line = error.lines().collect::<Vec<_>>().join(" ");
     format!(
         "# Error: {}, launch {launch}, size {}: {line}\n",
-        row.transport, row.size
+        row.series.transport, row.size
     )
 }
 

@@ -53,7 +53,7 @@ impl Test for Windows {
     }
 
     fn label(plan: &Plan, row: &mut Row) {
-        row.window = Some(plan.window);
+        row.series.window = Some(plan.window);
     }
 }
 

@@ -51,8 +51,8 @@ impl Test for Computing {
                                     figures: Figures,
                                     load: &Load| {
                         let mut row = run.row_at(plan.layers[0], size);
-                        row.side = Some(side.as_str().to_owned());
-                        row.receive = order.map(|order| order.as_str().to_owned());
+                        row.series.side = Some(side.as_str().to_owned());
+                        row.series.receive = order.map(|order| order.as_str().to_owned());
                         (row.iterations, row.repetitions) = (iterations, repetitions);
                         row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
                         if row.error.is_none() {

@@ -49,8 +49,8 @@ impl Test for ConcurrentBandwidth {
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     let plan = run.plan();
-    row.window = Some(plan.window);
-    row.tags = (plan.concurrent.tags == Tags::Shared).then(|| "shared".to_owned());
+    row.series.window = Some(plan.window);
+    row.series.tags = (plan.concurrent.tags == Tags::Shared).then(|| "shared".to_owned());
     let messages = f64::from(plan.window);
     let bytes = messages * sample.size as f64;
     // Bytes per nanosecond are 10^3 MB/s.

@@ -54,7 +54,7 @@ impl Test for MessageRate {
     }
 
     fn label(plan: &Plan, row: &mut Row) {
-        (row.window, row.threads) = (Some(plan.window), Some(plan.threads));
+        (row.series.window, row.series.threads) = (Some(plan.window), Some(plan.threads));
     }
 
     fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
@@ -88,7 +88,7 @@ fn blocking<P: Port + Sync>(run: &mut Run<'_, P>) -> Result<()> {
 
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    row.ack_every = Some(run.plan().concurrent.ack_every);
+    row.series.ack_every = Some(run.plan().concurrent.ack_every);
     let rate = sample.rate.times(1e9);
     row.figures.set_summary(Quantity::RATE, rate);
     let bandwidth = sample.rate.median * sample.size as f64 * 1e3;

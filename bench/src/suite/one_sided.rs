@@ -130,7 +130,7 @@ fn fill(row: &mut Row, plan: &Plan, samples: &[Sample]) {
     (row.iterations, row.repetitions) = (one.iterations, one.repetitions);
     row.figures = one.latency();
     if let [_, many] = samples {
-        row.window = Some(plan.window);
+        row.series.window = Some(plan.window);
         for (name, value) in many.bandwidth().iter() {
             if row.figures.named(name).is_none() {
                 row.figures.set(name, value);

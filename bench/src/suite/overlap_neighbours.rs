@@ -77,7 +77,7 @@ impl Test for OverlapNeighbours {
                 let mut row = run.row(size, &load);
                 row.iterations = counts.iter().sum();
                 row.repetitions = counts.len() as u32;
-                row.passes = Some(plan.concurrent.passes);
+                row.series.passes = Some(plan.concurrent.passes);
                 set(&mut row, &found.collect::<Vec<_>>());
                 let harness = Neighbours::harness(run, size)?;
                 row.figures.set("harness_us", harness / 1e3);

@@ -74,7 +74,7 @@ impl Test for Partitioned {
                 leader.end(&case)?;
                 for (operation, found) in operations.iter().zip(&found) {
                     let mut row = run.row_at(plan.layers[0], case.size);
-                    row.threads = Some(plan.threads);
+                    row.series.threads = Some(plan.threads);
                     describe(&mut row, case, operation, found);
                     load.add_to_row(&mut row);
                     run.emit(row)?;
@@ -131,12 +131,12 @@ fn check(args: &BenchArgs) -> Result<()> {
 /// Adds to a row what was measured, and of what.
 fn describe(row: &mut Row, case: Case, operation: &Operation, found: &Found) {
     let circumstances = case.circumstances;
-    (row.partitions, row.policy) = (Some(case.partitions), Some(operation.policy.clone()));
-    row.buffers = (operation.buffers > 1).then_some(operation.buffers);
-    [row.compute, row.noise] = circumstances.labels();
+    (row.series.partitions, row.series.policy) = (Some(case.partitions), Some(operation.policy.clone()));
+    row.series.buffers = (operation.buffers > 1).then_some(operation.buffers);
+    [row.series.compute, row.series.noise] = circumstances.labels();
     if let Cache::Cold(bytes) = circumstances.cache {
-        row.cold_cache = true;
-        row.cache = (bytes != SWEEP).then(|| format!("cold:{}", format_bytes(bytes)));
+        row.series.cold_cache = true;
+        row.series.cache = (bytes != SWEEP).then(|| format!("cold:{}", format_bytes(bytes)));
     }
     row.way.clone_from(&found.way);
     (row.iterations, row.repetitions) = (found.rounds, found.repetitions);

@@ -86,7 +86,7 @@ impl Test for ShortLong {
                     rounds.push(std::mem::take(&mut leader.script.round));
                 }
                 let mut row = run.row(size, &leader.report()?);
-                row.long = Some(plan.concurrent.long);
+                row.series.long = Some(plan.concurrent.long);
                 let harness = harness(run, size)?;
                 set(&mut row, &rounds);
                 row.figures.set("harness_us", harness / 1e3);

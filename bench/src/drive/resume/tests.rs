@@ -27,8 +27,8 @@ fn kept(rows: Vec<Row>, most: usize, sessions: Option<usize>) -> Kept {
 fn job(transport: &str, launch: u32, unit: Option<&str>) -> Key {
     let row = sample(0, transport, launch, 1.0);
     Key {
-        transport: row.transport,
-        library: row.library,
+        transport: row.series.transport,
+        library: row.series.library,
         launch: Some(launch),
         unit: unit.map(str::to_owned),
         progress: None,
@@ -87,7 +87,7 @@ fn jobs_that_failed_go_on_where_they_ended() {
 fn units_tell_jobs_apart() {
     let of = |transport: &str, size: u64, unit: &str| {
         let mut row = sample(size, transport, 0, 1.0);
-        row.unit = Some(unit.to_owned());
+        row.series.unit = Some(unit.to_owned());
         row
     };
     let rows = vec![
