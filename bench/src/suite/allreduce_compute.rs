@@ -18,8 +18,8 @@ use crate::port::{Port, barrier};
 use crate::record::{Figures, Quantity};
 use crate::run::{Run, Test};
 use crate::time::{least, nanoseconds, time_of};
-use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
+use crate::units::comparison::{Comparison, Shape};
 
 pub(crate) struct AllreduceCompute;
 
@@ -40,7 +40,9 @@ pub(crate) const TESTS: &[Description] = &[Description {
         units: "threads:2",
         count: 2,
         shape: |unit, ranks| match (unit.kind, ranks.unwrap_or(3)) {
-            (UnitKind::Processes, _) => Err("threads:N compute in each rank beside the one that calls"),
+            (UnitKind::Processes, _) => {
+                Err("threads:N compute in each rank beside the one that calls")
+            }
             (_, 1) => Err("it needs at least 2 ranks (option -n)"),
             (_, ranks) => Ok(Shape::of_nodes(ranks, unit.count + 1)),
         },
@@ -117,7 +119,10 @@ impl<P: Port> Script for Blocks<'_, P> {
         let (size, calls) = match *block {
             Block::Alone(size, calls) => {
                 let time = nanoseconds(time_of(|| call(size, calls))?);
-                return Ok(Rates { time, ..Rates::default() });
+                return Ok(Rates {
+                    time,
+                    ..Rates::default()
+                });
             }
             Block::Beside(size, calls) => (size, calls),
         };
@@ -194,10 +199,13 @@ impl Found {
     }
 
     fn set(all: &[Self], figures: &mut Figures) {
-        let mut set = |quantity, of: fn(&Self) -> f64| figures.set_all(quantity, all.iter().map(of));
+        let mut set =
+            |quantity, of: fn(&Self) -> f64| figures.set_all(quantity, all.iter().map(of));
         set(Quantity::PASSES, |it| it.with);
         set(Quantity::PASSES_ALONE, |it| it.alone);
-        set(Quantity::LOSS, |it| 100.0 * (1.0 - it.with / it.alone.max(1e-9)));
+        set(Quantity::LOSS, |it| {
+            100.0 * (1.0 - it.with / it.alone.max(1e-9))
+        });
         set(Quantity::LATENCY, |it| it.call);
     }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::Description;
+use crate::args::BenchArgs;
 use crate::args::arrivals::Model;
 use crate::args::granularity::Granularity;
 use crate::args::pattern::PatternPlan;
-use crate::args::BenchArgs;
 use crate::arrivals::Source;
 use crate::body::partitioned::now;
 use crate::buffer::{self, Pattern};
@@ -35,8 +35,19 @@ pub(crate) const TESTS: &[Description] = &[Description {
     quantity: Quantity::ITER,
     sizes: "256:1M:x16",
     options: &[
-        "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "record", "bandwidth",
-        "granularity", "interface", "profile",
+        "ranks",
+        "threads",
+        "grid",
+        "policy",
+        "compute-time",
+        "cache",
+        "stencil",
+        "arrivals",
+        "record",
+        "bandwidth",
+        "granularity",
+        "interface",
+        "profile",
     ],
     rows: BenchArgs::rows_of_pattern,
     motif: Some(Motif {
@@ -67,7 +78,9 @@ impl pattern::Pattern for Cmb {
             size,
         };
         let edges = |into| edges(&context.grid, rank.as_u32(), plan.stencil, into, cut);
-        let edges = context.memories.place_shared(rank, edges(false), edges(true));
+        let edges = context
+            .memories
+            .place_shared(rank, edges(false), edges(true));
         let middleware = series.middleware(Middleware::Posted, Flags::Edges);
         let peers = edges.outs().len();
         let counters = (0..cut.parts).map(|_| AtomicU32::new(0)).collect();
@@ -97,7 +110,9 @@ impl pattern::Pattern for Cmb {
                 started: Mutex::new(0),
                 parts: match plan.arrivals.model {
                     Model::Kernel(kernel) if !context.time.is_zero() => {
-                        let seed = |thread: u32| mix(context.seed ^ u64::from(rank.as_u32())) + u64::from(thread);
+                        let seed = |thread: u32| {
+                            mix(context.seed ^ u64::from(rank.as_u32())) + u64::from(thread)
+                        };
                         let part = |thread| Mutex::new(Part::new(kernel, seed(thread)));
                         (0..threads).map(part).collect()
                     }
@@ -114,7 +129,8 @@ fn check(request: &Request) -> Result<()> {
     let (cmb, threads) = (&request.pattern.cmb, request.threads);
     if request.pattern.grid.iter().all(|side| *side < 2) {
         return Err(Error::Usage(
-            "one rank has no neighbours: -n is 2 at least, such as 8 for a grid of 2x2x2".to_owned(),
+            "one rank has no neighbours: -n is 2 at least, such as 8 for a grid of 2x2x2"
+                .to_owned(),
         ));
     }
     for granularity in &cmb.granularity {
@@ -216,7 +232,9 @@ impl<P: PartitionedPort> Messaging<'_, P> {
                 self.exchange.finish_in(peer)
             }),
             Granularity::BspAll => {
-                peers.into_iter().try_for_each(|peer| self.exchange.ready(peer, 0))?;
+                peers
+                    .into_iter()
+                    .try_for_each(|peer| self.exchange.ready(peer, 0))?;
                 self.exchange.finish()
             }
             Granularity::Bins(_) | Granularity::Each => self.exchange.finish(),
@@ -228,7 +246,8 @@ impl<P: PartitionedPort> Messaging<'_, P> {
             for thread in 0..self.threads {
                 let pattern = Pattern::of(seed, edge.peer.as_u32(), thread, region);
                 let start = thread as usize * self.piece();
-                self.edges.check_range(edge, start..start + self.piece(), pattern, region)?;
+                self.edges
+                    .check_range(edge, start..start + self.piece(), pattern, region)?;
             }
         }
         Ok(())
@@ -250,14 +269,17 @@ impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
             lock(&self.arrived).push([region, u64::from(thread), time]);
         } else if !self.time.is_zero() {
             let mut random = Seeded::new(self.stream ^ mix(region));
-            let arrivals = self.source.draw(&mut random, region, self.time, self.threads);
+            let arrivals = self
+                .source
+                .draw(&mut random, region, self.time, self.threads);
             std::thread::sleep(arrivals[thread as usize]);
         }
         if let Some(seed) = self.checked {
             let rank = self.port.rank().as_u32();
             let start = thread as usize * self.piece();
             let pattern = Pattern::of(seed, rank, thread, region);
-            self.edges.fill_range(&self.edges.outs()[0], start..start + self.piece(), pattern);
+            self.edges
+                .fill_range(&self.edges.outs()[0], start..start + self.piece(), pattern);
         }
         if !self.granularity.is_early() {
             return Ok(());
@@ -265,7 +287,9 @@ impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
         let bin = thread * self.counters.len() as u32 / self.threads;
         if self.completes(bin) {
             let peers = 0..self.edges.outs().len();
-            peers.into_iter().try_for_each(|peer| self.exchange.ready(peer, bin))?;
+            peers
+                .into_iter()
+                .try_for_each(|peer| self.exchange.ready(peer, bin))?;
         }
         Ok(())
     }
@@ -288,7 +312,9 @@ impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
 
 /// A thread that panicked has ended the test.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -306,7 +332,11 @@ mod tests {
         ] {
             let grid = Grid::new(&sides);
             for rank in 0..grid.ranks() {
-                assert_eq!(edges(&grid, rank, stencil, false, cut).len(), count, "{sides:?}");
+                assert_eq!(
+                    edges(&grid, rank, stencil, false, cut).len(),
+                    count,
+                    "{sides:?}"
+                );
             }
         }
     }
@@ -322,7 +352,8 @@ mod tests {
                 assert!(outs.iter().all(|edge| edge.peer.as_u32() != rank));
                 for out in outs {
                     let ins = edges(&grid, out.peer.as_u32(), stencil, true, cut);
-                    let meets = |edge: &&Edge| (edge.peer.as_u32(), edge.number) == (rank, out.number);
+                    let meets =
+                        |edge: &&Edge| (edge.peer.as_u32(), edge.number) == (rank, out.number);
                     assert_eq!(ins.iter().filter(meets).count(), 1, "{rank} {out:?}");
                 }
             }

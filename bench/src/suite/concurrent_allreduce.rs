@@ -8,10 +8,10 @@ use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
 use crate::error::Result;
+use crate::port::Port;
 use crate::port::group::{Divide, Group};
 use crate::port::null::NullGroup;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::Port;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
 use crate::stats::Summary;
@@ -72,7 +72,9 @@ fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
     Ok(match unit.kind {
         UnitKind::Threads => Shape::of_nodes(nodes, unit.count),
         UnitKind::Processes => Shape {
-            nodes: (0..nodes * unit.count).map(|rank| rank / unit.count).collect(),
+            nodes: (0..nodes * unit.count)
+                .map(|rank| rank / unit.count)
+                .collect(),
             callers: nodes * unit.count,
         },
     })
@@ -82,8 +84,10 @@ fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     let time = |time: Summary| time.times(1e-3);
-    row.figures.set_summary(Quantity::LATENCY, time(sample.mean));
-    row.figures.set_summary(Quantity::SLOWEST, time(sample.slowest));
+    row.figures
+        .set_summary(Quantity::LATENCY, time(sample.mean));
+    row.figures
+        .set_summary(Quantity::SLOWEST, time(sample.slowest));
     sample.add_to(&mut row.figures, 1.0);
     run.emit(row)
 }

@@ -4,8 +4,8 @@ use super::Description;
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
-use crate::port::partitioned::PartitionedPort;
 use crate::port::Port;
+use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
 use crate::stats::Summary;
@@ -42,8 +42,10 @@ impl Test for ConcurrentLatency {
 fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     let half = |time: Summary| time.times(0.5e-3);
-    row.figures.set_summary(Quantity::LATENCY, half(sample.mean));
-    row.figures.set_summary(Quantity::SLOWEST, half(sample.slowest));
+    row.figures
+        .set_summary(Quantity::LATENCY, half(sample.mean));
+    row.figures
+        .set_summary(Quantity::SLOWEST, half(sample.slowest));
     sample.add_to(&mut row.figures, 2.0);
     run.emit(row)
 }

@@ -2,8 +2,8 @@
 //! specification; the motif is that of Ember).
 
 use super::Description;
-use crate::args::pattern::{Mode, PatternPlan};
 use crate::args::BenchArgs;
+use crate::args::pattern::{Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
 use crate::pattern::exchange::{Edge, Edges, Exchange};
@@ -27,7 +27,16 @@ pub(crate) const TESTS: &[Description] = &[Description {
     quantity: Quantity::THROUGHPUT,
     sizes: "4K:1M:x4",
     options: &[
-        "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct", "profile",
+        "ranks",
+        "threads",
+        "grid",
+        "mode",
+        "policy",
+        "compute",
+        "compute-time",
+        "noise",
+        "noise-pct",
+        "profile",
     ],
     rows: BenchArgs::rows_of_pattern,
     motif: Some(Motif {
@@ -69,7 +78,9 @@ impl pattern::Pattern for Halo3d {
         for (outs, ins) in shares {
             let bytes = |list: &[Edge]| list.iter().map(Edge::bytes).sum::<usize>();
             let longest = bytes(&outs).max(bytes(&ins));
-            let edges = context.memories.place(context.port.rank(), outs, ins, offset);
+            let edges = context
+                .memories
+                .place(context.port.rank(), outs, ins, offset);
             offset += longest;
             all.push((context.exchange(&middleware, edges.clone())?, edges));
         }
@@ -79,7 +90,9 @@ impl pattern::Pattern for Halo3d {
             threads,
             keys: PatternKeys::default(),
             regions: 1,
-            bytes: (0..context.grid.ranks()).map(|rank| neighbours(rank) * 2.0 * size as f64).collect(),
+            bytes: (0..context.grid.ranks())
+                .map(|rank| neighbours(rank) * 2.0 * size as f64)
+                .collect(),
             partitions: side.pow(2),
             program: Box::new(Halo {
                 mode: series.mode,
@@ -93,7 +106,11 @@ impl pattern::Pattern for Halo3d {
 
 fn check(request: &Request) -> Result<()> {
     let side = cube_root(request.threads).ok_or_else(no_cube)?;
-    divides(&request.sizes, side * side, "the parts of a face (--threads is a cube of which a face has so many)")
+    divides(
+        &request.sizes,
+        side * side,
+        "the parts of a face (--threads is a cube of which a face has so many)",
+    )
 }
 
 fn no_cube() -> Error {
@@ -268,7 +285,8 @@ mod tests {
                 face: 64,
                 rank: 0,
             };
-            let mut all: Vec<(usize, u32)> = (0..side.pow(3)).flat_map(|it| shape.touched(it)).collect();
+            let mut all: Vec<(usize, u32)> =
+                (0..side.pow(3)).flat_map(|it| shape.touched(it)).collect();
             all.sort_unstable();
             let parts = |face| (0..side * side).map(move |part| (face, part));
             let wanted: Vec<(usize, u32)> = (0..FACES).flat_map(parts).collect();
@@ -288,9 +306,9 @@ mod tests {
             let (outs, _) = shape(rank).whole(&grid);
             for out in outs {
                 let (_, ins) = shape(out.peer.as_u32()).whole(&grid);
-                let meets = ins.iter().filter(|edge| {
-                    (edge.peer.as_u32(), edge.number) == (rank, out.number)
-                });
+                let meets = ins
+                    .iter()
+                    .filter(|edge| (edge.peer.as_u32(), edge.number) == (rank, out.number));
                 assert_eq!(meets.count(), 1, "{rank} {out:?}");
             }
         }

@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::measure::{self, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{barrier, tags, Port};
+use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::{staged, Run, Test};
+use crate::run::{Run, Test, staged};
 use crate::units::comparison::Comparison;
 
 pub(crate) struct MessageRate;
@@ -27,7 +27,17 @@ pub(crate) const TESTS: &[Description] = &[Description {
     about: "Messages per second between pairs of ranks (i and i + n/2)",
     quantity: Quantity::RATE,
     options: &[
-        "ranks", "window", "threads", "memory", "profile", "percentiles", "raw", "layers", "units", "style", "ack-every",
+        "ranks",
+        "window",
+        "threads",
+        "memory",
+        "profile",
+        "percentiles",
+        "raw",
+        "layers",
+        "units",
+        "style",
+        "ack-every",
         "start",
     ],
     ranks: Ranks::PAIRS,
@@ -36,7 +46,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
         sizes: Some("0"),
         units: "processes:1",
         count: 1,
-        lacks: &["ranks", "window", "threads", "profile", "percentiles", "raw", "layers"],
+        lacks: &[
+            "ranks",
+            "window",
+            "threads",
+            "profile",
+            "percentiles",
+            "raw",
+            "layers",
+        ],
         ..Comparison::PAIRS
     }),
     ..Description::PLAIN

@@ -15,7 +15,13 @@ pub(crate) const TESTS: &[Description] = &[Description {
     name: "multi-latency",
     about: "Pairs of ranks (i and i + n/2) play ping-pong at once: half the round trip of the mean pair",
     options: &[
-        "ranks", "memory", "profile", "percentiles", "raw", "layers", "posted",
+        "ranks",
+        "memory",
+        "profile",
+        "percentiles",
+        "raw",
+        "layers",
+        "posted",
     ],
     ranks: Ranks::PAIRS,
     ..Description::PLAIN

@@ -20,8 +20,8 @@ use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
 use crate::run::{Run, Test};
 use crate::time::{least, nanoseconds, time_of};
-use crate::units::comparison::{Comparison, Shape};
 use crate::units::UnitKind;
+use crate::units::comparison::{Comparison, Shape};
 
 pub(crate) struct OverlapNeighbours;
 
@@ -41,7 +41,9 @@ pub(crate) const TESTS: &[Description] = &[Description {
         units: "processes:5",
         count: 5,
         shape: |unit, ranks| match (unit.kind, ranks.unwrap_or(unit.count)) {
-            (UnitKind::Threads, _) => Err("processes:N is N ranks, and --progress the threads beside"),
+            (UnitKind::Threads, _) => {
+                Err("processes:N is N ranks, and --progress the threads beside")
+            }
             (_, 1) => Err("it needs at least 2 ranks; 5 have four neighbours each"),
             (_, ranks) => Ok(Shape::of_nodes(ranks, 1)),
         },
@@ -59,14 +61,19 @@ impl Test for OverlapNeighbours {
             neighbours: Neighbours::new(run, largest, seed)?,
             is_helped: plan.progress == Some(Progress::BlockedThread),
         };
-        let counts = divide(plan.iterations.unwrap_or(REPETITIONS * ITERATIONS), REPETITIONS);
+        let counts = divide(
+            plan.iterations.unwrap_or(REPETITIONS * ITERATIONS),
+            REPETITIONS,
+        );
         leader::run(port, blocks, |leader| {
             for size in run.sizes()? {
                 if let Some(count) = Some(plan.warmup.unwrap_or(1)).filter(|&count| count > 0) {
                     leader.block(&Iterations { size, count })?;
                 }
                 leader.watch()?;
-                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| Iterations { size, count })?;
+                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| {
+                    Iterations { size, count }
+                })?;
                 let load = leader.report()?;
                 let found = counts.iter().zip(&told[0]).map(|(&count, all)| {
                     let mean = all.iter().map(|it| it.computed).sum::<u64>() / all.len() as u64;

@@ -131,7 +131,8 @@ fn check(args: &BenchArgs) -> Result<()> {
 /// Adds to a row what was measured, and of what.
 fn describe(row: &mut Row, case: Case, operation: &Operation, found: &Found) {
     let circumstances = case.circumstances;
-    (row.series.partitions, row.series.policy) = (Some(case.partitions), Some(operation.policy.clone()));
+    (row.series.partitions, row.series.policy) =
+        (Some(case.partitions), Some(operation.policy.clone()));
     row.series.buffers = (operation.buffers > 1).then_some(operation.buffers);
     [row.series.compute, row.series.noise] = circumstances.labels();
     if let Cache::Cold(bytes) = circumstances.cache {

@@ -248,7 +248,8 @@ fn set(row: &mut Row, rounds: &[Round]) {
     row.repetitions = rounds.len() as u32;
     let fair: Vec<Fairness> = rounds.iter().map(Fairness::of).collect();
     let figures = &mut row.figures;
-    let mut set = |quantity, of: fn(&Fairness) -> f64| figures.set_all(quantity, fair.iter().map(of));
+    let mut set =
+        |quantity, of: fn(&Fairness) -> f64| figures.set_all(quantity, fair.iter().map(of));
     set(Quantity::SHORT, |it| it.mean);
     set(Quantity::SHORT_WORST, |it| it.worst);
     set(Quantity::UNFAIRNESS, |it| it.worst / it.median.max(1e-6));
@@ -256,7 +257,10 @@ fn set(row: &mut Row, rounds: &[Round]) {
     set(Quantity::WAITED, |it| 100.0 * it.worst / it.long.max(1e-6));
     set(Quantity::LONG, |it| it.long);
     let by_number = |number: usize| {
-        let times: Vec<f64> = rounds.iter().map(|round| round.shorts[number] as f64).collect();
+        let times: Vec<f64> = rounds
+            .iter()
+            .map(|round| round.shorts[number] as f64)
+            .collect();
         Summary::of(&times).map_or(0.0, |summary| summary.median / 1e3)
     };
     let medians = (0..SHORTS).map(by_number).collect();
@@ -284,7 +288,10 @@ impl Fairness {
         times.sort_by(f64::total_cmp);
         let count = times.len() as f64;
         let sum: f64 = times.iter().sum();
-        let weighted: f64 = (1..).zip(&times).map(|(place, time)| f64::from(place) * time).sum();
+        let weighted: f64 = (1..)
+            .zip(&times)
+            .map(|(place, time)| f64::from(place) * time)
+            .sum();
         let summary = Summary::of(&times);
         Self {
             mean: sum / count,
@@ -319,7 +326,9 @@ mod tests {
     #[test]
     fn each_message_has_two_ends() {
         for (unit, ranks) in [(Unit::processes(2), 4), (Unit::threads(2), 3)] {
-            let ends: Vec<Ends> = (0..ranks).map(|rank| Ends::of(unit, Rank::new(rank))).collect();
+            let ends: Vec<Ends> = (0..ranks)
+                .map(|rank| Ends::of(unit, Rank::new(rank)))
+                .collect();
             for (rank, end) in (0..).map(Rank::new).zip(&ends).filter(|(_, end)| end.sends) {
                 if let Some(to) = end.long {
                     assert_eq!(ends[to.index()].long, Some(rank));

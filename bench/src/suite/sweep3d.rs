@@ -2,8 +2,8 @@
 //! specification; the motif is that of Ember).
 
 use super::Description;
-use crate::args::pattern::{Accounting, Mode, PatternPlan};
 use crate::args::BenchArgs;
+use crate::args::pattern::{Accounting, Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
 use crate::pattern::exchange::{Edge, Edges, Exchange, word};
@@ -35,8 +35,18 @@ pub(crate) const TESTS: &[Description] = &[Description {
     quantity: Quantity::THROUGHPUT,
     sizes: "4K:1M:x4",
     options: &[
-        "ranks", "threads", "grid", "mode", "slices", "accounting", "policy", "compute", "compute-time", "noise",
-        "noise-pct", "profile",
+        "ranks",
+        "threads",
+        "grid",
+        "mode",
+        "slices",
+        "accounting",
+        "policy",
+        "compute",
+        "compute-time",
+        "noise",
+        "noise-pct",
+        "profile",
     ],
     rows: BenchArgs::rows_of_pattern,
     motif: Some(Motif {
@@ -68,7 +78,9 @@ impl pattern::Pattern for Sweep3d {
         let mut sweeps = Vec::new();
         for corner in 0..CORNERS.len() {
             let edges = |into| edges(&context.grid, rank.as_u32(), corner, into, slicing);
-            let placed = context.memories.place(rank, edges(false), edges(true), offset);
+            let placed = context
+                .memories
+                .place(rank, edges(false), edges(true), offset);
             offset += 2 * slicing.slices as usize * slicing.len;
             sweeps.push((context.exchange(&middleware, placed.clone())?, placed));
         }
@@ -120,7 +132,10 @@ fn check(request: &Request) -> Result<()> {
         return Err(Error::Usage(format!(
             "{slices} slices do not divide among {threads} threads: --slices {} would, or --threads {}",
             slices.next_multiple_of(threads),
-            (1..=threads).rev().find(|it| slices.is_multiple_of(*it)).unwrap_or(1),
+            (1..=threads)
+                .rev()
+                .find(|it| slices.is_multiple_of(*it))
+                .unwrap_or(1),
         )));
     }
     if request.pattern.accounting.contains(&Accounting::Artefact) && !slices.is_multiple_of(2) {
@@ -255,19 +270,24 @@ impl Program for Sweep<'_> {
         if corner(region) > 0 {
             return Ok(());
         }
-        self.sweeps.iter().try_for_each(|(exchange, _)| exchange.start())
+        self.sweeps
+            .iter()
+            .try_for_each(|(exchange, _)| exchange.start())
     }
 
     fn work(&self, region: u64, thread: u32) -> Result<()> {
         let first_of = |thread| thread * self.slicing.slices / self.threads;
-        (first_of(thread)..first_of(thread + 1)).try_for_each(|slice| self.slice(region, slice, thread))
+        (first_of(thread)..first_of(thread + 1))
+            .try_for_each(|slice| self.slice(region, slice, thread))
     }
 
     fn after(&self, region: u64) -> Result<()> {
         if corner(region) + 1 < CORNERS.len() {
             return Ok(());
         }
-        self.sweeps.iter().try_for_each(|(exchange, _)| exchange.finish())
+        self.sweeps
+            .iter()
+            .try_for_each(|(exchange, _)| exchange.finish())
     }
 }
 
@@ -292,7 +312,10 @@ mod tests {
         let slicing = Slicing { slices: 1, len: 8 };
         let peers = |rank, corner, into| {
             let edges = edges(&grid, rank, corner, into, slicing);
-            edges.iter().map(|edge| edge.peer.as_u32()).collect::<Vec<_>>()
+            edges
+                .iter()
+                .map(|edge| edge.peer.as_u32())
+                .collect::<Vec<_>>()
         };
         // 0 1 2
         // 3 4 5

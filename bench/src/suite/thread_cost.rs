@@ -3,8 +3,8 @@
 //! Over our own transports both levels are sessions of the same processes, whose blocks alternate. A foreign library has one
 //! level for a process: its levels are jobs of their own.
 
-use super::concurrent_latency::SIZES;
 use super::Description;
+use super::concurrent_latency::SIZES;
 use crate::body::{Body, Latency, Traffic};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
@@ -13,8 +13,8 @@ use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
 use crate::time::{least, nanoseconds};
-use crate::units::comparison::{Comparison, Shape};
 use crate::units::Unit;
+use crate::units::comparison::{Comparison, Shape};
 
 pub(crate) struct ThreadCost;
 
@@ -34,7 +34,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
         paired: Some(|row, base| {
             let latency = |key: &str| Some((row.figures.named(key)?, base.figures.named(key)?));
             if let Some((multiple, single)) = latency("latency_us") {
-                row.figures.set(Quantity::THREAD_COST.key(), multiple - single);
+                row.figures
+                    .set(Quantity::THREAD_COST.key(), multiple - single);
             }
         }),
         ..Comparison::PAIRS
