@@ -18,7 +18,7 @@ pub(crate) trait Script {
     type Case: Serialize + DeserializeOwned;
     /// A block of iterations.
     type Block: Serialize + DeserializeOwned;
-    /// What a rank tells rank 0 of a block.
+    /// What a rank reports to rank 0 of a block.
     type Told: Serialize + DeserializeOwned;
 
     /// Sets up for a case.
@@ -67,7 +67,7 @@ pub(crate) struct Leader<'a, P, S> {
     watch: Watch,
 }
 
-/// Measures: rank 0 does what `lead` says, and the others what it announces.
+/// Measures: rank 0 runs `lead`, and the others what it announces.
 pub(crate) fn run<'p, P: Port, S: Script>(
     port: &'p P,
     script: S,

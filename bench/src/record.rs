@@ -25,7 +25,7 @@ pub const SCHEMA: &str = "tagwire.bench/1";
 pub struct Row {
     /// Message size in bytes.
     pub size: u64,
-    /// What tells it from rows of other series.
+    /// By what it differs from rows of other series.
     #[serde(flatten)]
     pub series: Series,
     /// What only patterns have.
@@ -173,7 +173,7 @@ pub(crate) const FIRST_BLOCK: &str = "first_block_pct";
 pub struct Figures(Vec<(String, f64)>);
 
 impl Row {
-    /// All that tells it from rows of other series.
+    /// All by which it differs from rows of other series.
     pub(crate) const fn key(&self) -> (&Series, &PatternKeys, &DeviceKeys) {
         (&self.series, &self.pattern, &self.device)
     }

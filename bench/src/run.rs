@@ -43,7 +43,7 @@ pub(crate) trait Test: Sized {
         sample.latency()
     }
 
-    /// Adds what a row says of the test beside what all have.
+    /// Adds what a row reports of the test beside what all have.
     fn label(plan: &Plan, row: &mut Row) {
         let _ = (plan, row);
     }

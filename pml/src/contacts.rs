@@ -159,16 +159,6 @@ pub(crate) fn contact<L: Contacts>(layer: &mut L, rank: Rank) -> Result<PeerInde
     Ok(index)
 }
 
-/// Returns the endpoint of `rank`, which is contacted if it was not.
-///
-/// # Errors
-/// As [`contact`].
-pub(crate) fn endpoint<L: Contacts>(layer: &mut L, rank: Rank) -> Result<EndpointId> {
-    let index = contact(layer, rank)?;
-    let peer = contact_of(layer, index).ok_or(Error::StaleRequest)?;
-    Ok(peer.endpoint)
-}
-
 /// Connects to a peer that so far has only been heard. A peer that turns out to have ended is lost by that, which
 /// ends its operations: no error of this call.
 ///

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tagwire_base::Rank;
 use tagwire_transport::{EndpointId, Lane};
 
+use crate::error::{Error, Result};
 use crate::types::Failure;
 
 /// All traffic of a rank is on one lane.
@@ -131,6 +132,15 @@ impl<P: Known> Peers<P> {
         let place = *self.by_endpoint.get(endpoint.index())?;
         // No peer has the place that stands for none.
         Some((place, self.list.get_mut(place.index())?))
+    }
+
+    /// Returns where a peer in contact is reached.
+    ///
+    /// # Errors
+    /// [`Error::StaleRequest`] when it is in no contact.
+    pub(crate) fn endpoint(&self, peer: PeerIndex) -> Result<EndpointId> {
+        let peer = self.get(peer).ok_or(Error::StaleRequest)?;
+        Ok(peer.contact().endpoint)
     }
 
     #[inline]

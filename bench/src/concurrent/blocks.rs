@@ -9,7 +9,7 @@ use crate::load::Load;
 use crate::measure::{Effort, first_block_pct};
 use crate::port::null::NullPort;
 use crate::port::{Port, barrier};
-use crate::record::{FIRST_BLOCK, Figures, Row};
+use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
 use crate::run::Run;
 use crate::stats::Summary;
 use crate::time::{least, nanoseconds};
@@ -63,6 +63,20 @@ impl Sample {
         let is_staggered = run.plan().concurrent.start == Begin::Staggered;
         row.series.start = is_staggered.then(|| "staggered".to_owned());
         row
+    }
+
+    /// Emits the time of one of the `units` of an iteration, of the mean caller and of the slowest.
+    pub(crate) fn emit_times<P: Port>(self, run: &mut Run<'_, P>, units: f64) -> Result<()> {
+        let mut row = self.row(run);
+        let times = [
+            (Quantity::LATENCY, self.mean),
+            (Quantity::SLOWEST, self.slowest),
+        ];
+        for (quantity, time) in times {
+            row.figures.set_summary(quantity, time.times(1e-3 / units));
+        }
+        self.add_to(&mut row.figures, units);
+        run.emit(row)
     }
 
     /// Adds what every row has beside the figures of its test, of whose units an iteration has so many.

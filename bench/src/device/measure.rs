@@ -239,7 +239,7 @@ impl Found {
     }
 }
 
-/// What a rank tells of an iteration, in nanoseconds.
+/// What a rank reports of an iteration, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Told {
     time: u64,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Description;
-use crate::concurrent::blocks::{self, Sample};
+use crate::concurrent::blocks;
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
 use crate::error::Result;
@@ -14,7 +14,6 @@ use crate::port::null::NullGroup;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
-use crate::stats::Summary;
 use crate::time::time_of;
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
@@ -59,7 +58,9 @@ impl Test for ConcurrentAllreduce {
             let checked = checked.clone().filter(|_| number.is_some());
             Maximum::new(group, largest, rank, checked).map(Calls)
         };
-        blocks::measure(run, (50, 10), caller, &mut emit)
+        blocks::measure(run, (50, 10), caller, &mut |run, sample| {
+            sample.emit_times(run, 1.0)
+        })
     }
 }
 
@@ -78,18 +79,6 @@ fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
             callers: nodes * unit.count,
         },
     })
-}
-
-/// The time of an allreduce, of the mean caller and of the slowest.
-fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
-    let mut row = sample.row(run);
-    let time = |time: Summary| time.times(1e-3);
-    row.figures
-        .set_summary(Quantity::LATENCY, time(sample.mean));
-    row.figures
-        .set_summary(Quantity::SLOWEST, time(sample.slowest));
-    sample.add_to(&mut row.figures, 1.0);
-    run.emit(row)
 }
 
 /// One iteration is one allreduce.

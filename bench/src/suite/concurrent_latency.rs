@@ -1,14 +1,12 @@
 //! `concurrent-latency`: all pairs play ping-pong at once (figures 7 and 8).
 
 use super::Description;
-use crate::concurrent::blocks::{self, Sample};
+use crate::concurrent::blocks;
 use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
-use crate::port::Port;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
 use crate::run::{Run, Test};
-use crate::stats::Summary;
 use crate::units::comparison::Comparison;
 
 pub(crate) struct ConcurrentLatency;
@@ -34,18 +32,8 @@ impl Test for ConcurrentLatency {
             let (traffic, thread) = (run.traffic_of(number)?, number.unwrap_or(0));
             Ok(PingPong { traffic, thread })
         };
-        blocks::measure(run, (1_000, 100), caller, &mut emit)
+        blocks::measure(run, (1_000, 100), caller, &mut |run, sample| {
+            sample.emit_times(run, 2.0)
+        })
     }
-}
-
-/// Half a round trip, of the mean caller and of the slowest.
-fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
-    let mut row = sample.row(run);
-    let half = |time: Summary| time.times(0.5e-3);
-    row.figures
-        .set_summary(Quantity::LATENCY, half(sample.mean));
-    row.figures
-        .set_summary(Quantity::SLOWEST, half(sample.slowest));
-    sample.add_to(&mut row.figures, 2.0);
-    run.emit(row)
 }

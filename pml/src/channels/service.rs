@@ -60,15 +60,19 @@ impl Service for Channels {
         !self.doorbell.calls.is_empty()
     }
 
-    fn drive(&mut self, wire: &mut Wire<'_>) -> usize {
+    fn drive(&mut self, Wire { rail, peers, out }: &mut Wire<'_>) -> usize {
+        let Some(rail) = rail.as_deref_mut() else {
+            debug_assert!(false, "a channel is one of a transport with access");
+            return 0;
+        };
         let mut done = 0;
         for _ in 0..self.doorbell.calls.len() {
             let Some(call) = self.doorbell.calls.pop() else {
                 break;
             };
             done += match call {
-                Call::Sender(handle) => self.drive_sender(handle, wire),
-                Call::Receiver(handle) => self.drive_receiver(handle, wire),
+                Call::Sender(handle) => self.drive_sender(handle, rail, *peers, *out),
+                Call::Receiver(handle) => self.drive_receiver(handle, rail, *peers, *out),
             };
         }
         done
@@ -203,16 +207,13 @@ impl Service for Channels {
 }
 
 impl Channels {
-    fn drive_sender(&mut self, handle: Handle, wire: &mut Wire<'_>) -> usize {
-        let Wire {
-            rail: Some(rail),
-            peers,
-            out: packets,
-        } = wire
-        else {
-            debug_assert!(false, "a channel is one of a transport with access");
-            return 0;
-        };
+    fn drive_sender(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn RemoteAccess,
+        peers: &dyn Living,
+        packets: &mut dyn Out,
+    ) -> usize {
         let Self {
             outgoing,
             flights,
@@ -235,10 +236,10 @@ impl Channels {
             out.waiting.clear();
             out.unflagged.clear();
         }
-        let done = out.put(handle, &mut **rail, flights);
-        out.put_flags(handle, &mut **rail, flights);
+        let done = out.put(handle, rail, flights);
+        out.put_flags(handle, rail, flights);
         if alive {
-            out.flush(handle, &mut **rail, flights);
+            out.flush(handle, rail, flights);
         }
         out.end.line.hold(out.holds());
         if ending
@@ -265,16 +266,13 @@ impl Channels {
         done
     }
 
-    fn drive_receiver(&mut self, handle: Handle, wire: &mut Wire<'_>) -> usize {
-        let Wire {
-            rail: Some(rail),
-            peers,
-            out: packets,
-        } = wire
-        else {
-            debug_assert!(false, "a channel is one of a transport with access");
-            return 0;
-        };
+    fn drive_receiver(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn RemoteAccess,
+        peers: &dyn Living,
+        packets: &mut dyn Out,
+    ) -> usize {
         let Some(one) = self.incoming.get_mut(handle) else {
             return 0;
         };
@@ -306,7 +304,7 @@ impl Channels {
                     Notifying::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
                     Notifying::Flags(flags) => {
                         self.flagged.retain(|flagged| *flagged != handle);
-                        flags.end(&mut **rail);
+                        flags.end(rail);
                     }
                     Notifying::Messages => {}
                 }

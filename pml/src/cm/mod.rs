@@ -485,7 +485,7 @@ impl LocalRank for Cm {
 
     fn terms(&mut self, rank: Rank) -> Result<Terms> {
         let peer = contacts::contact(self, rank)?;
-        let endpoint = contacts::endpoint(self, rank)?;
+        let endpoint = self.core.peers.endpoint(peer)?;
         let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
             true => Preference::SHARED_MEMORY,
             false => Preference::NETWORK,

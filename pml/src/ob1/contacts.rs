@@ -1,7 +1,7 @@
 //! First contact, as ob1 does its part of it.
 
 use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::{EndpointId, Transport};
+use tagwire_transport::Transport;
 
 use super::config::LAYER;
 use super::core::Core;
@@ -17,11 +17,6 @@ impl Driver {
     /// Takes note of the ends of members; see [`contacts::hear_of_ends`].
     pub(super) fn hear_of_ends(&mut self, core: &mut Core) {
         contacts::hear_of_ends(&mut Ob1Contacts { driver: self, core });
-    }
-
-    /// Returns the endpoint of `rank`; see [`contacts::endpoint`].
-    pub(super) fn endpoint(&mut self, core: &mut Core, rank: Rank) -> Result<EndpointId> {
-        contacts::endpoint(&mut Ob1Contacts { driver: self, core }, rank)
     }
 
     /// Returns the peer that `rank` is, connected; see [`contacts::contact`].

@@ -1,7 +1,7 @@
 //! Runs ob1 against its transport: whatever is pending, and the sends that wait for their turn.
 
 use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::{Class, Post};
+use tagwire_transport::{Class, Post, RemoteAccess};
 use zerocopy::IntoBytes;
 
 use super::config::Ob1Options;
@@ -89,7 +89,7 @@ impl Driver {
         let batches = coalescing.flush_all(&mut *self.rail, peers);
         match services.as_deref_mut() {
             Some(services) if services.are_called() => {
-                let rail = Some(self.rail.remote());
+                let rail = Some(&mut *self.rail as &mut dyn RemoteAccess);
                 let out = pending;
                 batches + services.drive(&mut Wire { rail, peers, out })
             }

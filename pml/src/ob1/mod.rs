@@ -51,7 +51,9 @@ pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Pattern};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{ByteTransport, Capabilities, RecvBuffer, SendBuffer, Transport};
+use tagwire_transport::{
+    ByteTransport, Capabilities, RecvBuffer, RemoteAccess, SendBuffer, Transport,
+};
 
 use self::common::Buffer;
 use self::config::LAYER;
@@ -420,7 +422,7 @@ impl LocalRank for Ob1 {
 
     fn terms(&mut self, rank: Rank) -> Result<Terms> {
         let peer = self.driver.contact(&mut self.core, rank)?;
-        let endpoint = self.driver.endpoint(&mut self.core, rank)?;
+        let endpoint = self.core.peers.endpoint(peer)?;
         let preference = self.driver.rail.preference(endpoint);
         let (mut capabilities, limits) = self.driver.rail.towards(endpoint);
         if !preference.remote_access {
@@ -436,7 +438,7 @@ impl LocalRank for Ob1 {
 
     fn services(&mut self) -> (&mut Services, Wire<'_>) {
         let (services, peers, out) = self.core.services();
-        let rail = Some(self.driver.rail.remote());
+        let rail = Some(&mut *self.driver.rail as &mut dyn RemoteAccess);
         (services, Wire { rail, peers, out })
     }
 

@@ -4,9 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use tagwire_rails::Mixed;
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{
-    AmHeader, ByteTransport, Class, EndpointId, Post, RemoteAccess, Upcalls, byte,
-};
+use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls, byte};
 
 use crate::peers::LANE;
 
@@ -39,15 +37,6 @@ impl Rail {
             Self::Shm(shm) => shm.send_in_line(to, class, header, data),
             Self::Mixed(mixed) => send_by_mixed(mixed, to, class, header, data),
             Self::Any(transport) => transport.send(LANE, to, class, header, data),
-        }
-    }
-
-    /// The one-sided access alone.
-    pub(super) fn remote(&mut self) -> &mut dyn RemoteAccess {
-        match self {
-            Self::Shm(shm) => &mut **shm,
-            Self::Mixed(mixed) => &mut **mixed,
-            Self::Any(transport) => &mut **transport,
         }
     }
 

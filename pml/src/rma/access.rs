@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tagwire_base::Rank;
-use tagwire_transport::{Capabilities, EndpointId, Post, RecvBuffer, RemoteMemory, SendBuffer};
+use tagwire_transport::{
+    Capabilities, EndpointId, Post, RecvBuffer, RemoteMemory, SendBuffer, Token,
+};
 use zerocopy::IntoBytes;
 
 use super::atomic::Atomic;
@@ -137,33 +139,9 @@ impl Access {
         self.way = Way::Packets { asked: 0, done: 0 };
         !matches!(self.what, What::Flush)
     }
-}
 
-/// What is under way to a peer.
-#[derive(Debug, Default)]
-pub(super) struct Towards {
-    /// Accesses that have not ended.
-    pub under_way: usize,
-    /// The transport has put bytes since it was last asked to flush.
-    pub unflushed: bool,
-    /// Why the first of those did not work that ended since the last flush.
-    pub fault: Option<Fault>,
-}
-
-impl Towards {
-    /// An access has ended.
-    pub(super) fn note(&mut self, access: &Access, end: End) {
-        self.under_way -= 1;
-        if let Err(fault) = end {
-            self.fault.get_or_insert(fault);
-        }
-        self.unflushed |= matches!(access.what, What::Put(_)) && access.is_with_transport();
-    }
-}
-
-impl Access {
     /// Gives the access to the transport.
-    pub(super) fn post(&self, token: tagwire_transport::Token, wire: &mut Wire<'_>) -> Post {
+    pub(super) fn post(&self, token: Token, wire: &mut Wire<'_>) -> Post {
         let Some(rail) = wire.rail.as_deref_mut() else {
             return Post::Unsupported;
         };
@@ -228,5 +206,27 @@ impl Access {
             *asked += count;
         }
         *asked > before
+    }
+}
+
+/// What is under way to a peer.
+#[derive(Debug, Default)]
+pub(super) struct Towards {
+    /// Accesses that have not ended.
+    pub under_way: usize,
+    /// The transport has put bytes since it was last asked to flush.
+    pub unflushed: bool,
+    /// Why the first of those did not work that ended since the last flush.
+    pub fault: Option<Fault>,
+}
+
+impl Towards {
+    /// An access has ended.
+    pub(super) fn note(&mut self, access: &Access, end: End) {
+        self.under_way -= 1;
+        if let Err(fault) = end {
+            self.fault.get_or_insert(fault);
+        }
+        self.unflushed |= matches!(access.what, What::Put(_)) && access.is_with_transport();
     }
 }

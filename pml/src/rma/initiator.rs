@@ -99,7 +99,6 @@ impl Rma {
                     self.ready.push_back(handle);
                     return false;
                 }
-                // How the peer is gone is told, and ends it.
                 Post::Gone => {
                     let failure = access.failure();
                     self.end(handle, Err(Fault::Failed(failure)));
@@ -159,10 +158,10 @@ impl Rma {
             }
             _ => return Err("a reply that fits no access"),
         };
-        *done += moved;
-        if *done > *asked {
+        if moved > *asked - *done {
             return Err("more than was asked for");
         }
+        *done += moved;
         match *done == len {
             true => self.end(handle, Ok(0)),
             false => self.ready.push_back(handle),

@@ -65,12 +65,13 @@ impl Service for Rma {
         };
         match outcome {
             Outcome::Done(value) => self.end(operation, Ok(value)),
-            Outcome::Impossible if access.go_by_packets() => self.ready.push_back(operation),
-            Outcome::Impossible => self.end(operation, Err(Fault::Refused)),
+            // To a peer that is gone nothing goes by packets.
+            Outcome::Impossible if access.lost.is_none() => match access.go_by_packets() {
+                true => self.ready.push_back(operation),
+                false => self.end(operation, Err(Fault::Refused)),
+            },
             _ => {
-                let failure = access
-                    .lost
-                    .unwrap_or(Failure::PeerFailed(access.target.rank));
+                let failure = access.failure();
                 self.end(operation, Err(Fault::Failed(failure)));
             }
         }

@@ -9,6 +9,7 @@ use tagwire_transport::{
 };
 use zerocopy::IntoBytes;
 
+use super::access::Way;
 use super::initiator::Rma;
 use super::wire::{AtomicBody, FRONT, GetBody};
 use super::{Atomic, Key, Remote, What};
@@ -166,8 +167,19 @@ fn replies_that_fit_no_access_are_told() {
         assert!(taken.is_err(), "{count} at {offset}");
         assert_eq!(bytes, [0; 50]);
     }
+    // Of which the sum is beyond all numbers.
+    let (mut rma, bytes) = (rma(), [0; 50]);
+    let (put, _) = start(&mut rma, &target, What::Put(lent(&bytes)));
+    assert_eq!(
+        say(&mut rma, OWNER, (Kind::RMA_DONE, put, 1), &[]).0,
+        Ok(())
+    );
+    assert!(
+        say(&mut rma, OWNER, (Kind::RMA_DONE, put, long), &[])
+            .0
+            .is_err()
+    );
     // Of an access that has ended nobody wants to know more.
-    let mut rma = rma();
     let (taken, _) = say(&mut rma, OWNER, (Kind::RMA_DONE, Handle::NONE, 50), &[]);
     assert_eq!(taken, Ok(()));
 }
@@ -242,6 +254,18 @@ fn what_waits_for_the_dead_ends_and_what_the_transport_has_ends_with_that() {
     assert!(matches!(rma.take(by_packets), Ok(None)));
     rma.lose(OWNER, failure);
     let ended = rma.take(by_packets);
+    assert!(
+        matches!(ended, Err(Error::Failed(Failure::PeerLeft(_)))),
+        "{ended:?}"
+    );
+    // What the transport has ends when the transport says so, and nothing goes by packets then.
+    let (with_transport, _) = start(&mut rma, &target, What::Put(lent(&bytes)));
+    rma.accesses.get_mut(with_transport).unwrap().way = Way::WithTransport;
+    rma.lose(OWNER, failure);
+    assert!(matches!(rma.take(with_transport), Ok(None)));
+    rma.complete(with_transport, Outcome::Impossible, &mut Sent::default());
+    assert_eq!(drive(&mut rma).0.len(), 0);
+    let ended = rma.take(with_transport);
     assert!(
         matches!(ended, Err(Error::Failed(Failure::PeerLeft(_)))),
         "{ended:?}"
