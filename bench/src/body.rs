@@ -8,7 +8,7 @@ use tagwire_base::{Rank, Tag};
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
 use crate::error::Result;
-use crate::port::Port;
+use crate::port::{Endpoint, Port};
 use crate::time::nanoseconds;
 
 pub(crate) mod compute;
@@ -211,7 +211,7 @@ impl Traffic {
 
     /// Sends one message.
     #[inline]
-    pub(crate) fn send<P: Port>(
+    pub(crate) fn send<P: Endpoint + ?Sized>(
         &mut self,
         port: &P,
         size: usize,
@@ -223,7 +223,7 @@ impl Traffic {
 
     /// Receives one message.
     #[inline]
-    pub(crate) fn recv<P: Port>(
+    pub(crate) fn recv<P: Endpoint + ?Sized>(
         &mut self,
         port: &P,
         size: usize,

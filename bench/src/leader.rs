@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::load::{Load, Watch};
-use crate::port::{Control, Port};
+use crate::port::{Control, Endpoint};
 
 /// What all ranks do at each step of a test.
 pub(crate) trait Script {
@@ -59,19 +59,21 @@ enum Step<C, B> {
 }
 
 /// Rank 0 of a test.
-pub(crate) struct Leader<'a, P, S> {
-    port: &'a P,
+///
+/// Blocks are straight code behind one dynamic call: whoever leads takes a `dyn Script`, and is compiled once for all ports.
+pub(crate) struct Leader<'a, S: ?Sized> {
+    port: &'a dyn Endpoint,
     /// Its part in what all ranks do.
-    pub script: S,
+    pub script: &'a mut S,
     control: Control,
     watch: Watch,
 }
 
 /// Measures: rank 0 runs `lead`, and the others what it announces.
-pub(crate) fn run<'p, P: Port, S: Script>(
-    port: &'p P,
-    script: S,
-    lead: impl FnOnce(&mut Leader<'p, P, S>) -> Result<()>,
+pub(crate) fn run<'a, S: Script + ?Sized>(
+    port: &'a dyn Endpoint,
+    script: &'a mut S,
+    lead: impl FnOnce(&mut Leader<'a, S>) -> Result<()>,
 ) -> Result<()> {
     let mut leader = Leader {
         port,
@@ -86,7 +88,7 @@ pub(crate) fn run<'p, P: Port, S: Script>(
     leader.announce(Step::Finish)
 }
 
-impl<P: Port, S: Script> Leader<'_, P, S> {
+impl<S: Script + ?Sized> Leader<'_, S> {
     /// Begins a case on all ranks.
     pub(crate) fn begin(&mut self, case: &S::Case) -> Result<()> {
         self.announce(Step::Begin(case))?;
@@ -220,8 +222,8 @@ mod tests {
     fn all_ranks_take_the_steps_that_rank_0_announces() {
         let done = job(3, None, |port| {
             let mut done = Vec::new();
-            let echo = Echo(port.rank().as_u32(), &mut done);
-            run(port, echo, |leader| {
+            let mut echo = Echo(port.rank().as_u32(), &mut done);
+            run(port, &mut echo, |leader| {
                 leader.begin(&8)?;
                 leader.watch()?;
                 let told =

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::leader::{self, Script, warm_up};
 use crate::load::Load;
 use crate::plan::Plan;
-use crate::port::Port;
+use crate::port::{Endpoint, Port};
 use crate::record::{FIRST_BLOCK, Figures, Quantity};
 use crate::stats::Summary;
 use crate::time::nanoseconds;
@@ -215,15 +215,15 @@ impl Script for Stages<'_> {
 
 /// Measures all sizes at all stages. On rank 0, gives the samples of each size to `emit` as they come, one for each stage.
 /// Steps are announced over `port`.
-pub(crate) fn measure<P: Port>(
-    port: &P,
+pub(crate) fn measure(
+    port: &dyn Endpoint,
     stages: Vec<Box<dyn Stage + '_>>,
     sizes: &[usize],
     effort: &Effort,
     emit: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
 ) -> Result<()> {
     let all = 0..stages.len();
-    leader::run(port, Stages(stages), |leader| {
+    leader::run(port, &mut Stages(stages), |leader| {
         for &size in sizes {
             leader.begin(&size)?;
             let warming = |stage, count| Block {

@@ -153,8 +153,8 @@ pub(crate) trait Pattern {
 }
 
 impl<T: Pattern> Test for T {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        measure::measure::<T, P>(run)
+    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        measure::measure::<T, P>(port, run)
     }
 }
 

@@ -11,7 +11,6 @@ use tagwire_transport::Allocation;
 
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
-use crate::profile::Profile;
 use collective::{Collectives, Form};
 use group::{Divide, Group};
 
@@ -62,28 +61,15 @@ pub(crate) mod tags {
     }
 }
 
-/// One rank's way to the others.
+/// One rank's way to the others, in calls that return once they are done.
 ///
-/// Messages between two ranks arrive in order. The memory of an operation is the port's until the
-/// operation is complete.
-pub(crate) trait Port {
-    /// An operation under way, which any thread may wait for.
-    type Request: Send;
-
+/// Messages between two ranks arrive in order. What is not timed takes `&dyn Endpoint`, and is compiled once for all ports.
+pub(crate) trait Endpoint {
     /// This rank.
     fn rank(&self) -> Rank;
 
     /// How many ranks there are.
     fn size(&self) -> u32;
-
-    /// Starts to send.
-    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Self::Request>;
-
-    /// Starts to receive.
-    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Self::Request>;
-
-    /// Returns once all of `requests` are complete, and leaves the list empty.
-    fn wait_all(&self, requests: &mut Vec<Self::Request>) -> Result<()>;
 
     /// Sends.
     fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()>;
@@ -128,11 +114,23 @@ pub(crate) trait Port {
     fn counters(&self) -> Option<Counters> {
         None
     }
+}
 
-    /// Where the time went, where it was kept account of.
-    fn profile(&self) -> Option<Profile> {
-        None
-    }
+/// An endpoint with operations that are under way beside others.
+///
+/// The memory of an operation is the port's until the operation is complete.
+pub(crate) trait Port: Endpoint {
+    /// An operation under way, which any thread may wait for.
+    type Request: Send;
+
+    /// Starts to send.
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Self::Request>;
+
+    /// Starts to receive.
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Self::Request>;
+
+    /// Returns once all of `requests` are complete, and leaves the list empty.
+    fn wait_all(&self, requests: &mut Vec<Self::Request>) -> Result<()>;
 }
 
 /// The few bytes with which ranks agree on what to do, next to the measured messages.
@@ -154,26 +152,26 @@ impl Control {
     }
 
     /// Gives rank 0's value to all others.
-    pub(crate) fn announce<P: Port>(&mut self, port: &P, value: &impl Serialize) -> Result<()> {
-        self.write(value)?;
+    pub(crate) fn announce(&mut self, port: &dyn Endpoint, value: &impl Serialize) -> Result<()> {
+        self.write(&text_of(value)?);
         let mut others = (1..port.size()).map(Rank::new);
         others.try_for_each(|rank| port.send(self.out.outgoing(0..BYTES), rank, tags::CONTROL))
     }
 
     /// Returns the value that rank 0 announces, on another rank.
-    pub(crate) fn hear<P: Port, T: DeserializeOwned>(&self, port: &P) -> Result<T> {
+    pub(crate) fn hear<T: DeserializeOwned>(&self, port: &dyn Endpoint) -> Result<T> {
         self.value_of(port, Rank::new(0))
     }
 
     /// Returns the values of all ranks, in order, on rank 0; on the others their own.
-    pub(crate) fn gather<P: Port, T: Serialize + DeserializeOwned>(
+    pub(crate) fn gather<T: Serialize + DeserializeOwned>(
         &mut self,
-        port: &P,
+        port: &dyn Endpoint,
         own: T,
     ) -> Result<Vec<T>> {
         let zero = Rank::new(0);
         if port.rank() != zero {
-            self.write(&own)?;
+            self.write(&text_of(&own)?);
             port.send(self.out.outgoing(0..BYTES), zero, tags::CONTROL)?;
             return Ok(vec![own]);
         }
@@ -181,15 +179,13 @@ impl Control {
         std::iter::once(Ok(own)).chain(others).collect()
     }
 
-    fn write(&mut self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(|error| Error::Job(error.to_string()))?;
+    fn write(&mut self, text: &str) {
         let padded = format!("{text:BYTES$}");
         debug_assert_eq!(padded.len(), BYTES, "a control message is too long");
         self.out.write(&padded.as_bytes()[..BYTES]);
-        Ok(())
     }
 
-    fn value_of<P: Port, T: DeserializeOwned>(&self, port: &P, from: Rank) -> Result<T> {
+    fn value_of<T: DeserializeOwned>(&self, port: &dyn Endpoint, from: Rank) -> Result<T> {
         port.recv(self.into.incoming(0..BYTES), from, tags::CONTROL)?;
         let text: [u8; BYTES] = self.into.read();
         serde_json::from_slice(&text).map_err(|error| {
@@ -200,8 +196,12 @@ impl Control {
     }
 }
 
+fn text_of(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Job(error.to_string()))
+}
+
 /// Returns once every rank has called it.
-pub(crate) fn barrier<P: Port>(port: &P) -> Result<()> {
+pub(crate) fn barrier<P: Endpoint + ?Sized>(port: &P) -> Result<()> {
     let empty = Memory::new(0)?;
     let others = || (1..port.size()).map(Rank::new);
     let zero = Rank::new(0);

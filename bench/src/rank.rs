@@ -10,7 +10,7 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::link::{Message, Reporter};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
-use crate::port::Port;
+use crate::port::Endpoint;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
@@ -18,7 +18,7 @@ use crate::port::rail_windows::RailWindows;
 use crate::port::raw::RawPort;
 use crate::port::window::Windows;
 use crate::profile::Profile;
-use crate::run::{self, Run, Sink};
+use crate::run::{self, Ports, Run, Sink};
 
 /// Runs `plan` as a rank of a job that the command started, and reports to it how that ended.
 pub(crate) fn run(host: &Host, plan: &Plan) -> ExitStatus {
@@ -107,7 +107,7 @@ impl Job<'_> {
         let measured = ranks.and_then(|()| {
             let leads = self.greet(&port, &used, sink)?;
             if self.plan.test.access.is_some() && !self.plan.opens_only {
-                run::measure_bare(&mut Run::new(&port, self.plan, &used, sink))?;
+                run::measure_bare(&port, &mut Run::new(&port, self.plan, &used, sink))?;
             } else if !self.plan.opens_only {
                 self.measure(&port, None, Some(&port), &used, sink)?;
             }
@@ -193,7 +193,7 @@ impl Job<'_> {
                 run::measure_layers(&mut Run::new(pml, self.plan, &used, sink), layers)?;
             }
             (None, Some(raw)) => {
-                run::measure_bare(&mut Run::new(raw, self.plan, &used, sink))?;
+                run::measure_bare(raw, &mut Run::new(raw, self.plan, &used, sink))?;
             }
             (None, None) => return Err(no_layers()),
         }
@@ -265,7 +265,7 @@ impl Job<'_> {
     }
 
     /// Reports what is used, where this is rank 0, or the first one of another machine; returns whether it is rank 0.
-    fn greet<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
+    fn greet(&self, port: &dyn Endpoint, used: &Used, sink: Sink<'_>) -> Result<bool> {
         let rank = port.rank().as_u32();
         let used = || Used {
             ranks: port.size(),
@@ -290,14 +290,14 @@ impl Job<'_> {
     ) -> Result<()> {
         if !self.plan.profile {
             let mut run = Run::new(port, self.plan, used, sink);
-            (run.single, run.windows) = (single, windows);
-            return run::measure(&mut run);
+            run.windows = windows;
+            return run::measure(Ports { own: port, single }, &mut run);
         }
         let port = Profiled::new(port);
         let mut run = Run::new(&port, self.plan, used, &mut *sink);
         run.windows = windows;
-        run::measure(&mut run)?;
-        self.report_profile(&port, used, sink)
+        run::measure_profiled(&port, &mut run)?;
+        self.report(port.profile(), used, sink)
     }
 
     /// Refuses a number of ranks that the test cannot use.
@@ -325,11 +325,8 @@ impl Job<'_> {
         is_ours && !self.plan.opens_only && units.is_some_and(|units| units.sessions)
     }
 
-    /// Reports where the time went, where account was kept of it.
-    fn report_profile<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
-        let Some(profile) = port.profile() else {
-            return Ok(());
-        };
+    /// Reports where the time went.
+    fn report(&self, profile: Profile, used: &Used, sink: Sink<'_>) -> Result<()> {
         sink(Message::Profile(Box::new(Profile {
             transport: used.transport.clone(),
             library: used.library.clone(),

@@ -12,13 +12,15 @@ use crate::link::Message;
 use crate::load::Load;
 use crate::measure::{Effort, Sample, Stage};
 use crate::plan::{Layer, Plan};
-use crate::port::Port;
 use crate::port::partitioned::PartitionedPort;
+use crate::port::profiled::Profiled;
 use crate::port::remote::RemotePort;
 use crate::port::window::Windows;
+use crate::port::{Endpoint, Port};
 use crate::record::{Figures, Row, Series};
 use crate::suite;
 use crate::units::Unit;
+use staged::Staged;
 
 pub(crate) mod staged;
 
@@ -49,15 +51,28 @@ pub(crate) trait Test: Sized {
     }
 
     /// Measures over what matches messages.
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let stage = Self::stage(run.plan(), run.port)?;
-        staged::measure::<Self, P>(run, vec![(run.plan().layers[0], stage)])
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        Self::measure_port(ports.own, run)
+    }
+
+    /// Measures over one port, which with `--profile` keeps account of its calls.
+    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let stage = Self::stage(run.plan(), port)?;
+        staged::measure(
+            run,
+            Staged::of::<Self>(),
+            vec![(run.plan().layers[0], stage)],
+        )
     }
 
     /// Measures over what has one-sided operations: the bare transport, or a foreign library.
-    fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
-        let stage = Self::stage(run.plan(), run.port)?;
-        staged::measure::<Self, P>(run, vec![(run.plan().layers[0], stage)])
+    fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let stage = Self::stage(run.plan(), port)?;
+        staged::measure(
+            run,
+            Staged::of::<Self>(),
+            vec![(run.plan().layers[0], stage)],
+        )
     }
 }
 
@@ -65,19 +80,34 @@ pub(crate) trait Test: Sized {
 macro_rules! dispatch {
     ($($module:ident :: $test:ident,)*) => {
         /// Measures the test of a plan over what matches messages.
-        pub(crate) fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+        pub(crate) fn measure<P: PartitionedPort + Sync>(
+            ports: Ports<'_, P>,
+            run: &mut Run<'_>,
+        ) -> Result<()> {
             let test = run.plan().test;
             $(if test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::measure(run);
+                return <suite::$module::$test as Test>::measure(ports, run);
+            })*
+            Err(test.is_missing())
+        }
+
+        /// Measures the test of a plan over a port that keeps account of its calls.
+        pub(crate) fn measure_profiled<P: PartitionedPort + Sync>(
+            port: &Profiled<'_, P>,
+            run: &mut Run<'_>,
+        ) -> Result<()> {
+            let test = run.plan().test;
+            $(if test.is_of(suite::$module::TESTS) {
+                return <suite::$module::$test as Test>::measure_port(port, run);
             })*
             Err(test.is_missing())
         }
 
         /// Measures the test of a plan over the bare transport, or over a foreign library.
-        pub(crate) fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
+        pub(crate) fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
             let test = run.plan().test;
             $(if test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::measure_bare(run);
+                return <suite::$module::$test as Test>::measure_bare(port, run);
             })*
             Err(test.is_missing())
         }
@@ -91,13 +121,13 @@ macro_rules! dispatch {
         }
 
         /// Measures the test of a plan at several layers, whose blocks alternate.
-        pub(crate) fn measure_layers<P: Port>(
-            run: &mut Run<'_, P>,
+        pub(crate) fn measure_layers(
+            run: &mut Run<'_>,
             layers: Vec<(Layer, Box<dyn Stage + '_>)>,
         ) -> Result<()> {
             let test = run.plan().test;
             $(if test.is_of(suite::$module::TESTS) {
-                return staged::measure::<suite::$module::$test, P>(run, layers);
+                return staged::measure(run, Staged::of::<suite::$module::$test>(), layers);
             })*
             Err(test.is_missing())
         }
@@ -109,11 +139,25 @@ suite::each!(dispatch);
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
 
-/// A rank's part in a test.
-pub(crate) struct Run<'a, P: Port> {
-    pub port: &'a P,
+/// What carries the messages of a test.
+#[derive(Debug)]
+pub(crate) struct Ports<'a, P> {
+    pub own: &'a P,
     /// A session at level single of the same process, for tests that compare both.
     pub single: Option<&'a P>,
+}
+
+impl<P> Clone for Ports<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Ports<'_, P> {}
+
+/// A rank's part in a test: what it is to do, and what it has to say.
+pub(crate) struct Run<'a> {
+    pub port: &'a dyn Endpoint,
     /// What writes into the memory of other ranks.
     pub windows: Option<&'a dyn Windows>,
     plan: &'a Plan,
@@ -121,11 +165,15 @@ pub(crate) struct Run<'a, P: Port> {
     sink: Sink<'a>,
 }
 
-impl<'a, P: Port> Run<'a, P> {
-    pub(crate) fn new(port: &'a P, plan: &'a Plan, used: &'a Used, sink: Sink<'a>) -> Self {
+impl<'a> Run<'a> {
+    pub(crate) fn new(
+        port: &'a dyn Endpoint,
+        plan: &'a Plan,
+        used: &'a Used,
+        sink: Sink<'a>,
+    ) -> Self {
         Self {
             port,
-            single: None,
             windows: None,
             plan,
             used,
@@ -259,7 +307,7 @@ impl Plan {
     }
 
     /// Memory for messages, from where the plan says.
-    pub(crate) fn buffers<P: Port>(&self, port: &P, len: usize) -> Result<Memory> {
+    pub(crate) fn buffers(&self, port: &dyn Endpoint, len: usize) -> Result<Memory> {
         if self.memory != Some(MemoryChoice::Arena) || len == 0 {
             return Memory::new(len);
         }
@@ -269,7 +317,7 @@ impl Plan {
     }
 
     /// The buffers of a thread for `window` messages at once.
-    pub(crate) fn traffic<P: Port>(&self, port: &P, thread: u32, window: u32) -> Result<Traffic> {
+    pub(crate) fn traffic(&self, port: &dyn Endpoint, thread: u32, window: u32) -> Result<Traffic> {
         let (largest, window) = (self.largest()?, window as usize);
         let memory = |len| self.buffers(port, len);
         Traffic::new(port.rank(), thread, largest, window, self.checked(), memory)

@@ -8,7 +8,7 @@ use crate::leader::{self, Iterations, Script};
 use crate::load::Load;
 use crate::measure::{Effort, first_block_pct};
 use crate::port::null::NullPort;
-use crate::port::{Port, barrier};
+use crate::port::{Endpoint, Port, barrier};
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
 use crate::run::Run;
 use crate::stats::Summary;
@@ -57,7 +57,7 @@ impl Sample {
     }
 
     /// A row of it with everything but its figures.
-    pub(crate) fn row<P: Port>(&self, run: &Run<'_, P>) -> Row {
+    pub(crate) fn row(&self, run: &Run<'_>) -> Row {
         let mut row = run.row(self.size, &self.load);
         (row.iterations, row.repetitions) = (self.iterations, self.repetitions);
         let is_staggered = run.plan().concurrent.start == Begin::Staggered;
@@ -66,7 +66,7 @@ impl Sample {
     }
 
     /// Emits the time of one of the `units` of an iteration, of the mean caller and of the slowest.
-    pub(crate) fn emit_times<P: Port>(self, run: &mut Run<'_, P>, units: f64) -> Result<()> {
+    pub(crate) fn emit_times(self, run: &mut Run<'_>, units: f64) -> Result<()> {
         let mut row = self.row(run);
         let times = [
             (Quantity::LATENCY, self.mean),
@@ -89,13 +89,13 @@ impl Sample {
 }
 
 /// The callers of a rank.
-struct Callers<'t, 'p, P> {
-    port: &'p P,
-    team: &'t mut dyn Team,
+struct Callers<'a> {
+    port: &'a dyn Endpoint,
+    team: &'a mut dyn Team,
     begins: Begin,
 }
 
-impl<P: Port> Script for Callers<'_, '_, P> {
+impl Script for Callers<'_> {
     type Case = ();
     type Block = Iterations;
     type Told = Tally;
@@ -112,18 +112,19 @@ impl<P: Port> Script for Callers<'_, '_, P> {
 /// one for a port that carries nothing. An iteration is done so often, and before that so often, where nothing is said. Samples
 /// are emitted on rank 0.
 pub(crate) fn measure<P: Port + Sync, C: Caller<P> + Caller<NullPort>>(
-    run: &mut Run<'_, P>,
+    port: &P,
+    run: &mut Run<'_>,
     effort: (u64, u64),
-    caller: impl Fn(&Run<'_, P>, Option<u32>) -> Result<C>,
-    emit: &mut dyn FnMut(&mut Run<'_, P>, Sample) -> Result<()>,
+    caller: &dyn Fn(&Run<'_>, Option<u32>) -> Result<C>,
+    emit: &mut dyn FnMut(&mut Run<'_>, Sample) -> Result<()>,
 ) -> Result<()> {
     let callers = (0..run.callers()).map(|number| caller(run, Some(number)));
     let mut callers: Vec<C> = callers.collect::<Result<_>>()?;
     let mut times = Vec::new();
     if run.leads() {
-        times = harness(run, caller(run, None)?, effort.0)?;
+        times = harness(run, &mut caller(run, None)?, effort.0)?;
     }
-    let (port, plan) = (run.port, run.plan());
+    let plan = run.plan();
     let effort = Effort {
         turns: plan.callers_per_core,
         percentiles: None,
@@ -140,16 +141,17 @@ pub(crate) fn measure<P: Port + Sync, C: Caller<P> + Caller<NullPort>>(
     go(run, &mut Alone { port, caller }, &effort, &times, emit)
 }
 
-fn go<P: Port>(
-    run: &mut Run<'_, P>,
+fn go(
+    run: &mut Run<'_>,
     team: &mut dyn Team,
     effort: &Effort,
     harness: &[f64],
-    emit: &mut dyn FnMut(&mut Run<'_, P>, Sample) -> Result<()>,
+    emit: &mut dyn FnMut(&mut Run<'_>, Sample) -> Result<()>,
 ) -> Result<()> {
     let port = run.port;
     let begins = run.plan().concurrent.start;
-    leader::run(port, Callers { port, team, begins }, |leader| {
+    let mut callers = Callers { port, team, begins };
+    leader::run(port, &mut callers, |leader| {
         for (size, &harness) in run.sizes()?.into_iter().zip(harness) {
             let count = effort.prepare(size, |count| {
                 let told = leader.block(&Iterations { size, count })?;
@@ -168,11 +170,7 @@ fn go<P: Port>(
 }
 
 /// The time of an iteration at each size where nothing is carried: the least of several blocks, in nanoseconds.
-fn harness<P: Port>(
-    run: &Run<'_, P>,
-    mut caller: impl Caller<NullPort>,
-    count: u64,
-) -> Result<Vec<f64>> {
+fn harness(run: &Run<'_>, caller: &mut dyn Caller<NullPort>, count: u64) -> Result<Vec<f64>> {
     let port = NullPort::of(run.port);
     let one = |size| {
         least(5, || {

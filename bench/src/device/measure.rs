@@ -21,7 +21,7 @@ use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
 use crate::port::group::Divide;
 use crate::port::null::NullPort;
-use crate::port::{Port, barrier};
+use crate::port::{Endpoint, barrier};
 use crate::record::{DeviceKeys, Quantity, Row};
 use crate::run::Run;
 use crate::time::least;
@@ -257,7 +257,7 @@ pub(crate) fn rows(args: &BenchArgs) -> usize {
 }
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<()> {
     let (port, plan) = (run.port, run.plan());
     let missing = || Error::Usage("a plan without a device".to_owned());
     let device = plan.device.as_ref().ok_or_else(missing)?;
@@ -294,7 +294,7 @@ pub(crate) fn measure<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
             engine: None,
             ..rig
         };
-        let runs = Runs {
+        let mut runs = Runs {
             port,
             plan,
             device,
@@ -304,7 +304,7 @@ pub(crate) fn measure<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
             all: device.series(),
             iterations: 0,
         };
-        leader::run(port, runs, |leader| {
+        leader::run(port, &mut runs, |leader| {
             let mut lengths = lengths.iter();
             lengths.try_for_each(|&bytes| measure_length(leader, bytes, run))
         })
@@ -312,7 +312,7 @@ pub(crate) fn measure<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
 }
 
 /// The groups of a rank. All ranks make them, in the same order.
-fn groups<P: Port>(port: &P, size: u32) -> Result<Groups<'_>> {
+fn groups(port: &dyn Endpoint, size: u32) -> Result<Groups<'_>> {
     let rank = port.rank().as_u32();
     Ok(Groups {
         world: port.group(Divide::All)?,
@@ -324,8 +324,8 @@ fn groups<P: Port>(port: &P, size: u32) -> Result<Groups<'_>> {
 }
 
 /// The runs of a rank.
-struct Runs<'a, 'p, P> {
-    port: &'a P,
+struct Runs<'a, 'p> {
+    port: &'a dyn Endpoint,
     plan: &'a Plan,
     device: &'a DevicePlan,
     size: u32,
@@ -344,7 +344,7 @@ struct Iteration {
     bytes: usize,
 }
 
-impl<P: Port> Script for Runs<'_, '_, P> {
+impl Script for Runs<'_, '_> {
     type Case = ();
     type Block = Iteration;
     type Told = Told;
@@ -379,10 +379,10 @@ impl<P: Port> Script for Runs<'_, '_, P> {
 }
 
 /// Measures all series with vectors of one length.
-fn measure_length<P: Port>(
-    leader: &mut Leader<'_, P, Runs<'_, '_, P>>,
+fn measure_length(
+    leader: &mut Leader<'_, Runs<'_, '_>>,
     bytes: usize,
-    run: &mut Run<'_, P>,
+    run: &mut Run<'_>,
 ) -> Result<()> {
     let all = leader.script.all.clone();
     let of = |series| Iteration { series, bytes };
@@ -411,10 +411,7 @@ fn measure_length<P: Port>(
 }
 
 /// Runs a series once or as often as was said, and returns how many iterations its blocks have.
-fn warm_up<P: Port>(
-    leader: &mut Leader<'_, P, Runs<'_, '_, P>>,
-    iteration: &Iteration,
-) -> Result<u64> {
+fn warm_up(leader: &mut Leader<'_, Runs<'_, '_>>, iteration: &Iteration) -> Result<u64> {
     let plan = leader.script.plan;
     let mut one = 1;
     for _ in 0..plan.warmup.unwrap_or(1) {
@@ -424,7 +421,7 @@ fn warm_up<P: Port>(
     Ok(long_block(plan, MOST, one))
 }
 
-impl<P: Port> Runs<'_, '_, P> {
+impl Runs<'_, '_> {
     /// The time of an iteration without bytes, computation and other ranks, in nanoseconds: the least of several.
     fn harness(&self, series: Series, bytes: usize) -> Result<f64> {
         least(20, || {

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
-use crate::port::{Port, barrier, tags};
+use crate::port::{Endpoint, barrier, tags};
 
 /// The turns of an engine's computations, and those of its copies.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Turns {
     ///
     /// # Errors
     /// Where these are not on one host.
-    pub(super) fn share<P: Port>(port: &P, ranks: u32) -> Result<Self> {
+    pub(super) fn share(port: &dyn Endpoint, ranks: u32) -> Result<Self> {
         if ranks == 1 {
             return Ok(Self::default());
         }

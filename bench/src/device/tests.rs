@@ -14,9 +14,9 @@ use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::pattern::collected;
 use crate::plan::{Carrier, Plan};
-use crate::port::Port;
 use crate::port::channel::{ChannelPort, Request, job};
 use crate::port::group::{Divide, Group, Started};
+use crate::port::{Endpoint, Port};
 use crate::record::Row;
 
 /// What members have given, by group, operation and member.
@@ -171,27 +171,13 @@ struct BoardPort<'a> {
 /// Operations of groups have numbers below it.
 const GROUPS: u64 = 1 << 32;
 
-impl Port for BoardPort<'_> {
-    type Request = Request;
-
+impl Endpoint for BoardPort<'_> {
     fn rank(&self) -> Rank {
         self.port.rank()
     }
 
     fn size(&self) -> u32 {
         self.port.size()
-    }
-
-    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
-        self.port.isend(data, to, tag)
-    }
-
-    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Request> {
-        self.port.irecv(data, from, tag)
-    }
-
-    fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
-        self.port.wait_all(requests)
     }
 
     fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
@@ -228,6 +214,22 @@ impl Port for BoardPort<'_> {
             size: alike(&colors),
             operations: AtomicU64::new(0),
         }))
+    }
+}
+
+impl Port for BoardPort<'_> {
+    type Request = Request;
+
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
+        self.port.isend(data, to, tag)
+    }
+
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Request> {
+        self.port.irecv(data, from, tag)
+    }
+
+    fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
+        self.port.wait_all(requests)
     }
 }
 

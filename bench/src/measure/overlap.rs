@@ -97,15 +97,18 @@ impl<P: Port> Script for Blocks<'_, P> {
     }
 }
 
+/// The blocks, over any port.
+pub(crate) type Steps<'a> = dyn Script<Case = (), Block = Block, Told = f64> + 'a;
+
 /// What rank 0 does.
-pub(crate) struct Lead<'l, 'a, P: Port> {
-    leader: &'l mut Leader<'a, P, Blocks<'a, P>>,
+pub(crate) struct Lead<'l, 'a, 's> {
+    leader: &'l mut Leader<'a, Steps<'s>>,
     effort: &'l Effort,
     unit_ns: f64,
 }
 
-impl<'l, 'a, P: Port> Lead<'l, 'a, P> {
-    pub(crate) fn new(leader: &'l mut Leader<'a, P, Blocks<'a, P>>, effort: &'l Effort) -> Self {
+impl<'l, 'a, 's> Lead<'l, 'a, 's> {
+    pub(crate) fn new(leader: &'l mut Leader<'a, Steps<'s>>, effort: &'l Effort) -> Self {
         Self {
             leader,
             effort,

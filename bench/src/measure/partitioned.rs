@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Effort;
-use crate::args::partitioned::Definition;
+use crate::args::partitioned::{Circumstances, Definition};
 use crate::body::partitioned::{Case, Kind, Rounds, Setting, Stamps};
 use crate::error::{Error, Result};
 use crate::leader::{Leader, Script};
@@ -71,7 +71,7 @@ pub(crate) enum Block {
 
 /// What rank 0 has learned of a block.
 #[derive(Debug, Default)]
-struct Learned {
+pub(crate) struct Learned {
     /// The time of each round, in nanoseconds.
     times: Vec<u64>,
     stamps: Option<Stamps>,
@@ -136,16 +136,57 @@ impl<P: PartitionedPort> Script for Blocks<'_, '_, P> {
     }
 }
 
+/// The blocks over any port, and what rank 0 asks of them beside.
+pub(crate) trait Rank0: Script<Case = Case, Block = Block, Told = ()> {
+    /// Returns how many operations are compared.
+    fn operations(&self) -> usize;
+
+    /// Returns what the last block taught.
+    fn learned(&mut self) -> Learned;
+
+    /// Returns what the case's threads do between start and wait.
+    ///
+    /// # Errors
+    /// Outside of a case.
+    fn circumstances(&mut self) -> Result<Circumstances>;
+
+    /// Returns which way an operation took, in words.
+    ///
+    /// # Errors
+    /// Outside of a case.
+    fn describe(&mut self, operation: usize) -> Result<Option<String>>;
+}
+
+impl<P: PartitionedPort> Rank0 for Blocks<'_, '_, P> {
+    fn operations(&self) -> usize {
+        self.operations.len()
+    }
+
+    fn learned(&mut self) -> Learned {
+        std::mem::take(&mut self.learned)
+    }
+
+    fn circumstances(&mut self) -> Result<Circumstances> {
+        Ok(self.rounds()?.circumstances())
+    }
+
+    fn describe(&mut self, operation: usize) -> Result<Option<String>> {
+        Ok(self.rounds()?.describe(operation))
+    }
+}
+
+pub(crate) type Steps<'a> = dyn Rank0 + 'a;
+
 /// What rank 0 does.
-pub(crate) struct Lead<'l, 'p, 'o, P: PartitionedPort> {
-    pub leader: &'l mut Leader<'p, P, Blocks<'p, 'o, P>>,
+pub(crate) struct Lead<'l, 'a, 's> {
+    pub leader: &'l mut Leader<'a, Steps<'s>>,
     pub effort: &'l Effort,
 }
 
-impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
+impl Lead<'_, '_, '_> {
     /// Measures all operations, and the message in their place.
     pub(crate) fn measure(&mut self, size: usize, definition: Definition) -> Result<Vec<Found>> {
-        let policies = self.leader.script.operations.len();
+        let policies = self.leader.script.operations();
         let mut found = vec![Found::default(); policies];
         if definition.has_ours() {
             self.measure_ours(&mut found, size)?;
@@ -153,16 +194,15 @@ impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
         if definition.has_paper() {
             self.measure_paper(&mut found, size)?;
         }
-        let rounds = self.leader.script.rounds()?;
         for (place, found) in found.iter_mut().enumerate() {
-            found.way = rounds.describe(place);
+            found.way = self.leader.script.describe(place)?;
         }
         Ok(found)
     }
 
     fn learn(&mut self, block: Block) -> Result<Learned> {
         self.leader.block(&block)?;
-        Ok(std::mem::take(&mut self.leader.script.learned))
+        Ok(self.leader.script.learned())
     }
 
     fn measure_ours(&mut self, found: &mut [Found], size: usize) -> Result<()> {

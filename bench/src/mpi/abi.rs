@@ -13,9 +13,9 @@ use super::group::MpiGroup;
 use super::handles::{Handle, Handles, THREAD_SINGLE};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
-use crate::port::Port;
 use crate::port::collective::{Collectives, Form};
 use crate::port::group::{Divide, Group};
+use crate::port::{Endpoint, Port};
 
 /// Null stands for "no status wanted".
 pub(super) type StatusPointer = *mut c_void;
@@ -295,9 +295,7 @@ pub(super) fn number(rank: Rank) -> c_int {
     rank.as_u32().cast_signed()
 }
 
-impl Port for MpiPort {
-    type Request = MpiRequest;
-
+impl Endpoint for MpiPort {
     #[inline]
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         Ok(match form {
@@ -320,6 +318,45 @@ impl Port for MpiPort {
     fn size(&self) -> u32 {
         self.size
     }
+
+    #[inline]
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
+        // SAFETY: as for `isend`.
+        let code =
+            unsafe { (self.mpi.functions.send)(data.as_ptr().cast(), len, byte, to, tag, world) };
+        self.mpi.check("MPI_Send", code)
+    }
+
+    #[inline]
+    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        let Some(ssend) = self.ssend else {
+            return Err(Error::Symbol {
+                file: self.mpi.file.clone(),
+                symbol: "MPI_Ssend".to_owned(),
+            });
+        };
+        let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
+        // SAFETY: as for `isend`.
+        let code = unsafe { ssend(data.as_ptr().cast(), len, byte, to, tag, world) };
+        self.mpi.check("MPI_Ssend", code)
+    }
+
+    #[inline]
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let (len, from, tag) = (count(data.len())?, number(from), tag.as_i32());
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
+        let (start, status) = (data.as_ptr().cast(), ptr::null_mut());
+        // SAFETY: as for `irecv`; a null pointer asks for no status.
+        let code = unsafe { (self.mpi.functions.recv)(start, len, byte, from, tag, world, status) };
+        self.mpi.check("MPI_Recv", code)
+    }
+}
+
+impl Port for MpiPort {
+    type Request = MpiRequest;
 
     #[inline]
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<MpiRequest> {
@@ -359,40 +396,5 @@ impl Port for MpiPort {
         let code = unsafe { (self.mpi.functions.waitall)(len, list, ptr::null_mut()) };
         requests.clear();
         self.mpi.check("MPI_Waitall", code)
-    }
-
-    #[inline]
-    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
-        let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
-        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
-        // SAFETY: as for `isend`.
-        let code =
-            unsafe { (self.mpi.functions.send)(data.as_ptr().cast(), len, byte, to, tag, world) };
-        self.mpi.check("MPI_Send", code)
-    }
-
-    #[inline]
-    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
-        let Some(ssend) = self.ssend else {
-            return Err(Error::Symbol {
-                file: self.mpi.file.clone(),
-                symbol: "MPI_Ssend".to_owned(),
-            });
-        };
-        let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
-        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
-        // SAFETY: as for `isend`.
-        let code = unsafe { ssend(data.as_ptr().cast(), len, byte, to, tag, world) };
-        self.mpi.check("MPI_Ssend", code)
-    }
-
-    #[inline]
-    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
-        let (len, from, tag) = (count(data.len())?, number(from), tag.as_i32());
-        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
-        let (start, status) = (data.as_ptr().cast(), ptr::null_mut());
-        // SAFETY: as for `irecv`; a null pointer asks for no status.
-        let code = unsafe { (self.mpi.functions.recv)(start, len, byte, from, tag, world, status) };
-        self.mpi.check("MPI_Recv", code)
     }
 }

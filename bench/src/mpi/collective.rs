@@ -8,7 +8,7 @@ use super::abi::{MpiPort, count};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
-use crate::port::Port;
+use crate::port::Endpoint;
 use crate::port::collective::{Collectives, Operation, Summand};
 
 /// Buffer, count and type of what is sent, then of what is received.

@@ -8,7 +8,7 @@ use super::abi::{MpiPort, StatusPointer, count, number};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
-use crate::port::Port;
+use crate::port::Endpoint;
 use crate::port::group::{Divide, Group, Started};
 
 /// The functions.

@@ -8,7 +8,7 @@ use super::abi::{MpiPort, count};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
-use crate::port::Port;
+use crate::port::Endpoint;
 use crate::port::remote::{Access, RemotePort};
 
 /// `MPI_Put` and `MPI_Get`: buffer, count, datatype, rank, displacement, count, datatype, window.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::*;
 use crate::error::{Error, ExitStatus};
-use crate::port::Port as _;
+use crate::port::Endpoint as _;
 
 /// Builds a shared library from C; `None` where there is no compiler.
 fn build(folder: &Path, source: &str) -> Option<std::path::PathBuf> {

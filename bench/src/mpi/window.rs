@@ -13,7 +13,7 @@ use super::remote::Region;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::port::window::{Exchange, Window, Windows};
-use crate::port::{Port, tags};
+use crate::port::{Endpoint, tags};
 
 /// `MPI_Iprobe`: source, tag, communicator, flag, status.
 type Probe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, StatusPointer) -> c_int;

@@ -4,17 +4,17 @@ use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
 use crate::plan::Plan;
-use crate::port::Port;
+use crate::port::Endpoint;
 use crate::port::window::Windows;
 use crate::record::Row;
 use crate::run::Run;
 
 /// Returns the rows that `measure` reports.
-pub(crate) fn rows<P: Port>(
-    port: &P,
+pub(crate) fn rows(
+    port: &dyn Endpoint,
     windows: Option<&dyn Windows>,
     plan: &Plan,
-    measure: impl FnOnce(&mut Run<'_, P>) -> Result<()>,
+    measure: impl FnOnce(&mut Run<'_>) -> Result<()>,
 ) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let used = Used::default();

@@ -1,6 +1,5 @@
 //! How patterns are measured: blocks of all series by turns, between barriers.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +23,7 @@ use crate::measure::{REPETITIONS, long_block};
 use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{Port, barrier, tags};
+use crate::port::{Endpoint, barrier, tags};
 use crate::record::{Figures, PatternKeys, Quantity, Row};
 use crate::run::Run;
 use crate::stats::Summary;
@@ -34,8 +33,11 @@ use crate::time::least;
 const MOST: u64 = 1000;
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-    let (port, windows, plan) = (run.port, run.windows, run.plan());
+pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
+    port: &P,
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let (windows, plan) = (run.windows, run.plan());
     let missing = || Error::Usage("a plan without a pattern".to_owned());
     let pattern = plan.pattern.as_ref().ok_or_else(missing)?;
     let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
@@ -58,27 +60,52 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P
         checked: plan.checked(),
         computation: Computation::new(single.compute),
     };
-    let failed = |source| Error::Output {
-        what: "the arrivals (--record)".to_owned(),
-        source,
+    let null = NullPort::of(port);
+    let idle = Context {
+        port: &null,
+        windows: windows.and(Some(&null)),
+        seed: plan.seed,
+        threads: plan.threads,
+        pattern,
+        partitioned,
+        grid: Grid::new(&pattern.grid),
+        memories: &memories,
+        time: Duration::ZERO,
+        checked: None,
+        computation: context.computation,
     };
-    let leads = port.rank().as_u32() == 0;
-    let path = pattern.cmb.record.as_deref().filter(|_| leads);
-    let mut file = path.map(arriving::create).transpose().map_err(failed)?;
-    let blocks = Blocks {
-        pattern: PhantomData::<T>,
-        context: &context,
+    let mut blocks = Blocks {
+        port,
+        open: &|series, size| T::open(&context, series, size),
+        idle: &|series, size| T::open(&idle, series, size),
+        figures: T::figures,
         series: &all,
-        open: Vec::new(),
+        ready: Vec::new(),
         words: Memory::new(0)?,
         singly: Vec::new(),
         arrived: Vec::new(),
     };
-    leader::run(port, blocks, |leader| {
+    lead(&mut blocks, run)
+}
+
+fn lead(blocks: &mut Blocks<'_, '_>, run: &mut Run<'_>) -> Result<()> {
+    let plan = run.plan();
+    let failed = |source| Error::Output {
+        what: "the arrivals (--record)".to_owned(),
+        source,
+    };
+    let path = plan
+        .pattern
+        .as_ref()
+        .and_then(|it| it.cmb.record.as_deref());
+    let path = path.filter(|_| run.leads());
+    let mut file = path.map(arriving::create).transpose().map_err(failed)?;
+    leader::run(run.port, blocks, |leader| {
         for size in plan.lengths()? {
             leader.watch()?;
             leader.begin(&size)?;
-            let counts = (0..all.len()).map(|series| warm_up(leader, plan, series));
+            let counts = 0..leader.script.series.len();
+            let counts = counts.map(|series| warm_up(leader, plan, series));
             let counts = counts.collect::<Result<Vec<u64>>>()?;
             let found = blocks_of(leader, &counts)?;
             leader.end(&size)?;
@@ -87,11 +114,10 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(run: &mut Run<'_, P
                 let arrived = found.iter().flat_map(|found| &found.arrived);
                 arriving::record(file, arrived).map_err(failed)?;
             }
-            let harness = all
-                .iter()
-                .map(|series| harness::<T, P>(&context, series, size));
+            let series = leader.script.series.iter();
+            let harness = series.map(|series| leader.script.harness(series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
-            rows::<T, P>(&context, &all, size, &found, &harness, &load, run)?;
+            rows(leader.script, size, &found, &harness, &load, run)?;
         }
         Ok(())
     })
@@ -152,12 +178,19 @@ struct Block {
     count: u64,
 }
 
+/// Sets up a series for a size.
+type Opener<'a, 'p> = dyn Fn(&Series, usize) -> Result<Prepared<'p>> + 'a;
+
 /// What the ranks do.
-struct Blocks<'a, 'p, T, P> {
-    pattern: PhantomData<T>,
-    context: &'a Context<'p, P>,
+struct Blocks<'a, 'p> {
+    port: &'a dyn Endpoint,
+    open: &'a Opener<'a, 'p>,
+    /// The same, where nothing moves and nothing computes.
+    idle: &'a Opener<'a, 'p>,
+    /// Adds figures that follow from the others.
+    figures: fn(&mut Figures),
     series: &'a [Series],
-    open: Vec<Open<'p>>,
+    ready: Vec<Open<'p>>,
     /// For the times of single iterations.
     words: Memory,
     /// What rank 0 has learned of the last block: the times of each rank's iterations, and when its threads arrived.
@@ -165,7 +198,7 @@ struct Blocks<'a, 'p, T, P> {
     arrived: Vec<[u64; 3]>,
 }
 
-impl<T: Pattern, P: PartitionedPort + Sync> Script for Blocks<'_, '_, T, P> {
+impl Script for Blocks<'_, '_> {
     /// A size.
     type Case = usize;
     type Block = Block;
@@ -175,18 +208,18 @@ impl<T: Pattern, P: PartitionedPort + Sync> Script for Blocks<'_, '_, T, P> {
     fn begin(&mut self, &size: &usize) -> Result<()> {
         let open = self.series.iter().map(|series| {
             Ok(Open {
-                prepared: T::open(self.context, series, size)?,
+                prepared: (self.open)(series, size)?,
                 next: 0,
             })
         });
-        self.open = open.collect::<Result<_>>()?;
+        self.ready = open.collect::<Result<_>>()?;
         Ok(())
     }
 
     fn block(&mut self, block: &Block) -> Result<u64> {
         let missing = || Error::Peer("rank 0 announced a series that does not exist".to_owned());
-        let port = self.context.port;
-        let Open { prepared, next } = self.open.get_mut(block.series).ok_or_else(missing)?;
+        let port = self.port;
+        let Open { prepared, next } = self.ready.get_mut(block.series).ok_or_else(missing)?;
         let (program, regions) = (&*prepared.program, block.count * prepared.regions);
         barrier(port)?;
         let start = now();
@@ -200,13 +233,27 @@ impl<T: Pattern, P: PartitionedPort + Sync> Script for Blocks<'_, '_, T, P> {
     }
 
     fn end(&mut self, _: &usize) -> Result<()> {
-        self.open.clear();
+        self.ready.clear();
         Ok(())
     }
 }
 
+impl Blocks<'_, '_> {
+    /// Returns the time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.
+    fn harness(&self, series: &Series, size: usize) -> Result<f64> {
+        const COUNT: u64 = 20;
+        let prepared = (self.idle)(series, size)?;
+        let (program, regions) = (&*prepared.program, COUNT * prepared.regions);
+        least(5, || {
+            let start = now();
+            team::run(program, prepared.threads, 0, regions)?;
+            Ok((now() - start) as f64 / COUNT as f64)
+        })
+    }
+}
+
 /// Returns the times of each rank's iterations, of which this rank has its own, on rank 0.
-fn singly<P: Port>(port: &P, words: &mut Memory, own: Vec<u64>) -> Result<Vec<Vec<u64>>> {
+fn singly(port: &dyn Endpoint, words: &mut Memory, own: Vec<u64>) -> Result<Vec<Vec<u64>>> {
     let (count, bytes) = (own.len(), 8 * own.len());
     if own.is_empty() {
         return Ok(Vec::new());
@@ -228,11 +275,7 @@ fn singly<P: Port>(port: &P, words: &mut Memory, own: Vec<u64>) -> Result<Vec<Ve
 }
 
 /// Runs a series once or as often as was said, and returns how many iterations its blocks have.
-fn warm_up<T: Pattern, P: PartitionedPort + Sync>(
-    leader: &mut Leader<'_, P, Blocks<'_, '_, T, P>>,
-    plan: &Plan,
-    series: usize,
-) -> Result<u64> {
+fn warm_up(leader: &mut Leader<'_, Blocks<'_, '_>>, plan: &Plan, series: usize) -> Result<u64> {
     let count = plan.warmup.unwrap_or(1);
     let mut one = 1;
     if count > 0 {
@@ -243,17 +286,14 @@ fn warm_up<T: Pattern, P: PartitionedPort + Sync>(
 }
 
 /// Runs the blocks of all series by turns.
-fn blocks_of<T: Pattern, P: PartitionedPort + Sync>(
-    leader: &mut Leader<'_, P, Blocks<'_, '_, T, P>>,
-    counts: &[u64],
-) -> Result<Vec<Found>> {
+fn blocks_of(leader: &mut Leader<'_, Blocks<'_, '_>>, counts: &[u64]) -> Result<Vec<Found>> {
     let of = |Open { prepared, .. }: &Open<'_>| Found {
         partitions: prepared.partitions,
         threads: prepared.threads,
         keys: prepared.keys.clone(),
         ..Found::default()
     };
-    let mut found: Vec<Found> = leader.script.open.iter().map(of).collect();
+    let mut found: Vec<Found> = leader.script.ready.iter().map(of).collect();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     for _ in 0..REPETITIONS {
         for (series, (found, &count)) in found.iter_mut().zip(counts).enumerate() {
@@ -261,7 +301,7 @@ fn blocks_of<T: Pattern, P: PartitionedPort + Sync>(
             let times = times.iter().map(|&time| time as f64 / count as f64);
             let times: Vec<f64> = times.collect();
             let script = &mut leader.script;
-            let bytes = script.open[series].prepared.bytes.iter();
+            let bytes = script.ready[series].prepared.bytes.iter();
             let rates: Vec<f64> = bytes
                 .zip(&times)
                 .map(|(bytes, time)| bytes / time)
@@ -276,49 +316,19 @@ fn blocks_of<T: Pattern, P: PartitionedPort + Sync>(
     Ok(found)
 }
 
-/// The time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.
-fn harness<T: Pattern, P: PartitionedPort + Sync>(
-    context: &Context<'_, P>,
-    series: &Series,
-    size: usize,
-) -> Result<f64> {
-    const COUNT: u64 = 20;
-    let port = NullPort::of(context.port);
-    let idle = Context {
-        port: &port,
-        windows: context.windows.and(Some(&port)),
-        seed: context.seed,
-        threads: context.threads,
-        pattern: context.pattern,
-        partitioned: context.partitioned,
-        grid: context.grid.clone(),
-        memories: context.memories,
-        time: Duration::ZERO,
-        checked: None,
-        computation: context.computation,
-    };
-    let prepared = T::open(&idle, series, size)?;
-    let (program, regions) = (&*prepared.program, COUNT * prepared.regions);
-    least(5, || {
-        let start = now();
-        team::run(program, prepared.threads, 0, regions)?;
-        Ok((now() - start) as f64 / COUNT as f64)
-    })
-}
-
-fn rows<T: Pattern, P: Port>(
-    context: &Context<'_, P>,
-    all: &[Series],
+fn rows(
+    blocks: &Blocks<'_, '_>,
     size: usize,
     found: &[Found],
     harness: &[f64],
     load: &Load,
-    run: &mut Run<'_, P>,
+    run: &mut Run<'_>,
 ) -> Result<()> {
+    let (all, plan) = (blocks.series, run.plan());
     for (place, series) in all.iter().enumerate() {
         let found_here = &found[place];
-        let row = run.row_at(run.plan().layers[0], size);
-        let mut row = described(row, context, series, found_here);
+        let mut row = run.row_at(plan.layers[0], size);
+        describe(&mut row, plan, series, found_here);
         let figures = &mut row.figures;
         set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
         set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
@@ -335,11 +345,15 @@ fn rows<T: Pattern, P: Port>(
                 figures.set(format!("ratio_to_{}", name_of(other.mode)), ratio);
             }
         }
-        T::figures(figures);
+        (blocks.figures)(figures);
         load.add_to_row(&mut row);
-        if found_here.arrived.len() > 1 {
-            let bandwidth = context.pattern.cmb.arrivals.bandwidth;
-            arriving::add(&mut row, &found_here.arrived, bandwidth, context.seed);
+        if let Some(pattern) = plan
+            .pattern
+            .as_ref()
+            .filter(|_| found_here.arrived.len() > 1)
+        {
+            let bandwidth = pattern.cmb.arrivals.bandwidth;
+            arriving::add(&mut row, &found_here.arrived, bandwidth, plan.seed);
         }
         run.emit(row)?;
     }
@@ -347,8 +361,11 @@ fn rows<T: Pattern, P: Port>(
 }
 
 /// Adds to a row what its series is.
-fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: &Found) -> Row {
-    let partitioned = context.partitioned.single();
+fn describe(row: &mut Row, plan: &Plan, series: &Series, found: &Found) {
+    let (Some(partitioned), Some(pattern)) = (&plan.partitioned, &plan.pattern) else {
+        return;
+    };
+    let partitioned = partitioned.single();
     [row.series.compute, row.series.noise] = partitioned.labels();
     row.series.threads = Some(found.threads);
     row.series.partitions = Some(found.partitions);
@@ -361,7 +378,7 @@ fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: 
         row.series.noise = None;
         row.series.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
-    let sides = Sides(context.pattern.grid.clone());
+    let sides = Sides(pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());
     row.pattern.mode = Some(name_of(series.mode));
     let middleware = match series.interface {
@@ -380,7 +397,6 @@ fn described<P>(mut row: Row, context: &Context<'_, P>, series: &Series, found: 
         .or_else(|| rma.then_some(middleware));
     let label = row.pattern.label(carrier);
     row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
-    row
 }
 
 /// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous

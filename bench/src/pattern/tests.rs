@@ -9,6 +9,7 @@ use crate::plan::Carrier;
 use crate::plan::Plan;
 use crate::port::channel::{Spoil, job};
 use crate::record::Row;
+use crate::run::Ports;
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -28,7 +29,13 @@ fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
     let args = args(&format!("{line} -c")).unwrap();
     let plan = Plan::new(&args, Carrier::Ours("channel".to_owned()), 7, 0);
     let results = job(plan.ranks, spoil, |port| {
-        collected::rows(port, Some(port), &plan, crate::run::measure)
+        collected::rows(port, Some(port), &plan, |run| {
+            let ports = Ports {
+                own: port,
+                single: None,
+            };
+            crate::run::measure(ports, run)
+        })
     });
     collected::of_all(results)
 }

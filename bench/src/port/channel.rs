@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tagwire_base::{Rank, Tag};
 
 use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
-use super::{Port, peer_gone};
+use super::{Endpoint, Port, peer_gone};
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -145,9 +145,7 @@ impl ChannelPort {
     }
 }
 
-impl Port for ChannelPort {
-    type Request = Request;
-
+impl Endpoint for ChannelPort {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -155,6 +153,19 @@ impl Port for ChannelPort {
     fn size(&self) -> u32 {
         u32::try_from(self.peers.len()).unwrap()
     }
+
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        self.isend(data, to, tag).map(drop)
+    }
+
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let mut one = vec![self.irecv(data, from, tag)?];
+        self.wait_all(&mut one)
+    }
+}
+
+impl Port for ChannelPort {
+    type Request = Request;
 
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
         let mut bytes = data.bytes().to_vec();
@@ -208,15 +219,6 @@ impl Port for ChannelPort {
         }
         requests.clear();
         Ok(())
-    }
-
-    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
-        self.isend(data, to, tag).map(drop)
-    }
-
-    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
-        let mut one = vec![self.irecv(data, from, tag)?];
-        self.wait_all(&mut one)
     }
 }
 

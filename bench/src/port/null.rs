@@ -2,9 +2,9 @@
 
 use tagwire_base::{Rank, Tag};
 
-use super::Port;
 use super::group::{Divide, Group, Started};
 use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use super::{Endpoint, Port};
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -17,7 +17,7 @@ pub(crate) struct NullPort {
 
 impl NullPort {
     /// In the place of another port.
-    pub(crate) fn of<P: Port>(port: &P) -> Self {
+    pub(crate) fn of(port: &dyn Endpoint) -> Self {
         Self {
             rank: port.rank(),
             size: port.size(),
@@ -25,31 +25,13 @@ impl NullPort {
     }
 }
 
-impl Port for NullPort {
-    type Request = ();
-
+impl Endpoint for NullPort {
     fn rank(&self) -> Rank {
         self.rank
     }
 
     fn size(&self) -> u32 {
         self.size
-    }
-
-    #[inline(never)]
-    fn isend(&self, _: Outgoing, _: Rank, _: Tag) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn irecv(&self, _: Incoming, _: Rank, _: Tag) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn wait_all(&self, requests: &mut Vec<()>) -> Result<()> {
-        requests.clear();
-        Ok(())
     }
 
     #[inline(never)]
@@ -69,6 +51,26 @@ impl Port for NullPort {
 
     fn group(&self, _: Divide) -> Result<Box<dyn Group + '_>> {
         Ok(Box::new(NullGroup))
+    }
+}
+
+impl Port for NullPort {
+    type Request = ();
+
+    #[inline(never)]
+    fn isend(&self, _: Outgoing, _: Rank, _: Tag) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn irecv(&self, _: Incoming, _: Rank, _: Tag) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn wait_all(&self, requests: &mut Vec<()>) -> Result<()> {
+        requests.clear();
+        Ok(())
     }
 }
 

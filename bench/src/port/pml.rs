@@ -15,9 +15,9 @@ use tagwire_layout::{Basic, Layout};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
 use tagwire_transport::Allocation;
 
-use super::Port;
 use super::collective::{Collectives, Form, Operation, Summand};
 use super::group::{Divide, Group, Started};
+use super::{Endpoint, Port};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -80,9 +80,7 @@ impl PmlPort {
     }
 }
 
-impl Port for PmlPort {
-    type Request = RequestId;
-
+impl Endpoint for PmlPort {
     #[inline]
     fn rank(&self) -> Rank {
         self.messenger.rank()
@@ -91,27 +89,6 @@ impl Port for PmlPort {
     #[inline]
     fn size(&self) -> u32 {
         self.messenger.size()
-    }
-
-    #[inline]
-    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<RequestId> {
-        Ok(self
-            .messenger
-            .isend(data.buffer(), to, tag, WORLD, SendMode::Standard)?)
-    }
-
-    #[inline]
-    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<RequestId> {
-        Ok(self
-            .messenger
-            .irecv(data.buffer(), from.into(), tag.into(), WORLD)?)
-    }
-
-    #[inline]
-    fn wait_all(&self, requests: &mut Vec<RequestId>) -> Result<()> {
-        self.messenger.wait_all_quiet(requests, None)?;
-        requests.clear();
-        Ok(())
     }
 
     #[inline]
@@ -166,6 +143,31 @@ impl Port for PmlPort {
     #[inline]
     fn counters(&self) -> Option<Counters> {
         self.messenger.statistics().ok().map(|all| all.counters)
+    }
+}
+
+impl Port for PmlPort {
+    type Request = RequestId;
+
+    #[inline]
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<RequestId> {
+        Ok(self
+            .messenger
+            .isend(data.buffer(), to, tag, WORLD, SendMode::Standard)?)
+    }
+
+    #[inline]
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<RequestId> {
+        Ok(self
+            .messenger
+            .irecv(data.buffer(), from.into(), tag.into(), WORLD)?)
+    }
+
+    #[inline]
+    fn wait_all(&self, requests: &mut Vec<RequestId>) -> Result<()> {
+        self.messenger.wait_all_quiet(requests, None)?;
+        requests.clear();
+        Ok(())
     }
 }
 

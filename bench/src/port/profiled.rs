@@ -7,10 +7,10 @@ use tagwire_base::{Rank, Tag};
 use tagwire_pml::Counters;
 use tagwire_transport::Allocation;
 
-use super::Port;
 use super::collective::{Collectives, Form};
 use super::group::{Divide, Group};
 use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use super::{Endpoint, Port};
 use crate::args::partitioned::PartitionedPlan;
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
@@ -82,31 +82,31 @@ impl<'a, P: Port> Profiled<'a, P> {
     fn timed<T>(&self, call: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.calls.timed(call, work)
     }
+
+    /// Returns where the time went.
+    pub(crate) fn profile(&self) -> Profile {
+        let wall_ns = self.start.elapsed().as_nanos() as f64;
+        let call = |(name, account): (&&str, &Account)| {
+            let (calls, ns) = account.read();
+            Call::new(
+                name,
+                calls,
+                (ns as f64 - calls as f64 * self.look_ns).max(0.0),
+            )
+        };
+        let calls = CALLS.iter().zip(&self.calls.0).map(call);
+        let messages = Messages::new(self.sent.read(), self.received.read(), self.counters());
+        Profile::new(self.rank(), wall_ns, calls, messages)
+    }
 }
 
-impl<P: Port> Port for Profiled<'_, P> {
-    type Request = P::Request;
-
+impl<P: Port> Endpoint for Profiled<'_, P> {
     fn rank(&self) -> Rank {
         self.port.rank()
     }
 
     fn size(&self) -> u32 {
         self.port.size()
-    }
-
-    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<P::Request> {
-        self.sent.add(data.len() as u64);
-        self.timed(0, || self.port.isend(data, to, tag))
-    }
-
-    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<P::Request> {
-        self.received.add(data.len() as u64);
-        self.timed(1, || self.port.irecv(data, from, tag))
-    }
-
-    fn wait_all(&self, requests: &mut Vec<P::Request>) -> Result<()> {
-        self.timed(2, || self.port.wait_all(requests))
     }
 
     fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
@@ -139,20 +139,23 @@ impl<P: Port> Port for Profiled<'_, P> {
     fn counters(&self) -> Option<Counters> {
         self.port.counters()
     }
+}
 
-    fn profile(&self) -> Option<Profile> {
-        let wall_ns = self.start.elapsed().as_nanos() as f64;
-        let call = |(name, account): (&&str, &Account)| {
-            let (calls, ns) = account.read();
-            Call::new(
-                name,
-                calls,
-                (ns as f64 - calls as f64 * self.look_ns).max(0.0),
-            )
-        };
-        let calls = CALLS.iter().zip(&self.calls.0).map(call);
-        let messages = Messages::new(self.sent.read(), self.received.read(), self.counters());
-        Some(Profile::new(self.rank(), wall_ns, calls, messages))
+impl<P: Port> Port for Profiled<'_, P> {
+    type Request = P::Request;
+
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<P::Request> {
+        self.sent.add(data.len() as u64);
+        self.timed(0, || self.port.isend(data, to, tag))
+    }
+
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<P::Request> {
+        self.received.add(data.len() as u64);
+        self.timed(1, || self.port.irecv(data, from, tag))
+    }
+
+    fn wait_all(&self, requests: &mut Vec<P::Request>) -> Result<()> {
+        self.timed(2, || self.port.wait_all(requests))
     }
 }
 

@@ -31,7 +31,7 @@ use tagwire_transport::{
 };
 
 use super::rail::{Connected, connect};
-use super::{Port, peer_gone};
+use super::{Endpoint, Port, peer_gone};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 
@@ -598,9 +598,7 @@ impl Upcalls for Core {
     }
 }
 
-impl Port for RawPort {
-    type Request = Request;
-
+impl Endpoint for RawPort {
     #[inline]
     fn rank(&self) -> Rank {
         self.rank
@@ -618,6 +616,24 @@ impl Port for RawPort {
         driver.cooperative |= memory.is_some();
         Ok(memory)
     }
+
+    #[inline]
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        match self.isend(data, to, tag)? {
+            Request::Done => Ok(()),
+            request => self.wait(|core| core.is_done(request)),
+        }
+    }
+
+    #[inline]
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let request = self.irecv(data, from, tag)?;
+        self.wait(|core| core.is_done(request))
+    }
+}
+
+impl Port for RawPort {
+    type Request = Request;
 
     #[inline]
     fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
@@ -688,19 +704,5 @@ impl Port for RawPort {
             self.wait(|core| core.is_done(request))?;
         }
         Ok(())
-    }
-
-    #[inline]
-    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
-        match self.isend(data, to, tag)? {
-            Request::Done => Ok(()),
-            request => self.wait(|core| core.is_done(request)),
-        }
-    }
-
-    #[inline]
-    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
-        let request = self.irecv(data, from, tag)?;
-        self.wait(|core| core.is_done(request))
     }
 }

@@ -2,28 +2,46 @@
 
 use super::{Run, Test};
 use crate::error::Result;
-use crate::measure::{self, Sample, Stage};
-use crate::plan::Layer;
-use crate::port::Port;
-use crate::record::Row;
+use crate::measure::{self, Effort, Sample, Stage};
+use crate::plan::{Layer, Plan};
+use crate::record::{Figures, Row};
+
+/// What of such a test is not its blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Staged {
+    effort: fn(&Plan) -> Effort,
+    figures: fn(&Sample) -> Figures,
+    label: fn(&Plan, &mut Row),
+}
+
+impl Staged {
+    pub(crate) fn of<T: Test>() -> Self {
+        Self {
+            effort: T::effort,
+            figures: T::figures,
+            label: T::label,
+        }
+    }
+}
 
 /// Measures all sizes at all layers; the port of the run is the first one's.
-pub(crate) fn measure<T: Test, P: Port>(
-    run: &mut Run<'_, P>,
+pub(crate) fn measure(
+    run: &mut Run<'_>,
+    test: Staged,
     layers: Vec<(Layer, Box<dyn Stage + '_>)>,
 ) -> Result<()> {
     let (layers, stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
     let port = run.port;
-    let (sizes, effort) = (run.sizes()?, T::effort(run.plan()));
+    let (sizes, effort) = (run.sizes()?, (test.effort)(run.plan()));
     let mut emit = |samples: Vec<Sample>| {
-        let mut rows = rows::<T, P>(run, &layers, &samples).into_iter();
+        let mut rows = rows(run, test, &layers, &samples).into_iter();
         rows.try_for_each(|row| run.emit(row))
     };
     measure::measure(port, stages, &sizes, &effort, &mut emit)
 }
 
 /// The rows of one size, one for each layer.
-fn rows<T: Test, P: Port>(run: &Run<'_, P>, layers: &[Layer], samples: &[Sample]) -> Vec<Row> {
+fn rows(run: &Run<'_>, test: Staged, layers: &[Layer], samples: &[Sample]) -> Vec<Row> {
     let raw = layers
         .iter()
         .position(|&layer| layer == Layer::Raw)
@@ -34,8 +52,8 @@ fn rows<T: Test, P: Port>(run: &Run<'_, P>, layers: &[Layer], samples: &[Sample]
         .map(|sample| {
             let mut row = run.row_at(layers[sample.stage], sample.size);
             (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
-            row.figures = T::figures(sample);
-            T::label(run.plan(), &mut row);
+            row.figures = (test.figures)(sample);
+            (test.label)(run.plan(), &mut row);
             sample.load.add_to_row(&mut row);
             row
         })

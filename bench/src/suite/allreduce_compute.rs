@@ -16,7 +16,7 @@ use crate::port::null::NullGroup;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier};
 use crate::record::{Figures, Quantity};
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::time::{least, nanoseconds, time_of};
 use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
@@ -52,35 +52,43 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for AllreduceCompute {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let (port, plan) = (ports.own, run.plan());
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let checked = run.seed().map(|_| (0..ranks).collect());
-        let blocks = Blocks {
+        let mut blocks = Blocks {
             port,
             maximum: Maximum::new(port.group(Divide::All)?, plan.largest()?, rank, checked)?,
             threads: (0..run.callers()).map(|_| Arrays::new()).collect(),
         };
-        leader::run(port, blocks, |leader| {
-            for size in run.sizes()? {
-                let warmup = plan.warmup.unwrap_or(1);
-                let warming = leader.block(&Block::Alone(size, warmup))?[0].time;
-                let fitting = nanoseconds(LEAST) / (warming / warmup.max(1)).max(1);
-                let own = || fitting.clamp(CALLS, 10_000);
-                let calls = plan.iterations.unwrap_or_else(own);
-                leader.watch()?;
-                let counts = [vec![calls; REPETITIONS as usize]];
-                let told = leader.by_turns(&counts, |_, calls| Block::Beside(size, calls))?;
-                let found: Vec<Found> = told[0].iter().map(|all| Found::of(all, calls)).collect();
-                let mut row = run.row(size, &leader.report()?);
-                (row.iterations, row.repetitions) = (calls * REPETITIONS, REPETITIONS as u32);
-                Found::set(&found, &mut row.figures);
-                row.figures.set("harness_us", harness(size, rank)? / 1e3);
-                run.emit(row)?;
-            }
-            Ok(())
-        })
+        lead(&mut blocks, run)
     }
+}
+
+fn lead(
+    blocks: &mut dyn Script<Case = (), Block = Block, Told = Rates>,
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let plan = run.plan();
+    leader::run(run.port, blocks, |leader| {
+        for size in run.sizes()? {
+            let warmup = plan.warmup.unwrap_or(1);
+            let warming = leader.block(&Block::Alone(size, warmup))?[0].time;
+            let fitting = nanoseconds(LEAST) / (warming / warmup.max(1)).max(1);
+            let own = || fitting.clamp(CALLS, 10_000);
+            let calls = plan.iterations.unwrap_or_else(own);
+            leader.watch()?;
+            let counts = [vec![calls; REPETITIONS as usize]];
+            let told = leader.by_turns(&counts, |_, calls| Block::Beside(size, calls))?;
+            let found: Vec<Found> = told[0].iter().map(|all| Found::of(all, calls)).collect();
+            let mut row = run.row(size, &leader.report()?);
+            (row.iterations, row.repetitions) = (calls * REPETITIONS, REPETITIONS as u32);
+            Found::set(&found, &mut row.figures);
+            row.figures.set("harness_us", harness(size, 0)? / 1e3);
+            run.emit(row)?;
+        }
+        Ok(())
+    })
 }
 
 /// So many allreduces of a size.

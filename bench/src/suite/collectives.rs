@@ -12,8 +12,9 @@ use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::collective::{Collectives, Form, Operation, Summand};
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{Port, barrier};
-use crate::run::{Run, Test, staged};
+use crate::port::{Endpoint, Port, barrier};
+use crate::run::staged::{self, Staged};
+use crate::run::{Run, Test};
 
 pub(crate) struct AllRanks;
 
@@ -109,13 +110,13 @@ impl Test for AllRanks {
         Effort::of(plan, (1_000, 100), (100, 10))
     }
 
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
+    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let plan = run.plan();
         if plan.device.is_some() {
             return device::measure(run);
         }
         let stage = Self::stage(plan, port)?;
-        staged::measure::<Self, P>(run, vec![(plan.layers[0], stage)])
+        staged::measure(run, Staged::of::<Self>(), vec![(plan.layers[0], stage)])
     }
 }
 
@@ -131,11 +132,13 @@ pub(crate) struct Collective<'p> {
     /// Filled and checked when there is one.
     seed: Option<u64>,
     done: u64,
+    rank: u32,
+    ranks: u32,
 }
 
 impl<'p> Collective<'p> {
     /// With `--cache fresh`, each buffer is a piece of so many bytes, and another one each time.
-    fn new<P: Port>(plan: &Plan, port: &'p P) -> Result<Self> {
+    fn new(plan: &Plan, port: &'p dyn Endpoint) -> Result<Self> {
         let missing = || Error::Usage(format!("{} is no collective", plan.test));
         let operation = plan.test.collective.ok_or_else(missing)?;
         let form = match plan.nonblocking {
@@ -162,20 +165,23 @@ impl<'p> Collective<'p> {
             into_at: rotation(into),
             seed: plan.checked(),
             done: 0,
+            rank: port.rank().as_u32(),
+            ranks: port.size(),
         })
     }
 
-    fn once<P: Port>(&mut self, port: &P, size: usize) -> Result<()> {
-        let (out, into) = self.operation.lengths(size, port.size() as usize);
+    #[inline]
+    fn once(&mut self, size: usize) -> Result<()> {
+        let (out, into) = self.operation.lengths(size, self.ranks as usize);
         if let Some(seed) = self.seed {
-            self.fill(port, seed, size);
+            self.fill(seed, size);
         }
         let (from, to) = (self.out_at.start(), self.into_at.start());
         let giving = self.out.outgoing(from..from + out);
         let getting = self.into.incoming(to..to + into);
         self.collectives.call(self.operation, giving, getting)?;
         if let Some(seed) = self.seed {
-            self.check(port, seed, size)?;
+            self.check(seed, size)?;
         }
         self.done += 1;
         self.out_at.turn();
@@ -184,14 +190,12 @@ impl<'p> Collective<'p> {
     }
 
     /// What a rank adds to the number at `place`: small, so that sums are exact in every summand.
-    #[inline]
     const fn number(&self, rank: usize, place: usize) -> u8 {
         ((rank + place + self.done as usize) % 3) as u8
     }
 
     /// The bytes of `len` bytes of summands, each of which is `number` of its place. What they are follows from the `size` of
     /// the test.
-    #[inline]
     fn numbers(size: usize, len: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
         match Summand::of(size) {
             Summand::Double => (0..len / 8)
@@ -201,9 +205,9 @@ impl<'p> Collective<'p> {
         }
     }
 
-    fn fill<P: Port>(&mut self, port: &P, seed: u64, size: usize) {
-        let rank = port.rank().as_u32();
-        let (out, into) = self.operation.lengths(size, port.size() as usize);
+    fn fill(&mut self, seed: u64, size: usize) {
+        let rank = self.rank;
+        let (out, into) = self.operation.lengths(size, self.ranks as usize);
         // Nothing of the last time is to be taken for a result.
         let (from, to) = (self.out_at.start(), self.into_at.start());
         self.into
@@ -224,8 +228,8 @@ impl<'p> Collective<'p> {
         }
     }
 
-    fn check<P: Port>(&self, port: &P, seed: u64, size: usize) -> Result<()> {
-        let (rank, ranks) = (port.rank().as_u32(), port.size());
+    fn check(&self, seed: u64, size: usize) -> Result<()> {
+        let (rank, ranks) = (self.rank, self.ranks);
         let leads = rank == 0;
         match self.operation {
             Operation::Barrier => Ok(()),
@@ -259,7 +263,6 @@ impl<'p> Collective<'p> {
     }
 
     /// Checks the part that came from `from`, which gave it as number `number`.
-    #[inline]
     fn check_part(&self, rank: u32, from: u32, seed: u64, size: usize, number: u32) -> Result<()> {
         let place = match self.operation {
             Operation::Bcast | Operation::Scatter => 0,
@@ -271,7 +274,6 @@ impl<'p> Collective<'p> {
         checked.map_err(|found| found.of_message(rank, from, self.done, size))
     }
 
-    #[inline]
     fn check_numbers(&self, rank: u32, expected: &[u8]) -> Result<()> {
         let start = self.into_at.start();
         let found = self.into.bytes(start..start + expected.len());
@@ -283,7 +285,7 @@ impl<'p> Collective<'p> {
 impl<P: Port> Body<P> for Collective<'_> {
     #[inline]
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
-        let (out, into) = self.operation.lengths(size, port.size() as usize);
+        let (out, into) = self.operation.lengths(size, self.ranks as usize);
         self.out_at.cut(out);
         self.into_at.cut(into);
         barrier(port)
@@ -292,7 +294,7 @@ impl<P: Port> Body<P> for Collective<'_> {
     #[inline]
     fn block(
         &mut self,
-        port: &P,
+        _: &P,
         size: usize,
         count: u64,
         mut times: Option<&mut Times>,
@@ -300,7 +302,7 @@ impl<P: Port> Body<P> for Collective<'_> {
         let start = Instant::now();
         for _ in 0..count {
             let began = Times::begin(times.as_deref());
-            self.once(port, size)?;
+            self.once(size)?;
             if let (Some(times), Some(began)) = (&mut times, began) {
                 times.record(began, 1);
             }

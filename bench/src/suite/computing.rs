@@ -7,7 +7,7 @@ use crate::judgement::{NOTABLE, unmeasured};
 use crate::leader;
 use crate::load::Load;
 use crate::measure::Effort;
-use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped};
+use crate::measure::overlap::{Availability, Blocks, Lead, Overlapped, Steps};
 use crate::port::partitioned::PartitionedPort;
 use crate::record::{Figures, Quantity};
 use crate::run::{Run, Test};
@@ -36,48 +36,53 @@ pub(crate) const TESTS: &[Description] = &[AVAILABILITY, OVERLAP];
 
 impl Test for Computing {
     /// Rank 0 computes.
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
-        let blocks = Blocks::new(port, Overlap::new(plan.traffic(port, 0, plan.window)?));
-        let effort = Effort::of(plan, (100, 10), (20, 2));
-        let is_availability = plan.test.name == AVAILABILITY.name;
-        leader::run(port, blocks, |leader| {
-            let mut lead = Lead::new(leader, &effort);
-            for size in run.sizes()? {
-                for &side in &plan.sides {
-                    let mut emit = |order: Option<Order>,
-                                    iterations,
-                                    repetitions,
-                                    figures: Figures,
-                                    load: &Load| {
-                        let mut row = run.row_at(plan.layers[0], size);
-                        row.series.side = Some(side.as_str().to_owned());
-                        row.series.receive = order.map(|order| order.as_str().to_owned());
-                        (row.iterations, row.repetitions) = (iterations, repetitions);
-                        row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
-                        if row.error.is_none() {
-                            row.figures = figures;
-                        }
-                        load.add_to_row(&mut row);
-                        run.emit(row)
-                    };
-                    if is_availability {
-                        let (found, load) = lead.watched(|lead| lead.availability(size, side))?;
-                        let (iterations, repetitions) = (found.iterations, found.repetitions);
-                        emit(None, iterations, repetitions, availability(&found), &load)?;
-                        continue;
+    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let plan = run.plan();
+        let traffic = plan.traffic(run.port, 0, plan.window)?;
+        lead(&mut Blocks::new(port, Overlap::new(traffic)), run)
+    }
+}
+
+fn lead(blocks: &mut Steps<'_>, run: &mut Run<'_>) -> Result<()> {
+    let plan = run.plan();
+    let effort = Effort::of(plan, (100, 10), (20, 2));
+    let is_availability = plan.test.name == AVAILABILITY.name;
+    leader::run(run.port, blocks, |leader| {
+        let mut lead = Lead::new(leader, &effort);
+        for size in run.sizes()? {
+            for &side in &plan.sides {
+                let mut emit = |order: Option<Order>,
+                                iterations,
+                                repetitions,
+                                figures: Figures,
+                                load: &Load| {
+                    let mut row = run.row_at(plan.layers[0], size);
+                    row.series.side = Some(side.as_str().to_owned());
+                    row.series.receive = order.map(|order| order.as_str().to_owned());
+                    (row.iterations, row.repetitions) = (iterations, repetitions);
+                    row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
+                    if row.error.is_none() {
+                        row.figures = figures;
                     }
-                    for order in [Order::Early, Order::Late] {
-                        let case = Case { size, side, order };
-                        let (found, load) = lead.watched(|lead| lead.overlap(case))?;
-                        let (iterations, repetitions) = (found.iterations, found.repetitions);
-                        emit(Some(order), iterations, repetitions, overlap(&found), &load)?;
-                    }
+                    load.add_to_row(&mut row);
+                    run.emit(row)
+                };
+                if is_availability {
+                    let (found, load) = lead.watched(|lead| lead.availability(size, side))?;
+                    let (iterations, repetitions) = (found.iterations, found.repetitions);
+                    emit(None, iterations, repetitions, availability(&found), &load)?;
+                    continue;
+                }
+                for order in [Order::Early, Order::Late] {
+                    let case = Case { size, side, order };
+                    let (found, load) = lead.watched(|lead| lead.overlap(case))?;
+                    let (iterations, repetitions) = (found.iterations, found.repetitions);
+                    emit(Some(order), iterations, repetitions, overlap(&found), &load)?;
                 }
             }
-            Ok(())
-        })
-    }
+        }
+        Ok(())
+    })
 }
 
 /// The row's own figures follow from each other: `overhead_us` is `iter_us` less `work_us`, and

@@ -13,7 +13,7 @@ use crate::port::group::{Divide, Group};
 use crate::port::null::NullGroup;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::time::time_of;
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
@@ -35,7 +35,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentAllreduce {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let (largest, unit) = (run.plan().largest()?, run.unit());
         let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
         let members: Vec<u32> = match unit.kind {
@@ -50,7 +50,7 @@ impl Test for ConcurrentAllreduce {
             UnitKind::Processes => Divide::Color(rank % unit.count),
         };
         let port = run.port;
-        let caller = |_: &Run<'_, P>, number: Option<u32>| {
+        let caller = |_: &Run<'_>, number: Option<u32>| {
             let group: Box<dyn Group + '_> = match number {
                 Some(_) => port.group(divide)?,
                 None => Box::new(NullGroup),
@@ -58,7 +58,7 @@ impl Test for ConcurrentAllreduce {
             let checked = checked.clone().filter(|_| number.is_some());
             Maximum::new(group, largest, rank, checked).map(Calls)
         };
-        blocks::measure(run, (50, 10), caller, &mut |run, sample| {
+        blocks::measure(ports.own, run, (50, 10), &caller, &mut |run, sample| {
             sample.emit_times(run, 1.0)
         })
     }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, tags};
 use crate::record::Quantity;
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
 pub(crate) struct ConcurrentBandwidth;
@@ -31,9 +31,9 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentBandwidth {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
-        let caller = |run: &Run<'_, P>, number: Option<u32>| {
+        let caller = |run: &Run<'_>, number: Option<u32>| {
             Ok(Stream {
                 traffic: run.traffic_of(number)?,
                 thread: number.unwrap_or(0),
@@ -41,12 +41,12 @@ impl Test for ConcurrentBandwidth {
                 tags: plan.concurrent.tags,
             })
         };
-        blocks::measure(run, (5, 1), caller, &mut emit)
+        blocks::measure(ports.own, run, (5, 1), &caller, &mut emit)
     }
 }
 
 /// The sum over senders.
-fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
+fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     let plan = run.plan();
     row.series.window = Some(plan.window);

@@ -6,7 +6,7 @@ use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
 pub(crate) struct ConcurrentLatency;
@@ -27,12 +27,12 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentLatency {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let caller = |run: &Run<'_, P>, number: Option<u32>| {
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let caller = |run: &Run<'_>, number: Option<u32>| {
             let (traffic, thread) = (run.traffic_of(number)?, number.unwrap_or(0));
             Ok(PingPong { traffic, thread })
         };
-        blocks::measure(run, (1_000, 100), caller, &mut |run, sample| {
+        blocks::measure(ports.own, run, (1_000, 100), &caller, &mut |run, sample| {
             sample.emit_times(run, 2.0)
         })
     }

@@ -6,7 +6,7 @@ use crate::device::measure::{measure, rows};
 use crate::error::Result;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 
 pub(crate) struct DeviceCopy;
 
@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for DeviceCopy {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(_: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         measure(run)
     }
 }

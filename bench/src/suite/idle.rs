@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::leader::{self, Script};
 use crate::port::partitioned::PartitionedPort;
 use crate::port::remote::RemotePort;
-use crate::port::{Port, barrier, tags};
+use crate::port::{Endpoint, barrier, tags};
 use crate::record::Quantity;
 use crate::run::{Run, Test};
 use crate::time::processor_time;
@@ -25,24 +25,24 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Idle {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure_port<P: PartitionedPort + Sync>(_: &P, run: &mut Run<'_>) -> Result<()> {
         waits(run)
     }
 
-    fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure_bare<P: RemotePort>(_: &P, run: &mut Run<'_>) -> Result<()> {
         waits(run)
     }
 }
 
-fn waits<P: Port>(run: &mut Run<'_, P>) -> Result<()> {
+fn waits(run: &mut Run<'_>) -> Result<()> {
     let (port, plan) = (run.port, run.plan());
-    let waits = Waits {
+    let mut waits = Waits {
         port,
         traffic: plan.traffic(port, 0, plan.window)?,
         pause: plan.idle,
         waited: None,
     };
-    leader::run(port, waits, |leader| {
+    leader::run(port, &mut waits, |leader| {
         for size in run.sizes()? {
             leader.watch()?;
             leader.block(&size)?;
@@ -72,15 +72,15 @@ pub(crate) struct Waited {
 }
 
 /// Rank 1 sleeps, and then sends; rank 0 waits for it.
-pub(crate) struct Waits<'p, P> {
-    pub port: &'p P,
+pub(crate) struct Waits<'p> {
+    pub port: &'p dyn Endpoint,
     pub traffic: Traffic,
     pub pause: Duration,
     /// What the last wait took, on rank 0.
     pub waited: Option<Waited>,
 }
 
-impl<P: Port> Script for Waits<'_, P> {
+impl Script for Waits<'_> {
     type Case = ();
     /// One message of this size.
     type Block = usize;

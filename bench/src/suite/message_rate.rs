@@ -17,7 +17,8 @@ use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::{Run, Test, staged};
+use crate::run::staged::{self, Staged};
+use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
 pub(crate) struct MessageRate;
@@ -75,36 +76,42 @@ impl Test for MessageRate {
         (row.series.window, row.series.threads) = (Some(plan.window), Some(plan.threads));
     }
 
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
-        let stage: Box<dyn Stage + '_> = match (plan.unit, plan.threads) {
-            (Some(_), _) => return blocking(run),
-            (None, 1) => Self::stage(plan, port)?,
-            (None, threads) => {
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        match run.plan().unit {
+            Some(_) => blocking(ports.own, run),
+            None => Self::measure_port(ports.own, run),
+        }
+    }
+
+    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let plan = run.plan();
+        let stage: Box<dyn Stage + '_> = match plan.threads {
+            1 => Self::stage(plan, port)?,
+            threads => {
                 let threads = (0..threads).map(|thread| plan.traffic(port, thread, plan.window));
                 let threads = threads.collect::<Result<_>>()?;
                 let body = ThreadedRate::new(threads, plan.window as usize);
                 Box::new(Runner::new(port, body))
             }
         };
-        staged::measure::<Self, P>(run, vec![(plan.layers[0], stage)])
+        staged::measure(run, Staged::of::<Self>(), vec![(plan.layers[0], stage)])
     }
 }
 
 /// One blocking send after the other.
-fn blocking<P: Port + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+fn blocking<P: Port + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
     let every = u64::from(run.plan().concurrent.ack_every);
-    let caller = |run: &Run<'_, P>, number: Option<u32>| {
+    let caller = |run: &Run<'_>, number: Option<u32>| {
         Ok(Blocking {
             traffic: run.traffic_of(number)?,
             thread: number.unwrap_or(0),
             every,
         })
     };
-    blocks::measure(run, (10_000, 1_000), caller, &mut emit)
+    blocks::measure(port, run, (10_000, 1_000), &caller, &mut emit)
 }
 
-fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
+fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
     row.series.ack_every = Some(run.plan().concurrent.ack_every);
     let rate = sample.rate.times(1e9);

@@ -55,8 +55,8 @@ impl Test for Accesses {
     }
 
     /// One operation at a time, and a window of them.
-    fn measure_bare<P: RemotePort>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
+    fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
+        let plan = run.plan();
         let access = plan.test.access;
         let access = access.ok_or_else(|| Error::Usage("a plan without accesses".to_owned()))?;
         let windows = match access {

@@ -18,7 +18,7 @@ use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Quantity, Row};
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::time::{least, nanoseconds, time_of};
 use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
@@ -54,45 +54,54 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for OverlapNeighbours {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (largest, seed, plan, port) = (run.plan().largest()?, run.seed(), run.plan(), run.port);
-        let blocks = Blocks {
-            port,
-            neighbours: Neighbours::new(run, largest, seed)?,
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let plan = run.plan();
+        let mut blocks = Blocks {
+            port: ports.own,
+            neighbours: Neighbours::new(run, plan.largest()?, run.seed())?,
             is_helped: plan.progress == Some(Progress::BlockedThread),
         };
-        let counts = divide(
-            plan.iterations.unwrap_or(REPETITIONS * ITERATIONS),
-            REPETITIONS,
-        );
-        leader::run(port, blocks, |leader| {
-            for size in run.sizes()? {
-                if let Some(count) = Some(plan.warmup.unwrap_or(1)).filter(|&count| count > 0) {
-                    leader.block(&Iterations { size, count })?;
-                }
-                leader.watch()?;
-                let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| {
-                    Iterations { size, count }
-                })?;
-                let load = leader.report()?;
-                let found = counts.iter().zip(&told[0]).map(|(&count, all)| {
-                    let mean = all.iter().map(|it| it.computed).sum::<u64>() / all.len() as u64;
-                    let longest = all.iter().map(|it| it.whole).max().unwrap_or(0);
-                    let each = |time: u64| time as f64 / count as f64 / 1e3;
-                    (each(longest), each(mean))
-                });
-                let mut row = run.row(size, &load);
-                row.iterations = counts.iter().sum();
-                row.repetitions = counts.len() as u32;
-                row.series.passes = Some(plan.concurrent.passes);
-                set(&mut row, &found.collect::<Vec<_>>());
-                let harness = Neighbours::harness(run, size)?;
-                row.figures.set("harness_us", harness / 1e3);
-                run.emit(row)?;
-            }
-            Ok(())
-        })
+        lead(&mut blocks, run)
     }
+}
+
+fn lead(
+    blocks: &mut dyn Script<Case = (), Block = Iterations, Told = Times>,
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let plan = run.plan();
+    let counts = divide(
+        plan.iterations.unwrap_or(REPETITIONS * ITERATIONS),
+        REPETITIONS,
+    );
+    leader::run(run.port, blocks, |leader| {
+        for size in run.sizes()? {
+            if let Some(count) = Some(plan.warmup.unwrap_or(1)).filter(|&count| count > 0) {
+                leader.block(&Iterations { size, count })?;
+            }
+            leader.watch()?;
+            let told = leader.by_turns(std::slice::from_ref(&counts), |_, count| Iterations {
+                size,
+                count,
+            })?;
+            let load = leader.report()?;
+            let found = counts.iter().zip(&told[0]).map(|(&count, all)| {
+                let mean = all.iter().map(|it| it.computed).sum::<u64>() / all.len() as u64;
+                let longest = all.iter().map(|it| it.whole).max().unwrap_or(0);
+                let each = |time: u64| time as f64 / count as f64 / 1e3;
+                (each(longest), each(mean))
+            });
+            let mut row = run.row(size, &load);
+            row.iterations = counts.iter().sum();
+            row.repetitions = counts.len() as u32;
+            row.series.passes = Some(plan.concurrent.passes);
+            set(&mut row, &found.collect::<Vec<_>>());
+            let harness = Neighbours::harness(run, size)?;
+            row.figures.set("harness_us", harness / 1e3);
+            run.emit(row)?;
+        }
+        Ok(())
+    })
 }
 
 /// The time of all iterations of a loop and that of their computation, in nanoseconds.
@@ -162,7 +171,7 @@ struct Neighbours<P: Port> {
 }
 
 impl<P: Port> Neighbours<P> {
-    fn new<Q: Port>(run: &Run<'_, Q>, largest: usize, seed: Option<u64>) -> Result<Self> {
+    fn new(run: &Run<'_>, largest: usize, seed: Option<u64>) -> Result<Self> {
         let traffic = DISTANCES.map(|distance| run.traffic(distance, largest, seed));
         Ok(Self {
             traffic: traffic.collect::<Result<_>>()?,
@@ -219,7 +228,7 @@ impl<P: Port> Neighbours<P> {
 
 impl Neighbours<NullPort> {
     /// The time of an iteration that neither computes nor carries anything, in nanoseconds.
-    fn harness<P: Port>(run: &Run<'_, P>, size: usize) -> Result<f64> {
+    fn harness(run: &Run<'_>, size: usize) -> Result<f64> {
         let port = NullPort::of(run.port);
         let mut own = Self::new(run, size, None)?;
         own.passes = 0;

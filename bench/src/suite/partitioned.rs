@@ -11,11 +11,11 @@ use crate::body::partitioned::{Case, Setting};
 use crate::error::{Error, Result};
 use crate::leader;
 use crate::measure::Effort;
-use crate::measure::partitioned::{Blocks, Found, Lead, Paper};
+use crate::measure::partitioned::{Blocks, Found, Lead, Paper, Steps};
 use crate::plan::Plan;
 use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::stats::Summary;
 
 pub(crate) struct Partitioned;
@@ -50,8 +50,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 
 impl Test for Partitioned {
     /// Rank 0 sends.
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let (port, plan) = (run.port, run.plan());
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let (port, plan) = (ports.own, run.plan());
         let own = plan.partitioned.as_ref();
         let own = own.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
         let operations = port.operations(own);
@@ -62,27 +62,37 @@ impl Test for Partitioned {
             validate: plan.validate,
             tag: 0,
         };
-        let blocks = Blocks::new(port, &operations, setting);
-        let effort = Effort::of(plan, (100, 10), (20, 2));
-        leader::run(port, blocks, |leader| {
-            for case in cases(plan, own)? {
-                leader.begin(&case)?;
-                leader.watch()?;
-                let effort = &effort;
-                let found = Lead { leader, effort }.measure(case.size, own.definition)?;
-                let load = leader.report()?;
-                leader.end(&case)?;
-                for (operation, found) in operations.iter().zip(&found) {
-                    let mut row = run.row_at(plan.layers[0], case.size);
-                    row.series.threads = Some(plan.threads);
-                    describe(&mut row, case, operation, found);
-                    load.add_to_row(&mut row);
-                    run.emit(row)?;
-                }
-            }
-            Ok(())
-        })
+        let mut blocks = Blocks::new(port, &operations, setting);
+        lead(&mut blocks, own, &operations, run)
     }
+}
+
+fn lead(
+    blocks: &mut Steps<'_>,
+    own: &PartitionedPlan,
+    operations: &[Operation],
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let plan = run.plan();
+    let effort = Effort::of(plan, (100, 10), (20, 2));
+    leader::run(run.port, blocks, |leader| {
+        for case in cases(plan, own)? {
+            leader.begin(&case)?;
+            leader.watch()?;
+            let effort = &effort;
+            let found = Lead { leader, effort }.measure(case.size, own.definition)?;
+            let load = leader.report()?;
+            leader.end(&case)?;
+            for (operation, found) in operations.iter().zip(&found) {
+                let mut row = run.row_at(plan.layers[0], case.size);
+                row.series.threads = Some(plan.threads);
+                describe(&mut row, case, operation, found);
+                load.add_to_row(&mut row);
+                run.emit(row)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Sizes, partitions and circumstances; no partition is empty, and all are of the same size.

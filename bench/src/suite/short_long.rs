@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 use crate::leader::{self, Script};
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{Port, barrier, tags};
+use crate::port::{Endpoint, Port, barrier, tags};
 use crate::record::{Quantity, Row};
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::stats::Summary;
 use crate::time::{nanoseconds, time_of};
 use crate::units::comparison::{Comparison, Shape};
@@ -58,13 +58,13 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ShortLong {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let seed = run.seed();
         let too_long = |_| Error::Usage(format!("--long {} is too long", plan.concurrent.long));
         let long = usize::try_from(plan.concurrent.long).map_err(too_long)?;
-        let port = run.port;
-        let part = Part {
+        let port = ports.own;
+        let mut part = Part {
             port,
             unit: run.unit(),
             ends: Ends::of(run.unit(), port.rank()),
@@ -74,27 +74,32 @@ impl Test for ShortLong {
             told: Memory::new(8 * SHORTS)?,
             round: Round::default(),
         };
-        leader::run(port, part, |leader| {
-            for size in run.sizes()? {
-                for _ in 0..plan.warmup.unwrap_or(1) {
-                    leader.block(&size)?;
-                }
-                leader.watch()?;
-                let mut rounds = Vec::new();
-                for _ in 0..plan.iterations.unwrap_or(ROUNDS) {
-                    leader.block(&size)?;
-                    rounds.push(std::mem::take(&mut leader.script.round));
-                }
-                let mut row = run.row(size, &leader.report()?);
-                row.series.long = Some(plan.concurrent.long);
-                let harness = harness(run, size)?;
-                set(&mut row, &rounds);
-                row.figures.set("harness_us", harness / 1e3);
-                run.emit(row)?;
-            }
-            Ok(())
-        })
+        lead(&mut part, run)
     }
+}
+
+fn lead(part: &mut dyn Rounds, run: &mut Run<'_>) -> Result<()> {
+    let plan = run.plan();
+    leader::run(run.port, part, |leader| {
+        for size in run.sizes()? {
+            for _ in 0..plan.warmup.unwrap_or(1) {
+                leader.block(&size)?;
+            }
+            leader.watch()?;
+            let mut rounds = Vec::new();
+            for _ in 0..plan.iterations.unwrap_or(ROUNDS) {
+                leader.block(&size)?;
+                rounds.push(leader.script.last());
+            }
+            let mut row = run.row(size, &leader.report()?);
+            row.series.long = Some(plan.concurrent.long);
+            let harness = harness(run, size)?;
+            set(&mut row, &rounds);
+            row.figures.set("harness_us", harness / 1e3);
+            run.emit(row)?;
+        }
+        Ok(())
+    })
 }
 
 /// Whom a rank sends to or receives from.
@@ -198,8 +203,20 @@ impl<P: Port + Sync> Script for Part<'_, P> {
     }
 }
 
+/// The blocks over any port.
+trait Rounds: Script<Case = (), Block = usize, Told = ()> {
+    /// Returns what the last round took, on rank 0.
+    fn last(&mut self) -> Round;
+}
+
+impl<P: Port + Sync> Rounds for Part<'_, P> {
+    fn last(&mut self) -> Round {
+        std::mem::take(&mut self.round)
+    }
+}
+
 /// Rank 0 learns the times of rank 1.
-fn tell<P: Port>(port: &P, told: &mut Memory, round: &mut Round) -> Result<()> {
+fn tell(port: &dyn Endpoint, told: &mut Memory, round: &mut Round) -> Result<()> {
     match port.rank().as_u32() {
         0 => {
             port.recv(told.incoming(0..8 * SHORTS), Rank::new(1), tags::SENT)?;
@@ -236,7 +253,7 @@ fn send_shorts<P: Port>(
 }
 
 /// A short message where nothing is carried, in nanoseconds.
-fn harness<P: Port>(run: &Run<'_, P>, size: usize) -> Result<f64> {
+fn harness(run: &Run<'_>, size: usize) -> Result<f64> {
     let port = NullPort::of(run.port);
     let mut traffic = run.traffic(1, size, None)?;
     let times = send_shorts(&port, &mut traffic, size, Rank::new(0))?;

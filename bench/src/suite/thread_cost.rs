@@ -11,7 +11,7 @@ use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Quantity;
-use crate::run::{Run, Test};
+use crate::run::{Ports, Run, Test};
 use crate::time::{least, nanoseconds};
 use crate::units::Unit;
 use crate::units::comparison::{Comparison, Shape};
@@ -44,8 +44,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ThreadCost {
-    fn measure<P: PartitionedPort + Sync>(run: &mut Run<'_, P>) -> Result<()> {
-        let single = run.single;
+    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let single = ports.single;
         let (largest, seed, sizes) = (run.plan().largest()?, run.seed(), run.sizes()?);
         let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
         let mut units = Vec::new();
@@ -55,7 +55,7 @@ impl Test for ThreadCost {
             units.push(Unit::processes(1));
         }
         let body = Latency::new(run.traffic(0, largest, seed)?, 0);
-        stages.push(Box::new(Runner::new(run.port, body)));
+        stages.push(Box::new(Runner::new(ports.own, body)));
         units.push(run.unit());
         let port = run.port;
         let null = NullPort::of(port);

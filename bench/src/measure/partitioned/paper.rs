@@ -29,7 +29,7 @@ pub(crate) enum Phase {
 
 /// What rounds of one phase came to, on rank 0.
 #[derive(Debug, Default)]
-pub(super) struct Paced {
+pub(crate) struct Paced {
     singles: Vec<Single>,
     parts: Vec<Vec<Interval>>,
     last: Vec<f64>,
@@ -75,7 +75,7 @@ pub(crate) struct Paper {
     pub pruned: [f64; 4],
 }
 
-impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
+impl Lead<'_, '_, '_> {
     /// What so many rounds of a phase came to after the first ones.
     fn paced(&mut self, phase: Phase, warmup: u64, count: u64) -> Result<Paced> {
         let mut paced = self.learn(Block::Paper(phase, warmup + count))?.paper;
@@ -87,7 +87,7 @@ impl<P: PartitionedPort> Lead<'_, '_, '_, P> {
     }
 
     pub(super) fn measure_paper(&mut self, found: &mut [Found], size: usize) -> Result<()> {
-        let circumstances = self.leader.script.rounds()?.circumstances();
+        let circumstances = self.leader.script.circumstances()?;
         // The paper warms nothing up where caches are cold.
         let warmup = match circumstances.sweep() {
             0 => self.effort.warmup.unwrap_or(WARMUP),

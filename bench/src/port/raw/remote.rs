@@ -7,7 +7,7 @@ use super::{Core, LANE, RawPort};
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::remote::{Access, RemotePort};
-use crate::port::{Port, tags};
+use crate::port::{Endpoint, tags};
 
 /// The bit of tokens of one-sided operations. Those of messages do not reach it.
 const REMOTE: u64 = 1 << 63;
