@@ -78,6 +78,9 @@ METRICS = {
     "overlap": [("Overlap, {side}, receive posted {receive}, %", "overlap_pct")],
 }
 SCALE = {"rate_msg_s": 1e-6}
+def flat(row):
+    return {"size": row["size"], **row["series"], **row["figures"]}
+
 values = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
 folder = pathlib.Path(sys.argv[1])
 for name in sorted(folder.glob("*.name"), key=lambda path: int(path.stem)):
@@ -86,7 +89,7 @@ for name in sorted(folder.glob("*.name"), key=lambda path: int(path.stem)):
     if not result.exists():
         continue
     document = json.loads(result.read_text())
-    for row in document["rows"]:
+    for row in map(flat, document["rows"]):
         for title, key in METRICS[document["test"]]:
             if row.get(key) is not None:
                 table = title.format(**row) + group

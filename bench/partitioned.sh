@@ -59,6 +59,9 @@ done
 python3 - "$rows" <<'PYTHON'
 import collections, glob, json, os, statistics, sys
 
+def flat(row):
+    return {"size": row["size"], **row["series"], **row["figures"]}
+
 advice = collections.defaultdict(list)
 tables = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
 for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
@@ -71,7 +74,7 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
     for one in document.get("advice", []):
         # The advice of several builds is taken together: it is the machine's.
         advice[table, one["size"]].append(one)
-    for row in document["rows"]:
+    for row in map(flat, document["rows"]):
         case = (f"{row['transport'].split(':/')[0]} {build}".strip(), row["size"], row["partitions"], row["policy"])
         for figure in ("overhead", "part_us", "message_us", "early_bird", "application_availability",
                        "after_join_us", "perceived_bandwidth_mb_s"):

@@ -148,7 +148,7 @@ pub(crate) fn pair(test: &str, rows: &mut [Row]) {
             row.series.library.clone(),
             row.series.pml.clone(),
         );
-        (row.size, row.launch, by)
+        (row.size, row.sampling.launch, by)
     };
     let added = place(added);
     let is_base = |row: &&Row| {

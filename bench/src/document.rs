@@ -10,8 +10,13 @@ pub(crate) const ENVIRONMENT: &str = "environment.";
 /// The head of the command, in CSV.
 pub(crate) const COMMAND: &str = "command";
 
+/// The version before, in whose rows everything is a field of its own.
+const FLAT: &str = "tagwire.bench/1";
+/// The parts of a row that hold fields.
+const PARTS: [&str; 3] = ["series", "sampling", "figures"];
+
 /// Returns what a file of results holds: an object with `test`, `rows` and, as far as the file has them, `environment` and
-/// `command`. CSV that was written by earlier versions has neither. Its texts have [letters that show](crate::visible::text)
+/// `command`. Rows are flat: the fields of their parts are their own, as in CSV and in `tagwire.bench/1`. CSV that was written by earlier versions has neither. Its texts have [letters that show](crate::visible::text)
 /// alone.
 ///
 /// # Errors
@@ -38,13 +43,33 @@ pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
         return Err("is no JSON object".to_owned());
     };
     match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => Ok(shown(document)),
+        Some(SCHEMA) => Ok(shown(flat(document))),
+        Some(FLAT) => Ok(shown(document)),
         Some(other) => Err(format!(
-            "has the schema '{}', this version reads '{SCHEMA}'",
+            "has the schema '{}', this version reads '{SCHEMA}' and '{FLAT}'",
             visible::line(other)
         )),
         None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),
     }
+}
+
+/// The same with what the parts of rows hold in the rows themselves, as the version before has it.
+fn flat(mut document: Map<String, Value>) -> Map<String, Value> {
+    let lists = document
+        .iter_mut()
+        .filter(|(key, _)| ["rows", "summary"].contains(&&***key));
+    let rows = lists.filter_map(|(_, list)| list.as_array_mut()).flatten();
+    for row in rows.filter_map(Value::as_object_mut) {
+        for part in PARTS {
+            match row.remove(part) {
+                Some(Value::Object(fields)) => row.extend(fields),
+                // What is none of a row is what its reader finds there.
+                Some(other) => drop(row.insert(part.to_owned(), other)),
+                None => {}
+            }
+        }
+    }
+    document
 }
 
 /// The same with letters that show.
@@ -213,6 +238,30 @@ mod tests {
         }
         let mixed = "test,size\nlatency,8\nring,8\n";
         assert!(document(mixed.as_bytes()).unwrap_err().contains("'ring'"));
+    }
+
+    /// What version 1 wrote reads as what this version writes of the same rows.
+    #[test]
+    fn the_version_before_is_read() {
+        let latency = include_bytes!("../tests/data/latency-v1.json");
+        let halo3d = include_bytes!("../tests/data/halo3d-v1.json");
+        for (bytes, key) in [(&latency[..], "latency_us"), (halo3d, "mode")] {
+            let before = document(bytes).unwrap();
+            let (flat, mut nested) = (before["rows"].as_array().unwrap(), before.clone());
+            assert!(flat.len() > 1);
+            // Which part holds a field makes no difference to readers.
+            let into = |row: &Value| {
+                let fields = row.as_object().unwrap().clone().into_iter();
+                let (figures, series): (Map<_, _>, Map<_, _>) =
+                    fields.partition(|(_, value)| value.is_f64());
+                serde_json::json!({"series": series, "figures": figures, "sampling": {}})
+            };
+            nested["rows"] = flat.iter().map(into).collect();
+            nested["schema"] = SCHEMA.into();
+            let text = Value::Object(nested).to_string();
+            assert!(flat.iter().all(|row| !row[key].is_null()), "{flat:?}");
+            assert_eq!(document(text.as_bytes()).unwrap()["rows"], before["rows"]);
+        }
     }
 
     proptest::proptest! {

@@ -20,7 +20,7 @@ use crate::machines::{self, Director, Joined};
 use crate::mpi::was_launched;
 use crate::plan::{Carrier, Plan};
 use crate::rank;
-use crate::record::{Row, Series};
+use crate::record::{Row, Sampling, Series};
 use crate::report::Report;
 use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
@@ -356,7 +356,11 @@ impl<W: Write + Send> Run<'_, W> {
         let done = |size: u64| {
             let mut rows = self.output.report().rows.iter();
             rows.any(|row| {
-                let job = (&row.series.transport, &row.series.library, row.launch);
+                let job = (
+                    &row.series.transport,
+                    &row.series.library,
+                    row.sampling.launch,
+                );
                 let of_case = (&row.series.unit, &row.series.progress) == (&unit, &progress);
                 of_case && row.size == size && job == (&transport, &library, Some(launch))
             })
@@ -372,7 +376,10 @@ impl<W: Write + Send> Run<'_, W> {
                 library,
                 ..Series::default()
             },
-            launch: Some(launch),
+            sampling: Sampling {
+                launch: Some(launch),
+                ..Sampling::default()
+            },
             error: Some(error),
             ..Row::default()
         };

@@ -17,7 +17,7 @@ pub use self::device::DeviceKeys;
 pub use self::pattern::PatternKeys;
 
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
-pub const SCHEMA: &str = "tagwire.bench/1";
+pub const SCHEMA: &str = "tagwire.bench/2";
 
 /// One row: what was measured, how often and how, and the figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -26,46 +26,53 @@ pub struct Row {
     /// Message size in bytes.
     pub size: u64,
     /// By what it differs from rows of other series.
-    #[serde(flatten)]
     pub series: Series,
-    /// What only patterns have.
-    #[serde(flatten)]
-    pub pattern: PatternKeys,
-    /// What only vectors from a device have.
-    #[serde(flatten)]
-    pub device: DeviceKeys,
-    /// Which start of the job, counted from 0. None in a summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<u32>,
-    /// How many launches a summary is of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launches: Option<u32>,
+    /// How often it was measured.
+    pub sampling: Sampling,
     /// Which way a partitioned operation took, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<String>,
+    /// Why there are no figures: with `--keep-going`, a job that failed at this size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What was measured.
+    #[serde(default)]
+    pub figures: Figures,
     /// The samples that the figures are medians of, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<BTreeMap<String, Vec<f64>>>,
     /// What each rank went through while this was measured, in the order of ranks. None in a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Vec<RankLoad>>,
-    /// Why there are no figures: with `--keep-going`, a job that failed at this size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
     /// Where the job stands among those over its transport, in the order of the command.
     #[serde(skip)]
     pub(crate) case: usize,
+}
+
+/// How often a row was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sampling {
+    /// Which start of the job, counted from 0. None in a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<u32>,
+    /// How many launches a summary is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<u32>,
     /// Iterations of all repetitions together.
     pub iterations: u64,
     /// How many times the block of iterations was repeated.
     pub repetitions: u32,
-    /// What was measured.
-    #[serde(flatten)]
-    pub figures: Figures,
 }
 
-/// What distinguishes the rows of one series from those of another, beside the size and what only some tests have: a key for
-/// each independent variable.
+impl Sampling {
+    /// Sets how many iterations there were, of all repetitions together.
+    pub(crate) const fn set(&mut self, iterations: u64, repetitions: u32) {
+        (self.iterations, self.repetitions) = (iterations, repetitions);
+    }
+}
+
+/// What distinguishes the rows of one series from those of another, beside the size: a key for each independent variable.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Series {
@@ -163,6 +170,12 @@ pub struct Series {
     /// Whether each call was timed, which the times include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub profiled: bool,
+    /// What only patterns have.
+    #[serde(flatten)]
+    pub pattern: PatternKeys,
+    /// What only vectors from a device have.
+    #[serde(flatten)]
+    pub device: DeviceKeys,
 }
 
 /// The key of how much longer the first block took than the longest of the others, in percent.
@@ -173,11 +186,6 @@ pub(crate) const FIRST_BLOCK: &str = "first_block_pct";
 pub struct Figures(Vec<(String, f64)>);
 
 impl Row {
-    /// All by which it differs from rows of other series.
-    pub(crate) const fn key(&self) -> (&Series, &PatternKeys, &DeviceKeys) {
-        (&self.series, &self.pattern, &self.device)
-    }
-
     /// Whether another's library carried the messages, and matched them.
     pub(crate) fn is_foreign(&self) -> bool {
         self.series.transport == MPI
@@ -454,8 +462,7 @@ impl Serialize for Figures {
 }
 
 impl<'de> Deserialize<'de> for Figures {
-    /// Takes every number that no other field has taken; what later versions add beside numbers
-    /// is passed over.
+    /// Takes every number; what later versions add beside numbers is passed over.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Numbers;
         impl<'de> Visitor<'de> for Numbers {
@@ -503,9 +510,12 @@ pub(crate) mod tests {
                 ranks: 2,
                 ..Series::default()
             },
-            launch: Some(launch),
-            iterations: 10_000,
-            repetitions: 5,
+            sampling: Sampling {
+                launch: Some(launch),
+                iterations: 10_000,
+                repetitions: 5,
+                ..Sampling::default()
+            },
             figures,
             ..Row::default()
         }
@@ -517,18 +527,18 @@ pub(crate) mod tests {
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(
             text,
-            "{\"size\":8,\"transport\":\"shm\",\"pml\":\"ob1\",\"engine\":\"hash-bins\",\
-             \"ranks\":2,\"launch\":0,\"iterations\":10000,\"repetitions\":5,\
-             \"latency_us\":0.125,\"latency_min_us\":0.1125,\"latency_max_us\":0.1375,\
-             \"latency_spread_pct\":20.0}"
+            "{\"size\":8,\"series\":{\"transport\":\"shm\",\"pml\":\"ob1\",\"engine\":\"hash-bins\",\"ranks\":2},\
+             \"sampling\":{\"launch\":0,\"iterations\":10000,\"repetitions\":5},\
+             \"figures\":{\"latency_us\":0.125,\"latency_min_us\":0.1125,\"latency_max_us\":0.1375,\
+             \"latency_spread_pct\":20.0}}"
         );
         assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
     }
 
     #[test]
     fn keys_of_later_versions_are_passed_over() {
-        let text = "{\"size\":8,\"transport\":\"shm\",\"ranks\":2,\"iterations\":1,\
-                    \"repetitions\":1,\"colour\":\"red\",\"latency_us\":2.5}";
+        let text = "{\"size\":8,\"series\":{\"transport\":\"shm\",\"ranks\":2,\"smell\":1},\"colour\":\"red\",\
+                    \"sampling\":{\"iterations\":1,\"repetitions\":1},\"figures\":{\"latency_us\":2.5,\"shape\":\"round\"}}";
         let row: Row = serde_json::from_str(text).unwrap();
         assert_eq!(
             row.figures.iter().collect::<Vec<_>>(),

@@ -136,7 +136,7 @@ impl Report {
     pub(crate) fn series(&self) -> Vec<&Row> {
         let mut series: Vec<&Row> = Vec::new();
         for row in self.measured() {
-            if !series.iter().any(|known| known.key() == row.key()) {
+            if !series.iter().any(|known| known.series == row.series) {
                 series.push(row);
             }
         }
@@ -166,7 +166,7 @@ impl Report {
         }
         for size in sizes {
             for series in &series {
-                let fits = |row: &&Row| row.size == size && row.key() == series.key();
+                let fits = |row: &&Row| row.size == size && row.series == series.series;
                 let group: Vec<&Row> = self.measured().filter(fits).collect();
                 if !group.is_empty() {
                     summary.push(summary_of(&group));
@@ -235,10 +235,10 @@ pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
 
 fn summary_of(group: &[&Row]) -> Row {
     let mut summary = group[0].clone();
-    summary.launch = None;
+    summary.sampling.launch = None;
     (summary.samples, summary.load) = (None, None);
-    summary.launches = Some(u32::try_from(group.len()).unwrap_or(u32::MAX));
-    summary.iterations = group.iter().map(|row| row.iterations).sum();
+    summary.sampling.launches = Some(u32::try_from(group.len()).unwrap_or(u32::MAX));
+    summary.sampling.iterations = group.iter().map(|row| row.sampling.iterations).sum();
     if group.len() == 1 {
         return summary;
     }

@@ -17,7 +17,7 @@ use crate::port::profiled::Profiled;
 use crate::port::remote::RemotePort;
 use crate::port::window::Windows;
 use crate::port::{Endpoint, Port};
-use crate::record::{Figures, Row, Series};
+use crate::record::{Figures, Row, Sampling, Series};
 use crate::suite;
 use crate::units::Unit;
 use staged::Staged;
@@ -282,10 +282,14 @@ fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> R
         profiled: plan.profile,
         ..Series::default()
     };
+    let sampling = Sampling {
+        launch: Some(plan.launch),
+        ..Sampling::default()
+    };
     Row {
         size: size as u64,
         series,
-        launch: Some(plan.launch),
+        sampling,
         ..Row::default()
     }
 }

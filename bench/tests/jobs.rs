@@ -144,9 +144,14 @@ fn measure(line: &str) -> Value {
     let output = run(&format!("{line} --format json --timeout 60"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{line}: {errors}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["schema"], "tagwire.bench/1");
+    let document = results(&output.stdout);
+    assert_eq!(document["schema"], "tagwire.bench/2");
     document
+}
+
+/// What results hold, with flat rows.
+fn results(bytes: &[u8]) -> Value {
+    Value::Object(tagwire_bench::document(bytes).unwrap())
 }
 
 fn rows(document: &Value) -> &Vec<Value> {
@@ -377,7 +382,7 @@ fn a_peer_runs_the_same_bodies() {
         return;
     }
     assert!(output.status.success(), "{errors}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = results(&output.stdout);
     let of = |transport: &str| {
         rows(&document)
             .iter()
@@ -404,7 +409,7 @@ fn ranks_of_another_launcher_report_themselves() {
     spec.args.push(file.clone().into());
     let ended = tagwire_launch::run(spec).unwrap();
     assert_eq!(ended.exit_status, 0);
-    let document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let document = results(&fs::read(&file).unwrap());
     assert_eq!(rows(&document).len(), 2);
     assert_eq!(document["environment"]["ranks"], 2);
 }
@@ -486,7 +491,7 @@ fn results_compare_with_themselves() {
 /// blocks spread to.
 /// Takes the load of others out of results: where they ran beside them, nothing could be told of them.
 fn calm_down(file: &Path) {
-    let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let mut document = results(&fs::read(file).unwrap());
     for row in document["rows"].as_array_mut().unwrap() {
         for key in [
             "run_queue_wait_pct",
@@ -500,7 +505,7 @@ fn calm_down(file: &Path) {
 }
 
 fn slow_down(file: &Path) {
-    let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let mut document = results(&fs::read(file).unwrap());
     for row in document["rows"].as_array_mut().unwrap() {
         let slow = row["latency_max_us"].as_f64().unwrap() * 10.0;
         for key in ["latency_us", "latency_min_us", "latency_max_us"] {

@@ -15,6 +15,7 @@ mod pages;
 mod projection;
 mod report;
 mod reproduce;
+mod results;
 mod run;
 mod stamp;
 mod usage;

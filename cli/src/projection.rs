@@ -97,7 +97,8 @@ impl ProjectionOptions {
             return Ok(vec![("as given".to_owned(), share)]);
         }
         if let Some(file) = &self.profile {
-            let share = share_of_profile(file).map_err(Failure::usage)?;
+            let named = |error| Failure::usage(format!("{}: {error}", file.display()));
+            let share = share_of_profile(&crate::results::read(file)?).map_err(named)?;
             return Ok(vec![("of the profile".to_owned(), share)]);
         }
         Ok(SHARES

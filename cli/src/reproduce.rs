@@ -182,7 +182,7 @@ fn one(
             failed += 1;
             continue;
         }
-        rows.read(&file).map_err(Failure::usage)?;
+        rows.add(crate::results::read(&file)?);
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
         commands.push(variables.collect::<String>() + "tagwire " + &command_line(&run));

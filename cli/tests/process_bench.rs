@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::process::{Line, Outcome, has, tagwire, wheel};
+use crate::process::{Line, Outcome, has, results, tagwire, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -18,8 +18,8 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     let outcome = bench(&[arguments, &["--format", "json"]].concat());
     assert_eq!(outcome.status, 0, "{arguments:?}: {outcome:#?}");
     let text = outcome.stdout.join("\n");
-    let document: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(document["schema"], "tagwire.bench/1");
+    let document = results(&text);
+    assert_eq!(document["schema"], "tagwire.bench/2");
     assert_eq!(document["test"], arguments[0]);
     for part in ["command", "environment"] {
         assert!(!document[part].is_null(), "{part}: {text}");
@@ -315,7 +315,7 @@ fn what_was_measured_before_an_interruption_is_kept() {
     let rows = || -> usize {
         // At every moment the file is a whole document, or not there yet.
         fs::read_to_string(&file).map_or(0, |text| {
-            let document: Value = serde_json::from_str(&text).unwrap();
+            let document = results(&text);
             document["rows"].as_array().unwrap().len()
         })
     };
@@ -402,7 +402,7 @@ mod on_two_machines {
         assert!(other.stdout.is_empty(), "rank 0 prints: {other:#?}");
         let (status, text) = listener.end();
         assert_eq!(status, 0);
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document = results(&text);
         assert_eq!(document["rows"].as_array().unwrap().len(), 2);
     }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::process::{Line, Outcome, has};
+use crate::process::{Line, Outcome, has, results};
 use rustix::process::{Signal, kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn bench(arguments: &[&str]) -> Outcome {
 }
 
 fn document(file: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    results(&std::fs::read_to_string(file).unwrap())
 }
 
 /// A process that never ends by itself, on one CPU.
@@ -147,7 +147,7 @@ fn every_test_reports_the_load_of_all_its_ranks() {
         .concat();
         let outcome = bench(&options);
         assert_eq!(outcome.status, 0, "{outcome:#?}");
-        let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+        let document = results(&outcome.stdout.join("\n"));
         for row in document["rows"].as_array().unwrap() {
             let load = row["load"].as_array().unwrap();
             assert_eq!(load.len(), ranks, "{test}: {row}");
@@ -224,7 +224,7 @@ fn a_job_that_fails_later_leaves_its_error_as_well() {
     let going = ["--keep-going", "--launches", "2", "--format", "json"];
     let outcome = bench(&[&["latency"], &options[..], &going].concat());
     assert_eq!(outcome.status, 2, "{outcome:#?}");
-    let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    let document = results(&outcome.stdout.join("\n"));
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2, "{rows:?}");
     for (launch, row) in rows.iter().enumerate() {
@@ -247,7 +247,7 @@ fn what_the_library_opened_is_named_and_its_aliases_are_refused() {
     let of = |transport: &str| {
         let outcome = bench(&[&["latency", "--format", "json", "-t", transport], TINY].concat());
         assert_eq!(outcome.status, 0, "{outcome:#?}");
-        serde_json::from_str::<Value>(&outcome.stdout.join("\n")).unwrap()
+        results(&outcome.stdout.join("\n"))
     };
     let document = of("ofi:tcp");
     let used = &document["environment"]["transports"][0];

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::process::{Line, Outcome, wheel};
+use crate::process::{Line, Outcome, results, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -30,6 +30,13 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&outcome.stdout.join("\n")).unwrap()
 }
 
+/// The results of a benchmark.
+fn measured(arguments: &[&str]) -> Value {
+    let outcome = command(arguments);
+    assert_eq!(outcome.status, 0, "{arguments:?}: {outcome:#?}");
+    results(&outcome.stdout.join("\n"))
+}
+
 /// Doubles, and bytes where the size is no multiple of eight.
 #[test]
 fn every_operation_is_measured_with_every_byte_checked() {
@@ -39,7 +46,7 @@ fn every_operation_is_measured_with_every_byte_checked() {
             _ => &["-m", "8,13,40K"],
         };
         let line = [&["bench", test, "-n", "3"], sizes, TINY].concat();
-        let document = document(&line);
+        let document = measured(&line);
         let rows = document["rows"].as_array().unwrap();
         assert_eq!(rows.len(), if sizes.is_empty() { 1 } else { 3 }, "{test}");
         for row in rows {
@@ -54,7 +61,7 @@ fn buffers_may_be_fresh() {
     let fresh = ["--cache", "fresh", "--cache-bytes", "100K"];
     for test in TESTS.into_iter().filter(|test| *test != "barrier") {
         let sizes = ["bench", test, "-n", "3", "-m", "8,13,200K"];
-        let document = document(&[&sizes, TINY, &fresh[..]].concat());
+        let document = measured(&[&sizes, TINY, &fresh[..]].concat());
         for row in document["rows"].as_array().unwrap() {
             assert_eq!(row["cache"], "fresh:100K", "{test}: {row}");
         }
@@ -94,7 +101,7 @@ fn other_libraries_are_measured_beside_ours() {
                 _ => &["-m", "13,4K"],
             };
             let line = [&["bench", name, "-t", &transports], sizes, TINY].concat();
-            let document = document(&line);
+            let document = measured(&line);
             let rows = document["rows"].as_array().unwrap();
             let foreign = rows.iter().filter(|row| row["transport"] == "mpi").count();
             assert_eq!(2 * foreign, rows.len(), "{package}, {name}: {rows:?}");

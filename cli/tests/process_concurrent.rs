@@ -1,6 +1,6 @@
 //! The tests that compare processes with threads, as a user calls them.
 
-use crate::process::{Line, Outcome, has, wheel};
+use crate::process::{Line, Outcome, has, results, wheel};
 use serde_json::Value;
 
 /// Each test with few iterations, its main figure, and the units or helpers of its rows.
@@ -55,7 +55,7 @@ fn bench(line: &str) -> Outcome {
 fn measure(line: &str) -> Value {
     let outcome = bench(&format!("{line} -c -x 1 --timeout 60 --format json"));
     assert_eq!(outcome.status, 0, "{line}: {outcome:#?}");
-    serde_json::from_str(&outcome.stdout.join("\n")).unwrap()
+    results(&outcome.stdout.join("\n"))
 }
 
 /// The unit of a row, or who helps it.

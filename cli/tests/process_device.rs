@@ -1,6 +1,6 @@
 //! Reductions of vectors that come from a device, between processes, as a user calls them.
 
-use crate::process::{Line, Outcome, has, wheel};
+use crate::process::{Line, Outcome, has, results, wheel};
 use serde_json::Value;
 
 fn bench(line: &str) -> Outcome {
@@ -11,7 +11,7 @@ fn bench(line: &str) -> Outcome {
 fn measure(line: &str) -> Vec<Value> {
     let outcome = bench(&format!("{line} -c --timeout 60 --format json"));
     assert_eq!(outcome.status, 0, "{line}: {outcome:#?}");
-    let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    let document = results(&outcome.stdout.join("\n"));
     document["rows"].as_array().unwrap().clone()
 }
 

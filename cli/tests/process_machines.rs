@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use crate::process::hosts::Hosts;
-use crate::process::{Job, Line, Outcome, has_libfabric, tagwire};
+use crate::process::{Job, Line, Outcome, has_libfabric, results, tagwire};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ impl Server {
 
 fn document(outcome: &Outcome) -> Value {
     assert_eq!(outcome.status, 0, "{outcome:#?}");
-    serde_json::from_str(&outcome.stdout.join("\n")).unwrap()
+    results(&outcome.stdout.join("\n"))
 }
 
 const SHORT: [&str; 4] = ["-i", "5", "-x", "1"];

@@ -1,6 +1,6 @@
 //! `tagwire bench put`, `get` and `atomic`, and the lists of `bench partitioned`.
 
-use crate::process::{Line, Outcome, has};
+use crate::process::{Line, Outcome, has, results};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Outcome {
@@ -10,7 +10,7 @@ fn bench(arguments: &[&str]) -> Outcome {
 fn rows(arguments: &[&str]) -> Vec<Value> {
     let outcome = bench(&[arguments, &["--format", "json"]].concat());
     assert_eq!(outcome.status, 0, "{outcome:#?}");
-    let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    let document = results(&outcome.stdout.join("\n"));
     document["rows"].as_array().unwrap().clone()
 }
 

@@ -1,6 +1,6 @@
 //! Patterns of applications between processes, as a user calls them.
 
-use crate::process::{Line, Outcome, has, wheel};
+use crate::process::{Line, Outcome, has, results, wheel};
 use serde_json::Value;
 
 /// Each pattern with few iterations, and its series of our own.
@@ -45,7 +45,7 @@ fn bench(line: &str) -> Outcome {
 fn measure(line: &str) -> Vec<Value> {
     let outcome = bench(&format!("{line} -c --timeout 60 --format json"));
     assert_eq!(outcome.status, 0, "{line}: {outcome:#?}");
-    let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    let document = results(&outcome.stdout.join("\n"));
     document["rows"].as_array().unwrap().clone()
 }
 
@@ -202,7 +202,7 @@ fn the_profile_of_a_sweep_is_projected() {
     let line = "sweep3d --grid 2x2 --threads 2 --slices 4 -m 64K -i 5 --compute-time 200us --compute sleep --profile";
     let outcome = bench(&format!("{line} --mode single -o {shown}"));
     assert_eq!(outcome.status, 0, "{outcome:#?}");
-    let document: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let document = results(&std::fs::read_to_string(&file).unwrap());
     let profiles = document["profiles"].as_array().unwrap();
     assert_eq!(profiles.len(), 4, "{profiles:?}");
     for profile in profiles {

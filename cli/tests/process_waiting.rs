@@ -1,7 +1,7 @@
 //! Ranks that wait: what they tell when asked, and what they cost. And ranks that do not belong
 //! to the job.
 
-use crate::process::{Job, Line, has, rank, run_line};
+use crate::process::{Job, Line, has, rank, results, run_line};
 use rustix::process::{Signal, kill_process};
 
 #[test]
@@ -123,7 +123,7 @@ fn a_waiting_rank_costs_next_to_nothing() {
     let line = ["bench", "idle", "--seconds", "1", "--format", "json"];
     let outcome = Line::new(line).finish();
     assert_eq!(outcome.status, 0, "{outcome:#?}");
-    let document: serde_json::Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    let document = results(&outcome.stdout.join("\n"));
     let percent = document["rows"][0]["cpu_pct"].as_f64().unwrap();
     eprintln!("a rank that waits for one second uses {percent:.3} % of a core");
     // Processor time of the rank alone: what others do on the machine is not in it.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
+use crate::process::results;
+
 fn reproduce(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tagwire"))
         .arg("reproduce")
@@ -45,7 +47,7 @@ fn leave(directory: &Path, number: u32, layer: &str, rate: f64) {
         let of = |size: u64| {
             let mut row = one.clone();
             row["size"] = json!(size);
-            row["rate_msg_s"] = json!(rate);
+            row["figures"]["rate_msg_s"] = json!(rate);
             row
         };
         results[rows] = [1, 8, 2048, 8192].map(of).into_iter().collect();
@@ -125,9 +127,10 @@ fn claims_are_judged_by_what_is_there() {
 
 /// The rows of a file of results; none while there is no such file.
 fn rows(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap_or_else(|_| json!({"rows": []}).to_string());
-    let document: Value = serde_json::from_str(&text).unwrap();
-    document["rows"].as_array().unwrap().clone()
+    let Ok(text) = fs::read_to_string(file) else {
+        return Vec::new();
+    };
+    results(&text)["rows"].as_array().unwrap().clone()
 }
 
 /// Ctrl-C reaches the command and the run that it has started. What that has measured is not measured again.
@@ -247,7 +250,7 @@ fn results_that_are_none_are_named() {
     leave(directory.path(), 2, "cm", 1e7);
     let file = directory.path().join("reproduced/mtl-fig4-2.json");
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("tagwire.bench/1", "tagwire.bench/7")).unwrap();
+    fs::write(&file, text.replace("tagwire.bench/2", "tagwire.bench/7")).unwrap();
     let refused = reproduce(directory.path(), &["mtl/fig4", "--quick", "--resume"]);
     assert_eq!(refused.status.code(), Some(1));
     let text = stderr(&refused);

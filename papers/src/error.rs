@@ -1,7 +1,5 @@
 //! What can go wrong.
 
-use std::path::PathBuf;
-
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,22 +18,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// A file of results cannot be read.
-    #[error("{}: {source}", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is none of results, or of another version.
-    #[error("{}: {what}", file.display())]
-    NoResults {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
+    /// Results have no profile of which a share follows.
+    #[error("{0}")]
+    NoShare(&'static str),
 }
 
 /// The result of a call that can go wrong.

@@ -1,13 +1,10 @@
 //! What a program gains whose sends and receives get faster (paper 000, figure 13).
 
-use std::fs;
-use std::path::Path;
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::rows::{RESULTS, Rows};
+use crate::rows::Rows;
 
 /// The item that is a projection.
 pub const PROJECTED: &str = "partitioned/fig13";
@@ -33,25 +30,14 @@ pub fn projected(share: f64, factor: f64) -> f64 {
 }
 
 /// Returns the share of sends, receives and waits in the time of a run, in percent: the mean over the ranks whose profile is in
-/// a file of results of `tagwire bench --profile`.
+/// results of `tagwire bench --profile`.
 ///
 /// # Errors
-/// [`Error::Unreadable`]; [`Error::NoResults`] of a file without a profile, or whose ranks called in several threads at once.
-pub fn share_of_profile(file: &Path) -> Result<f64> {
-    let text = fs::read_to_string(file).map_err(|source| Error::Unreadable {
-        file: file.to_owned(),
-        source,
-    })?;
-    let wrong = |what: &str| Error::NoResults {
-        file: file.to_owned(),
-        what: what.to_owned(),
-    };
-    let none = || wrong("it has no results of 'tagwire bench --profile --format json'");
-    let results: Value = serde_json::from_str(&text).map_err(|_| none())?;
-    if results["schema"].as_str() != Some(RESULTS) {
-        return Err(none());
-    }
-    let profiles = results["profiles"].as_array().ok_or_else(none)?;
+/// [`Error::NoShare`] of results without a profile, or whose ranks called in several threads at once.
+pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
+    let none = || Error::NoShare("it has no results of 'tagwire bench --profile --format json'");
+    let profiles = results.get("profiles").and_then(Value::as_array);
+    let profiles = profiles.ok_or_else(none)?;
     let of_rank = |profile: &Value| {
         let calls = profile["calls"].as_array()?.iter();
         let is_meant = |call: &&Value| CALLS.iter().any(|name| call["call"] == *name);
@@ -67,7 +53,7 @@ pub fn share_of_profile(file: &Path) -> Result<f64> {
     let share = shares.iter().sum::<f64>() / shares.len() as f64;
     match share <= 100.0 {
         true => Ok(share),
-        false => Err(wrong(
+        false => Err(Error::NoShare(
             "its ranks are in calls for more time than there was, in several threads at once: a profile of one thread is needed, as of \
              'tagwire bench sweep3d --mode single --profile'",
         )),
@@ -101,8 +87,6 @@ impl Item {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
-    use std::io::Write;
-
     use super::*;
     use crate::published::of_figure;
 
@@ -120,33 +104,27 @@ mod tests {
         assert!((projected(50.0, 1.0) - 1.0).abs() < 1e-12);
     }
 
-    fn share(text: &str) -> Result<f64> {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        share_of_profile(file.path())
+    fn share(profiles: &str) -> Result<f64> {
+        let results = format!(r#"{{"rows": []{profiles}}}"#);
+        share_of_profile(&serde_json::from_str(&results).unwrap())
     }
 
-    fn results(calls: &str) -> String {
+    fn profiles(calls: &str) -> String {
         let other = r#"{"wall_ms": 10.0, "calls": [{"call": "recv", "total_ms": 1.0}]}"#;
-        format!(
-            r#"{{"schema": "{RESULTS}", "rows": [], "profiles": [{{"wall_ms": 20.0, "calls": [{calls}]}}, {other}]}}"#
-        )
+        format!(r#", "profiles": [{{"wall_ms": 20.0, "calls": [{calls}]}}, {other}]"#)
     }
 
     #[test]
     fn a_share_is_that_of_sends_receives_and_waits() {
         let calls = r#"{"call": "send", "total_ms": 3.0}, {"call": "wait_all", "total_ms": 3.0}, {"call": "barrier", "total_ms": 9.0}"#;
         // 30 % and 10 %.
-        assert!((share(&results(calls)).unwrap() - 20.0).abs() < 1e-9);
+        assert!((share(&profiles(calls)).unwrap() - 20.0).abs() < 1e-9);
         let many = r#"{"call": "send", "total_ms": 300.0}"#;
-        let told = share(&results(many)).unwrap_err().to_string();
+        let told = share(&profiles(many)).unwrap_err().to_string();
         assert!(told.contains("--mode single"), "{told}");
-        let whole = results(calls);
-        let without = format!(r#"{{"schema": "{RESULTS}", "rows": []}}"#);
-        let other = whole.replace(RESULTS, "other/1");
-        for text in [&whole[..whole.len() / 2], "", "{}", &without, &other] {
-            let told = share(text).unwrap_err().to_string();
-            assert!(told.contains("bench --profile"), "{text}: {told}");
+        for profiles in ["", r#", "profiles": []"#, r#", "profiles": [{}]"#] {
+            let told = share(profiles).unwrap_err().to_string();
+            assert!(told.contains("bench --profile"), "{profiles}: {told}");
         }
     }
 }

@@ -1,16 +1,10 @@
 //! The rows of results, as series over sizes.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::choice::Choice;
-use crate::error::{Error, Result};
-
-/// The schema of results that this reads.
-pub(crate) const RESULTS: &str = "tagwire.bench/1";
 
 /// The rows of several results.
 #[derive(Debug, Default)]
@@ -70,33 +64,11 @@ pub(crate) struct Point {
 pub(crate) type Series = BTreeMap<u64, Point>;
 
 impl Rows {
-    /// Adds those of a file.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`]; [`Error::NoResults`] where the file is none of results, or of another version.
-    pub fn read(&mut self, file: &Path) -> Result<()> {
-        let text = fs::read_to_string(file).map_err(|source| Error::Unreadable {
-            file: file.to_owned(),
-            source,
-        })?;
-        let wrong = |what: String| Error::NoResults {
-            file: file.to_owned(),
-            what,
-        };
-        let results: Value = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("it has no results of 'tagwire bench': {error}")))?;
-        match results.get("schema").and_then(Value::as_str) {
-            Some(RESULTS) => {}
-            Some(other) => {
-                return Err(wrong(format!(
-                    "its results are of version {other}, not {RESULTS}"
-                )));
-            }
-            None => return Err(wrong("it has no results of 'tagwire bench'".to_owned())),
+    /// Adds the rows of results, which are flat: what distinguishes a row and its figures are fields of its own.
+    pub fn add(&mut self, mut results: Map<String, Value>) {
+        if let Some(Value::Array(rows)) = results.remove("rows") {
+            self.0.extend(rows);
         }
-        let rows = results.get("rows").and_then(Value::as_array);
-        self.0.extend(rows.into_iter().flatten().cloned());
-        Ok(())
     }
 
     /// Returns the places that rows are of, in their order.
@@ -249,7 +221,6 @@ pub(crate) fn is_peer(transport: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 pub(crate) mod tests {
-    use std::io::Write as _;
 
     use serde_json::json;
 
@@ -329,29 +300,5 @@ pub(crate) mod tests {
         assert!(rows.series("shm", Some("ob1"), "y").is_empty());
         assert_eq!(rows.transports(false), ["shm"]);
         assert_eq!(rows.transports(true), ["mpi:/a"]);
-    }
-
-    #[test]
-    fn files_that_are_no_results_are_named() {
-        for (text, what) in [
-            ("", "no results"),
-            (
-                "{\"schema\": \"tagwire.bench/9\"}",
-                "version tagwire.bench/9",
-            ),
-            (
-                "{\"schema\": \"tagwire.bench/1\", \"rows\": [",
-                "no results",
-            ),
-            ("[]", "no results"),
-        ] {
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            file.write_all(text.as_bytes()).unwrap();
-            let error = Rows::default().read(file.path()).unwrap_err().to_string();
-            assert!(error.contains(what), "{text}: {error}");
-            assert!(error.contains(&file.path().display().to_string()));
-        }
-        let missing = Rows::default().read(Path::new("/nowhere/x.json"));
-        assert!(matches!(missing, Err(Error::Unreadable { .. })));
     }
 }

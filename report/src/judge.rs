@@ -254,7 +254,7 @@ mod tests {
             }
         }
         let text = format!(
-            "{{\"schema\":\"tagwire.bench/1\",\"test\":\"latency\",\"rows\":[{}]}}",
+            "{{\"schema\":\"tagwire.bench/2\",\"test\":\"latency\",\"rows\":[{}]}}",
             rows.join(",")
         );
         let results = Results::parse(Path::new("a.json"), text.as_bytes()).unwrap();

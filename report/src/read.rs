@@ -234,12 +234,12 @@ mod tests {
             );
         }
         assert_eq!(
-            reason("{\"schema\":\"tagwire.bench/2\"}"),
-            "has the schema 'tagwire.bench/2', this version reads 'tagwire.bench/1'"
+            reason("{\"schema\":\"tagwire.bench/3\"}"),
+            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2' and 'tagwire.bench/1'"
         );
         assert_eq!(
             reason("{}"),
-            "has no key 'schema', expected 'tagwire.bench/1'"
+            "has no key 'schema', expected 'tagwire.bench/2'"
         );
         assert_eq!(reason("[1]"), "is no JSON object");
         assert!(reason("test,size\nlatency,8").starts_with("is cut off"));

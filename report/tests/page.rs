@@ -432,7 +432,7 @@ fn units_are_series_and_no_axis() {
 /// A file of `test` with these rows.
 fn file(name: &str, test: &str, rows: &[String]) -> Results {
     let text = format!(
-        "{{\"schema\":\"tagwire.bench/1\",\"test\":\"{test}\",\"rows\":[{}]}}",
+        "{{\"schema\":\"tagwire.bench/2\",\"test\":\"{test}\",\"rows\":[{}]}}",
         rows.join(",")
     );
     Results::parse(Path::new(name), text.as_bytes()).unwrap()

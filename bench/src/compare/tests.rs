@@ -132,8 +132,8 @@ fn what_is_no_report_is_refused() {
         ("[1", "is cut off"),
         ("{}", "no key 'schema'"),
         (
-            "{\"schema\":\"tagwire.bench/2\"}",
-            "schema 'tagwire.bench/2'",
+            "{\"schema\":\"tagwire.bench/3\"}",
+            "schema 'tagwire.bench/3'",
         ),
         ("{\"schema\":\"tagwire.bench/1\"}", "no key 'test'"),
         (

@@ -59,7 +59,7 @@ impl Sample {
     /// A row of it with everything but its figures.
     pub(crate) fn row(&self, run: &Run<'_>) -> Row {
         let mut row = run.row(self.size, &self.load);
-        (row.iterations, row.repetitions) = (self.iterations, self.repetitions);
+        row.sampling.set(self.iterations, self.repetitions);
         let is_staggered = run.plan().concurrent.start == Begin::Staggered;
         row.series.start = is_staggered.then(|| "staggered".to_owned());
         row

@@ -438,23 +438,23 @@ impl Runs<'_, '_> {
             1 => String::new(),
             ranks => format!(" shared by {ranks} ranks"),
         };
-        row.device = DeviceKeys {
+        row.series.device = DeviceKeys {
             producer: Some(format!(
                 "engine {rate} {latency}us{shared} (stand-in for a device)"
             )),
             ..DeviceKeys::default()
         };
         match series {
-            Series::Copied(copies) => row.device.copies = Some(copies),
+            Series::Copied(copies) => row.series.device.copies = Some(copies),
             Series::Reduced(algorithm, callback) => {
-                row.device.algorithm = Some(name_of(algorithm));
-                row.device.group_size = Some(self.size);
-                row.device.flops_per_element = Some(engine.flops_per_element);
-                row.device.copy_stream = Some(name_of(engine.copy_stream));
-                row.device.callback = callback.map(name_of);
+                row.series.device.algorithm = Some(name_of(algorithm));
+                row.series.device.group_size = Some(self.size);
+                row.series.device.flops_per_element = Some(engine.flops_per_element);
+                row.series.device.copy_stream = Some(name_of(engine.copy_stream));
+                row.series.device.callback = callback.map(name_of);
             }
         }
-        row.pattern.series = row.device.label();
+        row.series.pattern.series = row.series.device.label();
         row
     }
 }
@@ -462,7 +462,7 @@ impl Runs<'_, '_> {
 /// Sets the figures of a series.
 fn figures(row: &mut Row, all: &[Series], found: &[Found], place: usize) {
     let (series, own) = (all[place], &found[place]);
-    (row.iterations, row.repetitions) = (own.iterations, REPETITIONS as u32);
+    row.sampling.set(own.iterations, REPETITIONS as u32);
     let count = own.iterations as f64;
     let figures = &mut row.figures;
     let mut set = |quantity, values: &[f64], by: f64| {

@@ -282,14 +282,14 @@ fn every_algorithm_gives_the_serial_sum_on_every_division_of_ranks() {
             let rows = run(&line, false).unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
             let series: Vec<_> = rows[..4]
                 .iter()
-                .map(|row| row.pattern.series.as_deref().unwrap())
+                .map(|row| row.series.pattern.series.as_deref().unwrap())
                 .collect();
             let expected = ["native/0", "multilane/0", "pr:direct/0", "pr:deferred/0"];
             assert_eq!(series, expected, "{line}");
             assert_eq!(rows.len(), 6 * series.len(), "{line}");
             for row in &rows {
-                assert_eq!(row.device.group_size, Some(size));
-                assert_eq!(row.iterations, 5);
+                assert_eq!(row.series.device.group_size, Some(size));
+                assert_eq!(row.sampling.iterations, 5);
                 let time = row.figures.named("time_us").unwrap();
                 assert!(time > 0.0, "{row:?}");
             }
@@ -321,7 +321,7 @@ fn ranks_may_share_an_engine() {
             );
             let rows = run(&line, false).unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
             assert_eq!(rows.len(), 3 * 4, "{line}");
-            let producer = rows[0].device.producer.as_deref().unwrap();
+            let producer = rows[0].series.device.producer.as_deref().unwrap();
             let shared = format!("8us shared by {sharing} ranks (stand-in");
             assert!(producer.contains(&shared), "{producer}");
         }
@@ -363,11 +363,12 @@ fn copies_in_pieces_bring_the_whole_vector() {
         false,
     );
     let rows = rows.unwrap();
-    assert_eq!(rows[1].device.copies, Some(3));
+    assert_eq!(rows[1].series.device.copies, Some(3));
     assert!(rows[1].figures.named("copy_us").unwrap() >= 15_000.0);
-    assert_eq!(rows[1].pattern.series.as_deref(), Some("copies:3"));
+    assert_eq!(rows[1].series.pattern.series.as_deref(), Some("copies:3"));
     assert!(
         rows[1]
+            .series
             .device
             .producer
             .as_deref()

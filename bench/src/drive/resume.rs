@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::document::document;
 use crate::environment::{Environment, Used};
 use crate::error::{Error, Result};
-use crate::record::Row;
+use crate::record::{Row, SCHEMA};
 use crate::report::Report;
 
 /// What a row's job is told by.
@@ -43,7 +43,7 @@ impl Shape<'_> {
         Key {
             transport: row.series.transport.clone(),
             library: row.series.library.clone(),
-            launch: row.launch,
+            launch: row.sampling.launch,
             unit: row.series.unit.clone().filter(|_| !is_one),
             progress: row.series.progress.clone(),
         }
@@ -91,10 +91,19 @@ impl Earlier {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| input(error.to_string()))?,
         };
-        document(&bytes).map_err(input)?;
+        let found = document(&bytes).map_err(input)?;
+        let schema = found.get("schema").and_then(Value::as_str);
+        if let Some(other) = schema.filter(|schema| *schema != SCHEMA) {
+            return Err(input(format!(
+                "is of the version '{other}', and --resume goes on with '{SCHEMA}'; measure anew without, or into another file"
+            )));
+        }
         // Not by way of the document, whose maps have lost their order.
-        let report: Report = serde_json::from_slice(&bytes)
-            .map_err(|error| input(format!("has no whole results of this version: {error}")))?;
+        let report: Report = serde_json::from_slice(&bytes).map_err(|error| {
+            input(format!(
+                "has no whole results of this version ({SCHEMA}): {error}"
+            ))
+        })?;
         Ok(Some(Self {
             file: file.to_path_buf(),
             report,
@@ -188,7 +197,7 @@ impl Earlier {
 
 /// Whether a row is left of a job that failed. One that was measured, and whose figure means nothing, is not.
 const fn is_failed(row: &Row) -> bool {
-    row.error.is_some() && row.iterations == 0
+    row.error.is_some() && row.sampling.iterations == 0
 }
 
 impl Kept {

@@ -43,7 +43,7 @@ pub(super) fn add(row: &mut Row, arrived: &[[u64; 3]], bandwidth: Option<Duratio
     figures.set("kolmogorov", distance);
     figures.set("kolmogorov_smoothing", own);
     figures.set("kolmogorov_excess", distance - own);
-    row.pattern.histogram = Some(histogram(arrived.iter().map(|it| it[2])));
+    row.series.pattern.histogram = Some(histogram(arrived.iter().map(|it| it[2])));
 }
 
 /// The third moment over the deviation's cube: above 0 where the tail is of late ones.
@@ -142,7 +142,7 @@ mod tests {
         assert!(of("kolmogorov_excess").abs() < 0.02, "{:?}", row.figures);
         assert!(of("arrival_skewness").abs() < 0.1, "{:?}", row.figures);
         assert!(of("arrival_spread_pct") > 30.0, "{:?}", row.figures);
-        let histogram = row.pattern.histogram.unwrap_or_default();
+        let histogram = row.series.pattern.histogram.unwrap_or_default();
         assert!(
             histogram.starts_with("1000:10:50,50,50,50,0"),
             "{histogram}"

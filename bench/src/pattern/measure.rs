@@ -370,8 +370,8 @@ fn describe(row: &mut Row, plan: &Plan, series: &Series, found: &Found) {
     row.series.threads = Some(found.threads);
     row.series.partitions = Some(found.partitions);
     row.series.policy.clone_from(&series.policy);
-    (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
-    row.pattern = found.keys.clone();
+    row.sampling.set(found.iterations, REPETITIONS as u32);
+    row.series.pattern = found.keys.clone();
     if found.keys.granularity.is_some() {
         let sleeps = !partitioned.time.is_zero() && found.arrived.is_empty();
         row.series.compute = sleeps.then(|| format!("sleep:{}", partitioned.time.as_micros()));
@@ -379,24 +379,24 @@ fn describe(row: &mut Row, plan: &Plan, series: &Series, found: &Found) {
         row.series.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
     let sides = Sides(pattern.grid.clone());
-    row.pattern.grid = Some(sides.to_string());
-    row.pattern.mode = Some(name_of(series.mode));
+    row.series.pattern.grid = Some(sides.to_string());
+    row.series.pattern.mode = Some(name_of(series.mode));
     let middleware = match series.interface {
         Interface::P2p => "messages",
         Interface::Partitioned => "partitioned",
         Interface::Rma => "rma",
     };
-    row.pattern.middleware = Some(middleware.to_owned());
+    row.series.pattern.middleware = Some(middleware.to_owned());
     let is_nominal = series.accounting == Accounting::Artefact;
-    row.pattern.accounting = is_nominal.then(|| name_of(series.accounting));
+    row.series.pattern.accounting = is_nominal.then(|| name_of(series.accounting));
     // The mode says so where there is no granularity.
     let rma = series.interface == Interface::Rma && series.granularity.is_some();
     let carrier = series
         .policy
         .as_deref()
         .or_else(|| rma.then_some(middleware));
-    let label = row.pattern.label(carrier);
-    row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
+    let label = row.series.pattern.label(carrier);
+    row.series.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
 }
 
 /// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous

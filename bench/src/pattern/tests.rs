@@ -87,8 +87,12 @@ fn every_byte_that_is_written_remotely_is_that_of_a_serial_run() {
     for line in REMOTE {
         let rows = run(line, None).unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
         for row in &rows {
-            assert_eq!(row.pattern.middleware.as_deref(), Some("rma"), "{line}");
-            let series = row.pattern.series.as_deref().unwrap();
+            assert_eq!(
+                row.series.pattern.middleware.as_deref(),
+                Some("rma"),
+                "{line}"
+            );
+            let series = row.series.pattern.series.as_deref().unwrap();
             assert!(series.contains("rma"), "{line}: {series}");
         }
         let series = if line.contains("bins:2,each") { 2 } else { 1 };
@@ -142,7 +146,7 @@ fn gains_are_over_serial_and_over_all_messages_of_the_same_job() {
     let line = "cmb --grid 2x2x2 --threads 2 -m 64 -i 10 --compute-time 200us --cache hot";
     let rows = run(line, None).unwrap();
     let of = |granularity: &str, key: &str| {
-        let is_meant = |row: &&Row| row.pattern.granularity.as_deref() == Some(granularity);
+        let is_meant = |row: &&Row| row.series.pattern.granularity.as_deref() == Some(granularity);
         rows.iter()
             .find(is_meant)
             .unwrap()
@@ -173,7 +177,7 @@ fn arrivals_of_a_kernel_are_recorded_and_can_be_given_again() {
         )
         .unwrap();
         let series = format!("kernel:{kernel}/bsp@2");
-        assert_eq!(rows[0].pattern.series.as_ref(), Some(&series));
+        assert_eq!(rows[0].series.pattern.series.as_ref(), Some(&series));
         let distance = rows[0].figures.named("kolmogorov").unwrap();
         assert!((0.0..0.5).contains(&distance), "{distance}");
         let text = std::fs::read_to_string(file.path()).unwrap();

@@ -14,7 +14,15 @@ pub(crate) fn to_text(report: &Report) -> Result<String> {
     let mut keys: Vec<String> = vec!["test".to_owned()];
     let mut lines = Vec::new();
     for row in &report.rows {
-        let mut fields = ordered_fields(row)?;
+        let mut fields = Vec::new();
+        for (key, value) in ordered_fields(row)? {
+            match &*key {
+                "series" => fields.extend(ordered_fields(&row.series)?),
+                "sampling" => fields.extend(ordered_fields(&row.sampling)?),
+                "figures" => fields.extend(ordered_fields(&row.figures)?),
+                _ => fields.push((key, value)),
+            }
+        }
         // Lists of ranks and samples are for JSON: readers of tables stumble over them, and the figures have what they come to.
         fields.retain(|(_, value)| !value.is_array() && !value.is_object());
         for (key, _) in &fields {

@@ -8,8 +8,8 @@ use crate::args::{Format, Percentiles};
 use crate::environment::Machine;
 use crate::environment::Used;
 use crate::error::ExitStatus;
-use crate::record::Series;
 use crate::record::tests::sample;
+use crate::record::{Sampling, Series};
 
 /// The circumstances of a machine that does not exist.
 fn environment(launches: u32) -> Environment {
@@ -192,10 +192,10 @@ fn the_summary_holds_medians_over_launches() {
     assert_eq!((report.rows.len(), report.summary.len()), (8, 4));
     let first = &report.summary[0];
     assert_eq!(
-        (first.size, first.launch, first.launches),
+        (first.size, first.sampling.launch, first.sampling.launches),
         (8, None, Some(2))
     );
-    assert_eq!(first.iterations, 20_000);
+    assert_eq!(first.sampling.iterations, 20_000);
     let expected = [
         ("latency_us", 0.25),
         ("latency_min_us", 0.2),
@@ -211,10 +211,10 @@ fn json_reads_back() {
     let report = compared();
     let text = report.to_json().unwrap();
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
-    assert!(text.starts_with("{\n  \"schema\": \"tagwire.bench/1\",\n  \"test\": \"latency\",\n"));
+    assert!(text.starts_with("{\n  \"schema\": \"tagwire.bench/2\",\n  \"test\": \"latency\",\n"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["environment"]["transports"][0]["engine"], "bins");
-    assert_eq!(value["rows"][1]["library"], "Some MPI 1.0");
+    assert_eq!(value["rows"][1]["series"]["library"], "Some MPI 1.0");
 }
 
 #[test]
@@ -367,7 +367,10 @@ fn failed(size: u64) -> Row {
             transport: "ofi:verbs".to_owned(),
             ..Series::default()
         },
-        launch: Some(0),
+        sampling: Sampling {
+            launch: Some(0),
+            ..Sampling::default()
+        },
         error: Some("no device\nhere".to_owned()),
         ..Row::default()
     }
@@ -425,11 +428,11 @@ fn warnings_and_load_are_in_the_json_after_every_row() {
             .contains("--bind")
     );
     assert_eq!(value["rows"][0]["load"][1]["involuntary_switches"], 10);
-    assert_eq!(value["rows"][0]["run_queue_wait_pct"], 48.0);
+    assert_eq!(value["rows"][0]["figures"]["run_queue_wait_pct"], 48.0);
     assert_eq!(value["rows"][1]["error"], "no device\nhere");
     // A job that failed has no summary.
     assert_eq!(value["summary"].as_array().unwrap().len(), 1);
-    assert_eq!(value["summary"][0]["other_load_pct"], 50.5);
+    assert_eq!(value["summary"][0]["figures"]["other_load_pct"], 50.5);
     let read: Report = serde_json::from_str(&text).unwrap();
     assert_eq!(&read, output.report());
 }

@@ -217,7 +217,7 @@ impl Table {
         }
         let find = |size: u64, series: &Row| {
             let mut rows = report.summary.iter();
-            rows.find(|row| row.size == size && row.key() == series.key())
+            rows.find(|row| row.size == size && row.series == series.series)
         };
         if self.series.len() > MANY {
             let rows = |size| {
@@ -367,10 +367,10 @@ fn side(row: &Row) -> Option<String> {
         let helper = row.series.progress.as_deref();
         return Some(helper.unwrap_or(unit).to_owned());
     }
-    if let Some(label) = row.device.label() {
+    if let Some(label) = row.series.device.label() {
         return Some(label);
     }
-    if let Some(label) = row.pattern.label(row.series.policy.as_deref()) {
+    if let Some(label) = row.series.pattern.label(row.series.policy.as_deref()) {
         return Some(label);
     }
     if let (Some(partitions), Some(policy)) = (row.series.partitions, &row.series.policy) {
@@ -527,7 +527,7 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(device) = report
         .rows
         .iter()
-        .find_map(|row| row.device.producer.as_deref())
+        .find_map(|row| row.series.device.producer.as_deref())
     {
         line("Device", device);
     } else if let Some(cache) = cache(report) {
@@ -585,7 +585,7 @@ fn error_line(row: &Row) -> String {
     let Some(error) = &row.error else {
         return String::new();
     };
-    let launch = row.launch.unwrap_or(0);
+    let launch = row.sampling.launch.unwrap_or(0);
     let line = error.lines().collect::<Vec<_>>().join(" ");
     format!(
         "# Error: {}, launch {launch}, size {}: {line}\n",

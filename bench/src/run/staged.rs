@@ -51,7 +51,7 @@ fn rows(run: &Run<'_>, test: Staged, layers: &[Layer], samples: &[Sample]) -> Ve
         .iter()
         .map(|sample| {
             let mut row = run.row_at(layers[sample.stage], sample.size);
-            (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
+            row.sampling.set(sample.iterations, sample.repetitions);
             row.figures = (test.figures)(sample);
             (test.label)(run.plan(), &mut row);
             sample.load.add_to_row(&mut row);

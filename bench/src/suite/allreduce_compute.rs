@@ -82,7 +82,7 @@ fn lead(
             let told = leader.by_turns(&counts, |_, calls| Block::Beside(size, calls))?;
             let found: Vec<Found> = told[0].iter().map(|all| Found::of(all, calls)).collect();
             let mut row = run.row(size, &leader.report()?);
-            (row.iterations, row.repetitions) = (calls * REPETITIONS, REPETITIONS as u32);
+            row.sampling.set(calls * REPETITIONS, REPETITIONS as u32);
             Found::set(&found, &mut row.figures);
             row.figures.set("harness_us", harness(size, 0)? / 1e3);
             run.emit(row)?;

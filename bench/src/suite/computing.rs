@@ -59,7 +59,7 @@ fn lead(blocks: &mut Steps<'_>, run: &mut Run<'_>) -> Result<()> {
                     let mut row = run.row_at(plan.layers[0], size);
                     row.series.side = Some(side.as_str().to_owned());
                     row.series.receive = order.map(|order| order.as_str().to_owned());
-                    (row.iterations, row.repetitions) = (iterations, repetitions);
+                    row.sampling.set(iterations, repetitions);
                     row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
                     if row.error.is_none() {
                         row.figures = figures;

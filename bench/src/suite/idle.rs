@@ -55,7 +55,7 @@ fn waits(run: &mut Run<'_>) -> Result<()> {
             let cpu = 100.0 * idle.busy.as_secs_f64() / elapsed.max(1e-9);
             row.figures.set(Quantity::CPU.key(), cpu);
             row.figures.set("elapsed_ms", elapsed * 1e3);
-            (row.iterations, row.repetitions) = (1, 1);
+            row.sampling.set(1, 1);
             run.emit(row)?;
         }
         Ok(())

@@ -127,7 +127,7 @@ fn fill(row: &mut Row, plan: &Plan, samples: &[Sample]) {
     let [one, ..] = samples else {
         return;
     };
-    (row.iterations, row.repetitions) = (one.iterations, one.repetitions);
+    row.sampling.set(one.iterations, one.repetitions);
     row.figures = one.latency();
     if let [_, many] = samples {
         row.series.window = Some(plan.window);

@@ -92,8 +92,8 @@ fn lead(
                 (each(longest), each(mean))
             });
             let mut row = run.row(size, &load);
-            row.iterations = counts.iter().sum();
-            row.repetitions = counts.len() as u32;
+            row.sampling.iterations = counts.iter().sum();
+            row.sampling.repetitions = counts.len() as u32;
             row.series.passes = Some(plan.concurrent.passes);
             set(&mut row, &found.collect::<Vec<_>>());
             let harness = Neighbours::harness(run, size)?;

@@ -150,7 +150,7 @@ fn describe(row: &mut Row, case: Case, operation: &Operation, found: &Found) {
         row.series.cache = (bytes != SWEEP).then(|| format!("cold:{}", format_bytes(bytes)));
     }
     row.way.clone_from(&found.way);
-    (row.iterations, row.repetitions) = (found.rounds, found.repetitions);
+    row.sampling.set(found.rounds, found.repetitions);
     row.samples = Some(found.samples.clone());
     row.figures = figures(found);
 }

@@ -261,8 +261,8 @@ fn harness(run: &Run<'_>, size: usize) -> Result<f64> {
 }
 
 fn set(row: &mut Row, rounds: &[Round]) {
-    row.iterations = rounds.len() as u64;
-    row.repetitions = rounds.len() as u32;
+    row.sampling.iterations = rounds.len() as u64;
+    row.sampling.repetitions = rounds.len() as u32;
     let fair: Vec<Fairness> = rounds.iter().map(Fairness::of).collect();
     let figures = &mut row.figures;
     let mut set =

@@ -68,7 +68,7 @@ impl Test for ThreadCost {
                 let harness = harness(&null, run.traffic(0, sample.size, None)?, sample.size)?;
                 let mut row = run.row_at(run.plan().layers[0], sample.size);
                 row.series.unit = Some(units[sample.stage].to_string());
-                (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
+                row.sampling.set(sample.iterations, sample.repetitions);
                 row.figures = sample.latency();
                 sample.load.add_to_row(&mut row);
                 row.figures.set("harness_us", harness / 1e3);

@@ -23,6 +23,11 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The exit status of a rank, and of its job, after `kill -9`.
 pub const KILLED: i32 = 128 + 9;
 
+/// What results of `bench` hold, with flat rows.
+pub fn results(text: &str) -> serde_json::Value {
+    serde_json::Value::Object(tagwire_bench::document(text.as_bytes()).unwrap())
+}
+
 /// The `tagwire` command of this build.
 pub fn tagwire() -> PathBuf {
     env!("CARGO_BIN_EXE_tagwire").into()

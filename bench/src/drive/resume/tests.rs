@@ -63,7 +63,7 @@ fn a_size_that_was_broken_off_is_measured_anew() {
 #[test]
 fn jobs_that_failed_go_on_where_they_ended() {
     let mut failed = sample(64, "shm", 0, 1.0);
-    (failed.error, failed.iterations) = (Some("no memory".to_owned()), 0);
+    (failed.error, failed.sampling.iterations) = (Some("no memory".to_owned()), 0);
     // Measured, though the figure meant nothing: it is not measured again for that.
     let mut measured = sample(1, "mpi", 0, 1.0);
     measured.error = Some("not measured".to_owned());
@@ -170,7 +170,8 @@ fn files_are_read_or_named() {
     for text in [
         "",
         "{}",
-        "{\"schema\":\"tagwire.bench/1\",\"rows\":[",
+        "{\"schema\":\"tagwire.bench/2\",\"rows\":[",
+        "{\"schema\":\"tagwire.bench/1\",\"rows\":[]}",
         "test,size\nring,8\n",
     ] {
         fs::write(&file, text).unwrap();
