@@ -258,8 +258,7 @@ impl<W: Write + Send> Run<'_, W> {
         for (name, why) in list {
             self.failed.count += self.cases.len() * self.args.launches as usize;
             self.failed.status.get_or_insert(ExitStatus::Failed);
-            let carrier = (name, None);
-            self.pass_over(carrier, 0, 0, why)?;
+            self.pass_over(name, None, 0, 0, why)?;
         }
         Ok(())
     }
@@ -335,14 +334,15 @@ impl<W: Write + Send> Run<'_, W> {
             });
         }
         let used = self.output.report().environment.transports[job].clone();
-        let carrier = (used.transport, used.library);
-        self.pass_over(carrier, case, launch, error.to_string())
+        let (transport, library) = (used.transport, used.library);
+        self.pass_over(transport, library, case, launch, error.to_string())
     }
 
     /// Leaves a row with the error of a job.
     fn pass_over(
         &mut self,
-        (transport, library): (String, Option<String>),
+        transport: String,
+        library: Option<String>,
         case: usize,
         launch: u32,
         error: String,

@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
 
     /// A row of a layer and a size with everything but figures.
     pub(crate) fn row_at(&self, layer: Layer, size: usize) -> Row {
-        row(self.plan, self.used, (layer, self.port.size()), size)
+        row(self.plan, self.used, layer, self.port.size(), size)
     }
 
     /// The same of the first layer, with what ranks saw of the machine meanwhile.
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
     }
 }
 
-fn row(plan: &Plan, used: &Used, (layer, ranks): (Layer, u32), size: usize) -> Row {
+fn row(plan: &Plan, used: &Used, layer: Layer, ranks: u32, size: usize) -> Row {
     let some = |number: u32| (number > 0).then_some(number);
     let (pml, engine) = match layer {
         Layer::Pml => (used.pml.clone(), used.engine.clone()),

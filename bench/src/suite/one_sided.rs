@@ -66,7 +66,7 @@ impl Test for Accesses {
         let body = |window: usize| -> Result<Box<dyn Stage + '_>> {
             let memory = |len| target(plan, port, len);
             let largest = plan.largest()?;
-            let body = OneSided::open(port, (access, window), largest, plan.checked(), memory)?;
+            let body = OneSided::open(port, access, window, largest, plan.checked(), memory)?;
             Ok(Box::new(Runner::new(port, body)))
         };
         let stages = windows.into_iter().map(body).collect::<Result<Vec<_>>>()?;
@@ -142,7 +142,7 @@ fn fill(row: &mut Row, plan: &Plan, samples: &[Sample]) {
 
 /// What an operation takes where nothing is done, in nanoseconds.
 fn harness(null: &NullPort, access: Access, size: usize) -> Result<f64> {
-    let mut body = OneSided::open(null, (access, 1), size, None, Memory::new)?;
+    let mut body = OneSided::open(null, access, 1, size, None, Memory::new)?;
     let mut one = || body.block(null, size, IDLE, None);
     one()?;
     Ok(one()?.elapsed.as_nanos() as f64 / IDLE as f64)
@@ -169,7 +169,8 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
     /// messages do.
     pub(crate) fn open(
         port: &'p P,
-        (access, window): (Access, usize),
+        access: Access,
+        window: usize,
         largest: usize,
         seed: Option<u64>,
         memory: impl Fn(usize) -> Result<Memory>,

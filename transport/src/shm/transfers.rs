@@ -694,7 +694,8 @@ impl Shm {
 pub(super) fn claim_for_receiver(
     area: &AreaMap,
     ticket: Ticket,
-    (name, room): (u64, u64),
+    name: u64,
+    room: u64,
     peer: &Peer,
     pid: Option<u32>,
 ) -> bool {

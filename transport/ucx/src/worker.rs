@@ -548,7 +548,8 @@ impl Worker {
         &self,
         start: *mut u8,
         len: usize,
-        (tag, mask): (u64, u64),
+        tag: u64,
+        mask: u64,
         mark: &Pinned<Mark>,
     ) -> Started {
         let param = receive_request(mark);
@@ -616,7 +617,8 @@ impl Worker {
     /// The earliest unexpected message under `tag`, taken out of matching where `take` says so.
     pub(crate) fn probe(
         &self,
-        (tag, mask): (u64, u64),
+        tag: u64,
+        mask: u64,
         take: bool,
     ) -> Option<(Message, ucp_tag_recv_info_t)> {
         let mut info = ucp_tag_recv_info_t {

@@ -171,7 +171,7 @@ impl Ofi {
             token,
             |net, peer, registered, remote, op| {
                 // SAFETY: the buffer is lent until the token completes, which it does after the operation.
-                unsafe { net.write(peer, (data, registered), remote, immediate, op) }
+                unsafe { net.write(peer, data, registered, remote, immediate, op) }
             },
         )
     }
@@ -195,7 +195,7 @@ impl Ofi {
             token,
             |net, peer, registered, remote, op| {
                 // SAFETY: as for `put_buffer`.
-                unsafe { net.fetch(peer, (data, registered), remote, op) }
+                unsafe { net.fetch(peer, data, registered, remote, op) }
             },
         )
     }

@@ -135,7 +135,7 @@ impl Engine {
         };
         data.copy_out(0, self.net.room(place, data.len()));
         let op = self.ops.enter(Op::Send { link: to, place });
-        let took = self.net.send_tagged(peer, tag, (place, data.len()), op);
+        let took = self.net.send_tagged(peer, tag, place, data.len(), op);
         if took == Took::Yes {
             self.links[to].sending += 1;
         } else {
@@ -183,10 +183,10 @@ impl Engine {
             len: data.len(),
             registered: None,
         });
-        let pieces = ((place, HEADER), (data, registered.as_ref()));
+        let own = registered.as_ref();
         // SAFETY: the caller says that the buffer is lent until the token completes, which it does after the
         // operation; that keeps the registration.
-        let took = unsafe { self.net.send_both(peer, pieces.0, pieces.1, op) };
+        let took = unsafe { self.net.send_both(peer, place, HEADER, data, own, op) };
         self.ops.keep(op, registered);
         self.note_op(to, took, op, place)
     }

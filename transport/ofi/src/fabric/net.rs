@@ -150,7 +150,7 @@ impl Net {
         let av = open_av(domain, &mut opening).map_err(failed("opening an address vector"))?;
         let (cq, wait) =
             open_cq(&info, domain, &mut opening).map_err(failed("opening a completion queue"))?;
-        let endpoint = open_endpoint(&info, domain, (av, cq), min_room, &mut opening)
+        let endpoint = open_endpoint(&info, domain, av, cq, min_room, &mut opening)
             .map_err(failed("opening an endpoint"))?;
         opening.fids.clear();
         Ok(Self {
@@ -529,7 +529,8 @@ fn descriptor(cq: NonNull<fid_cq>) -> Option<OwnedFd> {
 fn open_endpoint(
     info: &Info,
     domain: NonNull<fid_domain>,
-    (av, cq): (NonNull<fid_av>, NonNull<fid_cq>),
+    av: NonNull<fid_av>,
+    cq: NonNull<fid_cq>,
     min_room: usize,
     opening: &mut Opening,
 ) -> Result<NonNull<fid_ep>, i32> {

@@ -224,7 +224,7 @@ impl Trial {
             };
             let local = source.registered.as_ref();
             // SAFETY: as the buffer says, which is made of the source.
-            let took = unsafe { self.net.write(self.me, (region, local), place, None, op) };
+            let took = unsafe { self.net.write(self.me, region, local, place, None, op) };
             match took {
                 Took::Yes => break,
                 Took::Busy => self.progress()?,

@@ -113,8 +113,10 @@ impl Net {
     pub(crate) unsafe fn send_both(
         &mut self,
         to: Peer,
-        (place, len): (Place, usize),
-        (data, registered): (ReadRegion, Option<&Registered>),
+        place: Place,
+        len: usize,
+        data: ReadRegion,
+        registered: Option<&Registered>,
         op: OpId,
     ) -> Took {
         let context = self.contexts.pointer(op);
@@ -146,7 +148,8 @@ impl Net {
     pub(crate) unsafe fn write(
         &mut self,
         to: Peer,
-        (data, registered): (ReadRegion, Option<&Registered>),
+        data: ReadRegion,
+        registered: Option<&Registered>,
         remote: Remote,
         immediate: Option<u64>,
         op: OpId,
@@ -171,7 +174,8 @@ impl Net {
     pub(crate) unsafe fn fetch(
         &mut self,
         from: Peer,
-        (data, registered): (WriteRegion, Option<&Registered>),
+        data: WriteRegion,
+        registered: Option<&Registered>,
         remote: Remote,
         op: OpId,
     ) -> Took {

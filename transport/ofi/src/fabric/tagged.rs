@@ -63,7 +63,8 @@ impl Net {
         &mut self,
         to: Peer,
         tag: u64,
-        (place, len): (Place, usize),
+        place: Place,
+        len: usize,
         op: OpId,
     ) -> Took {
         let context = self.contexts.pointer(op);
@@ -90,7 +91,8 @@ impl Net {
         &mut self,
         to: Peer,
         tag: u64,
-        (data, registered): (ReadRegion, Option<&Registered>),
+        data: ReadRegion,
+        registered: Option<&Registered>,
         op: OpId,
     ) -> Took {
         let context = self.contexts.pointer(op);
@@ -116,7 +118,8 @@ impl Net {
     pub(crate) unsafe fn receive_tagged(
         &mut self,
         pattern: Pattern,
-        (data, registered): (WriteRegion, Option<&Registered>),
+        data: WriteRegion,
+        registered: Option<&Registered>,
         rest: Option<(BlockId, usize)>,
         op: OpId,
     ) -> Took {
@@ -165,7 +168,8 @@ impl Net {
     pub(crate) fn receive_tagged_at(
         &mut self,
         pattern: Pattern,
-        (place, len): (Place, usize),
+        place: Place,
+        len: usize,
         op: OpId,
     ) -> Took {
         let context = self.contexts.pointer(op);

@@ -91,11 +91,11 @@ impl OfiMatch {
             }) => {
                 let longest = self.longest;
                 let rest = (target.len() < longest).then(|| (self.waste, longest - target.len()));
-                let target = (*target, registered.as_ref());
+                let registered = registered.as_ref();
                 engine.start_tagged(slot << 1, |net, id| {
                     // SAFETY: the buffer is lent until the receive has ended, which it has not while the provider has
                     // this operation for it.
-                    unsafe { net.receive_tagged(*pattern, target, rest, id) }
+                    unsafe { net.receive_tagged(*pattern, *target, registered, rest, id) }
                 })
             }
             Some(Incoming::Fetching {
@@ -105,10 +105,10 @@ impl OfiMatch {
                 ..
             }) => {
                 let pattern = Pattern::exact(Tags::private(number));
-                let target = (*target, registered.as_ref());
+                let registered = registered.as_ref();
                 engine.start_tagged(slot << 1, |net, id| {
                     // SAFETY: as above.
-                    unsafe { net.receive_tagged(pattern, target, None, id) }
+                    unsafe { net.receive_tagged(pattern, *target, registered, None, id) }
                 })
             }
             Some(Incoming::Looking { pattern, .. }) => {
@@ -442,9 +442,9 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let room = (waste, self.longest);
+        let longest = self.longest;
         let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
-            net.receive_tagged_at(message, room, op)
+            net.receive_tagged_at(message, waste, longest, op)
         });
         let (token, pattern, claim) = look;
         if started.is_ok() {
@@ -495,13 +495,12 @@ impl OfiMatch {
         token: Token,
         upcalls: &mut dyn MatchUpcalls,
     ) {
-        let Ok(room) = self.take_room(length) else {
+        let Ok((place, room)) = self.take_room(length) else {
             self.end_without(slot, token, true, upcalls);
             return;
         };
-        let place = room.0;
         let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
-            net.receive_tagged_at(message, room, op)
+            net.receive_tagged_at(message, place, room, op)
         });
         if started.is_ok() {
             if let Some(incoming) = self.incoming.get_mut(slot) {

@@ -231,7 +231,7 @@ impl OfiMatch {
         let number = slot << 1 | 1;
         let started = self.bytes.engine.start_tagged(number, |net, op| {
             // SAFETY: as above; the send has not ended while the provider has this operation for it.
-            unsafe { net.send_region_tagged(peer, tag, (part, memory.as_ref()), op) }
+            unsafe { net.send_region_tagged(peer, tag, part, memory.as_ref(), op) }
         });
         let id = match started {
             Ok(id) => id,

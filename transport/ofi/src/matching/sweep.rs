@@ -34,7 +34,7 @@ impl OfiMatch {
             let seen = self.sweep_step(slot, |net, _, op| net.peek(pattern, op));
             let step = match seen {
                 Step::Found(seen) => self.sweep_step(slot, |net, waste, op| {
-                    net.receive_tagged_at(Pattern::exact(seen.tag), waste, op)
+                    net.receive_tagged_at(Pattern::exact(seen.tag), waste.0, waste.1, op)
                 }),
                 other => other,
             };

@@ -508,7 +508,7 @@ fn send_raw(pair: &mut Pair, tag: u64, len: usize) {
     let peer = engine.links[to].peer.unwrap();
     let op = engine.ops.enter(Op::Orphan);
     // SAFETY: as above.
-    while unsafe { engine.net.send_region_tagged(peer, tag, (region, None), op) } != Took::Yes {
+    while unsafe { engine.net.send_region_tagged(peer, tag, region, None, op) } != Took::Yes {
         engine.progress(&mut super::Collect(&mut Vec::new()));
     }
 }

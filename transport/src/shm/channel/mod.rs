@@ -78,7 +78,7 @@ impl Shm {
         let control = ControlBlock::create(&blocks, mode).ok()?;
         // SAFETY: whoever opens a channel lends the buffer like this; see `Transport::open_channel`.
         let (target, own) = (unsafe { Target::new(region) }, self.header.clone());
-        let end = Receiver::new(control, blocks, (mode, buffering), target, partner, own);
+        let end = Receiver::new(control, blocks, mode, buffering, target, partner, own);
         Some(OpenChannel {
             key: end.key().to_bytes(),
             end: Arc::new(end),

@@ -41,7 +41,8 @@ impl Receiver {
     pub(super) fn new(
         control: ControlBlock,
         blocks: Blocks,
-        (mode, buffering): (Mode, Buffering),
+        mode: Mode,
+        buffering: Buffering,
         target: Target,
         partner: Partner,
         own: HeaderMap,

@@ -310,7 +310,7 @@ impl Visits<'_> {
             if let Offer::Open(ticket) = self.shm.open_offer(to, &send.buffer(), token) {
                 send.state = SendState::Offered(ticket);
                 let peer = &self.shm.peers[to.index()];
-                if claim_for_receiver(visited.area, ticket, (address, room), peer, pid) {
+                if claim_for_receiver(visited.area, ticket, address, room, peer, pid) {
                     receive.data[0].store(ticket.0[0], Relaxed);
                     receive.data[1].store(ticket.0[1], Relaxed);
                     return ReceiveState::Long;

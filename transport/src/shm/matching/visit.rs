@@ -167,8 +167,7 @@ impl<'a> Visit<'a> {
                 receive.data[0].store(message.ticket[0], Relaxed);
                 receive.data[1].store(message.ticket[1], Relaxed);
                 let ticket = Ticket(message.ticket);
-                let place = (address, room);
-                if claim_for_receiver(self.area, ticket, place, self.peer, self.pid) {
+                if claim_for_receiver(self.area, ticket, address, room, self.peer, self.pid) {
                     reach(Point::Claimed);
                     ReceiveState::Long
                 } else {

@@ -126,7 +126,7 @@ impl Ucx {
         // SAFETY: the region is lent until the token completes, which it does once the mark ended.
         let started = unsafe {
             core.worker
-                .receive_tagged(region.as_ptr(), region.len(), (access_tag(tag), !0), mark)
+                .receive_tagged(region.as_ptr(), region.len(), access_tag(tag), !0, mark)
         };
         let Started::Open(request) = started else {
             core.operations.give(index);
@@ -287,12 +287,8 @@ impl Ucx {
         // SAFETY: the memory was registered as one to be written, so lent, and `forget` waits for
         // the end.
         let started = unsafe {
-            core.worker.receive_tagged(
-                part.start.cast_mut(),
-                part.len,
-                (access_tag(name), !0),
-                mark,
-            )
+            core.worker
+                .receive_tagged(part.start.cast_mut(), part.len, access_tag(name), !0, mark)
         };
         let Started::Open(request) = started else {
             core.operations.give(index);

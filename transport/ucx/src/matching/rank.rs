@@ -75,14 +75,16 @@ impl UcxMatch {
         let core = &mut self.bytes.core;
         let purpose = Purpose::Receive(token, region.len() as u64);
         let index = core.operations.take(&core.shared, purpose, None);
-        let mark = &core.operations.get(index).mark;
+        let done = &core.operations.get(index).mark;
         let (start, len) = (region.as_ptr(), region.len());
         // SAFETY: the region is lent until the receive has ended, which it has once the mark
         // ended; a message that was taken is used up by this, its one receive.
         let started = unsafe {
             match from {
-                From::Matching(pattern) => core.worker.receive_tagged(start, len, pattern, mark),
-                From::Taken(message) => core.worker.receive_taken(message, start, len, mark),
+                From::Matching((tag, mask)) => {
+                    core.worker.receive_tagged(start, len, tag, mask, done)
+                }
+                From::Taken(message) => core.worker.receive_taken(message, start, len, done),
             }
         };
         let Started::Open(request) = started else {
@@ -284,7 +286,7 @@ impl MatchTransport for UcxMatch {
             let claim = taken.map(|taken| self.claims.add(taken));
             return Probed::Found(Found { envelope, claim });
         }
-        let Some((message, info)) = self.bytes.core.worker.probe(bits, claim) else {
+        let Some((message, info)) = self.bytes.core.worker.probe(bits.0, bits.1, claim) else {
             return Probed::Nothing;
         };
         let taken = Taken {

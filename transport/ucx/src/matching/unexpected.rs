@@ -83,7 +83,7 @@ impl UcxMatch {
     /// Takes every unexpected message out of UCX, in their order, after those that were before.
     pub(super) fn empty_into_list(&self) {
         let mut list = self.list.borrow_mut();
-        while let Some((message, info)) = self.bytes.core.worker.probe((0, ACCESS), true) {
+        while let Some((message, info)) = self.bytes.core.worker.probe(0, ACCESS, true) {
             list.push_back(Taken {
                 tag: info.sender_tag,
                 length: info.length as u64,
