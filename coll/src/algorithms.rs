@@ -143,7 +143,7 @@ pub struct Algorithm {
     pub follows_tree: bool,
     /// What it needs of the group.
     pub needs: Needs,
-    /// The place of its function among those of its operation.
+    /// The place of its function among those of its operation that go by messages, or by a board.
     pub(crate) place: usize,
 }
 
@@ -177,9 +177,14 @@ const fn commutative(collective: Collective, name: &'static str) -> Algorithm {
 
 /// Returns the one that goes by a board.
 const fn on_board(collective: Collective) -> Algorithm {
+    by_board(collective, "board")
+}
+
+/// Returns one of several that go by a board.
+const fn by_board(collective: Collective, name: &'static str) -> Algorithm {
     Algorithm {
         needs: Needs::Board,
-        ..any(collective, BOARD)
+        ..any(collective, name)
     }
 }
 
@@ -191,9 +196,6 @@ const fn with_levels(algorithm: Algorithm) -> Algorithm {
     }
 }
 
-/// The name of all algorithms that go by a board.
-pub(crate) const BOARD: &str = "board";
-
 /// All algorithms, by operation. The first of each can be taken by any group: it keeps the order of operands, and the tree.
 pub const ALGORITHMS: &[Algorithm] = &numbered([
     any(Allgather, "bruck"),
@@ -201,7 +203,9 @@ pub const ALGORITHMS: &[Algorithm] = &numbered([
     any(Allgather, "ring"),
     with_levels(any(Allgather, "two-level")),
     tree(Allreduce, "recursive-doubling"),
+    // Each member combines everything, or a part that the others copy.
     on_board(Allreduce),
+    by_board(Allreduce, "board-parts"),
     tree(Allreduce, "rabenseifner"),
     commutative(Allreduce, "ring"),
     with_levels(commutative(Allreduce, "multi-lane")),
@@ -228,15 +232,16 @@ pub const ALGORITHMS: &[Algorithm] = &numbered([
     any(Scatter, "linear"),
 ]);
 
-/// Numbers the algorithms by messages of each operation.
+/// Numbers the algorithms by messages of each operation, and those by a board.
 const fn numbered<const N: usize>(mut all: [Algorithm; N]) -> [Algorithm; N] {
-    let (mut at, mut next) = (0, 0);
+    let (mut at, mut next) = (0, [0; 2]);
     while at < N {
         if at > 0 && all[at].collective as usize != all[at - 1].collective as usize {
-            next = 0;
+            next = [0; 2];
         }
-        all[at].place = next;
-        next += !matches!(all[at].needs, Needs::Board) as usize;
+        let by_board = matches!(all[at].needs, Needs::Board) as usize;
+        all[at].place = next[by_board];
+        next[by_board] += 1;
         at += 1;
     }
     all

@@ -1,4 +1,4 @@
-//! Algorithms by messages as functions: each operation's file has those of its own, at the places that their names have among
+//! Algorithms as functions: each operation's file has those of its own, at the places that their names have among
 //! [`ALGORITHMS`]. What is missing there, or in another place, does not compile.
 
 use std::future::Future;
@@ -18,17 +18,36 @@ macro_rules! steps {
 }
 pub(crate) use steps;
 
-/// The functions of an operation's algorithms, each with its name.
-pub(crate) struct Functions<F: 'static>(&'static [(&'static str, F)]);
+/// The functions of an operation's algorithms by messages, or of those by a board, each with its name.
+pub(crate) struct Functions<F: 'static> {
+    list: &'static [(&'static str, F)],
+    by_board: bool,
+}
 
 impl<F: Copy> Functions<F> {
-    /// Returns the functions of an operation. To be called when it is compiled.
+    /// Returns the functions of an operation that go by messages. To be called when it is compiled.
     pub(crate) const fn of(collective: Collective, list: &'static [(&'static str, F)]) -> Self {
+        Self::checked(collective, list, false)
+    }
+
+    /// Returns those that go by a board. To be called when it is compiled.
+    pub(crate) const fn by_board(
+        collective: Collective,
+        list: &'static [(&'static str, F)],
+    ) -> Self {
+        Self::checked(collective, list, true)
+    }
+
+    const fn checked(
+        collective: Collective,
+        list: &'static [(&'static str, F)],
+        by_board: bool,
+    ) -> Self {
         let (mut at, mut count) = (0, 0);
         while at < ALGORITHMS.len() {
             let algorithm = &ALGORITHMS[at];
             let is_own = algorithm.collective as usize == collective as usize;
-            if is_own && !matches!(algorithm.needs, Needs::Board) {
+            if is_own && matches!(algorithm.needs, Needs::Board) == by_board {
                 assert!(count < list.len(), "an algorithm has no function");
                 assert!(
                     is_equal(list[count].0, algorithm.name),
@@ -39,17 +58,21 @@ impl<F: Copy> Functions<F> {
             at += 1;
         }
         assert!(count == list.len(), "a function is of no algorithm");
-        Self(list)
+        Self { list, by_board }
     }
 
     /// Returns the function of an algorithm.
     ///
     /// # Errors
-    /// Where it goes by a board.
+    /// Where it goes the other way: by a board, or by messages.
+    #[inline]
     pub(crate) fn get(&self, algorithm: &Algorithm) -> Result<F> {
-        let by_messages = algorithm.needs != Needs::Board;
-        let found = self.0.get(algorithm.place).filter(|_| by_messages);
-        let none = || Error::Argument(format!("{algorithm} does not go by messages"));
+        let is_own = (algorithm.needs == Needs::Board) == self.by_board;
+        let found = self.list.get(algorithm.place).filter(|_| is_own);
+        let none = || {
+            let way = ["messages", "a board"][usize::from(self.by_board)];
+            Error::Argument(format!("{algorithm} does not go by {way}"))
+        };
         found.map(|(_, function)| *function).ok_or_else(none)
     }
 }

@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::groups;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective, Group, Needs, first_of};
+use crate::algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs, first_of};
 use crate::members::Members;
 use crate::table::{Place, Table};
 
@@ -412,19 +412,20 @@ impl Selection {
         choice.map_or_else(|| first_of(what), |choice| choice.algorithm)
     }
 
-    /// Returns whether the operation goes by a board where the members share one.
+    /// Returns the algorithm by which the operation goes where the members share a board, if that is one by a board.
     #[inline]
     #[must_use]
-    pub fn takes_board(
+    pub fn on_board(
         &self,
         what: Collective,
         size: usize,
         bytes: usize,
         may_reorder: bool,
-    ) -> bool {
+    ) -> Option<&'static Algorithm> {
         let mut choices = self.choices(what, may_reorder);
         let choice = choices.find(|it| it.fits(size.into(), bytes));
-        choice.is_some_and(|choice| choice.needs == Needs::Board)
+        let choice = choice.filter(|choice| choice.needs == Needs::Board);
+        choice.map(|choice| choice.algorithm)
     }
 
     #[inline]
@@ -443,10 +444,11 @@ impl Selection {
         starts.sort_unstable();
         let mut group = Group::from(size);
         group.has_levels = !self.on_one_host && size > 2;
-        let has_board = |from| self.takes_board(what, size, from, may_reorder);
-        let taken = |from| match self.on_one_host && has_board(from) {
-            true => BOARD,
-            false => self.choose(what, group, from, may_reorder).name,
+        let on_board = |from| self.on_board(what, size, from, may_reorder);
+        let taken = |from| {
+            let by_board = on_board(from).filter(|_| self.on_one_host);
+            let taken = by_board.unwrap_or_else(|| self.choose(what, group, from, may_reorder));
+            taken.name
         };
         let chosen = starts.into_iter().map(|from| (from, taken(from)));
         let mut ranges: Vec<_> = chosen.collect();

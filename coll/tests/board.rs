@@ -13,7 +13,7 @@ use tagwire_coll::operations::{
     AllgatherInPlace, Allreduce, AlltoallInPlace, Barrier as NonblockingBarrier, Broadcast,
     CollectiveOperation, GatherInPlace, Parts, ScatterInPlace,
 };
-use tagwire_coll::{Error, Reduction, Selection, Team};
+use tagwire_coll::{ALGORITHMS, Collective, Error, Needs, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation, UserOperation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::wait::{WaitMode, WaitPolicy};
@@ -25,6 +25,16 @@ use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 /// Runs `body` on each of `size` ranks over shared memory, and returns what each returned. A rank leaves in good order where `body`
 /// did not panic.
 fn on_shm<T: Send>(size: usize, mode: WaitMode, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+    on_shm_by(&Selection::default(), size, mode, body)
+}
+
+/// The same by a choice of algorithms.
+fn on_shm_by<T: Send>(
+    selection: &Selection,
+    size: usize,
+    mode: WaitMode,
+    body: impl Fn(&Team) -> T + Sync,
+) -> Vec<T> {
     let job = LocalJob::new(size as u32).unwrap();
     std::thread::scope(|scope| {
         let start = |number: usize| {
@@ -39,7 +49,7 @@ fn on_shm<T: Send>(size: usize, mode: WaitMode, body: impl Fn(&Team) -> T + Sync
                     ..WaitPolicy::adaptive(true)
                 };
                 let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
-                let team = Team::world(&messenger, Arc::new(Selection::default()));
+                let team = Team::world(&messenger, Arc::new(selection.clone()));
                 let end = body(&team);
                 let _ = messenger.close(Duration::from_secs(20));
                 end
@@ -190,6 +200,23 @@ fn every_operation_gives_what_a_serial_one_gives() {
         on_shm(size, WaitMode::Adaptive, |team| {
             (0..36).for_each(|round| everything(team, round));
         });
+    }
+}
+
+/// Whichever is taken at a length: the table has thresholds, and a setting takes one at all.
+#[test]
+fn each_algorithm_by_a_board_does_every_length() {
+    let by_board = ALGORITHMS.iter().filter(|it| it.needs == Needs::Board);
+    let allreduces = by_board.filter(|it| it.collective == Collective::Allreduce);
+    for algorithm in allreduces {
+        let selection = Selection::parse(&algorithm.to_string()).unwrap();
+        for size in [2, 3, 8] {
+            let taken = selection.on_board(Collective::Allreduce, size, 8, true);
+            assert_eq!(taken, Some(algorithm));
+            on_shm_by(&selection, size, WaitMode::Adaptive, |team| {
+                (0..24).for_each(|round| everything(team, round));
+            });
+        }
     }
 }
 

@@ -6,37 +6,39 @@ use tagwire_transport::board::RESULTS_AT;
 
 use super::call::{BoardCall, Pieces};
 use super::parts::Parts;
+use crate::algorithms::{Algorithm, Collective};
 use crate::call::cut;
 use crate::error::Result;
+use crate::functions::Functions;
 use crate::reduction::Reduction;
-
-/// From here on two members combine half of each piece: 1 MiB takes 40 us in place of 45, 64 KiB the same.
-const LONG_OF_TWO: usize = 256 << 10;
-
-/// From here on more members combine a part each: to read all of all costs each member as much as there are members.
-const LONG_OF_MORE: usize = 16 << 10;
 
 /// So much is combined at once: what is copied for it is still in the first cache.
 const BLOCK: usize = 4 << 10;
 
+/// The functions of the algorithms by a board.
+type Function = fn(&mut BoardCall<'_>, Reduction<'_>, Option<&[u8]>, &mut [u8]) -> Result<()>;
+const FUNCTIONS: Functions<Function> = Functions::by_board(
+    Collective::Allreduce,
+    &[("board", whole), ("board-parts", by_parts)],
+);
+
 /// Combines the data of all, from the first member's to the last's. What this member gives is `input`, or in `data`.
 #[inline]
 pub(crate) fn allreduce(
+    algorithm: &Algorithm,
     call: &mut BoardCall<'_>,
     reduction: Reduction<'_>,
     input: Option<&[u8]>,
     data: &mut [u8],
 ) -> Result<()> {
-    let long = if call.size() == 2 {
-        LONG_OF_TWO
+    // A value that is longer than a part can be lies in none.
+    let fits = reduction.layout.extent() <= RESULTS_AT / (call.size() - 1);
+    let function = if fits {
+        FUNCTIONS.get(algorithm)?
     } else {
-        LONG_OF_MORE
+        whole
     };
-    let most = RESULTS_AT / (call.size() - 1);
-    if data.len() >= long && reduction.layout.extent() <= most {
-        return by_parts(call, reduction, input, data);
-    }
-    whole(call, reduction, input, data)
+    function(call, reduction, input, data)
 }
 
 /// Each member shows all it has, and combines all that is shown.

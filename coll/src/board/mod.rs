@@ -35,7 +35,7 @@ use tagwire_base::Tag;
 use tagwire_base::unwind::NoUnwind;
 use tagwire_transport::Board;
 
-use crate::algorithms::{Collective, ON_BOARD};
+use crate::algorithms::{Algorithm, Collective, ON_BOARD};
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
@@ -86,22 +86,25 @@ impl Team {
     /// Whether the table gives a board to such an operation.
     #[inline]
     pub(crate) fn takes_board(&self, what: Collective, bytes: usize, may_reorder: bool) -> bool {
-        self.selection()
-            .takes_board(what, self.size(), bytes, may_reorder)
+        let selection = self.selection();
+        let taken = selection.on_board(what, self.size(), bytes, may_reorder);
+        taken.is_some()
     }
 
-    /// The same for a reduction.
+    /// Returns the algorithm by which a reduction goes on a board, where the table gives it one.
     #[inline]
     pub(crate) fn reduces_on_board(
         &self,
         what: Collective,
         bytes: usize,
         reduction: &Reduction<'_>,
-    ) -> bool {
+    ) -> Option<&'static Algorithm> {
         // Two operands are one tree, and values do not lie across pieces.
         let may_reorder = self.size() == 2 || self.may_reorder(reduction);
         let is_ordered = reduction.layout.extent() <= LARGEST_UNIT;
-        is_ordered && self.takes_board(what, bytes, may_reorder)
+        let selection = self.selection();
+        let taken = || selection.on_board(what, self.size(), bytes, may_reorder);
+        is_ordered.then(taken).flatten()
     }
 
     #[inline]

@@ -64,9 +64,7 @@ impl CollectiveOperation for Reduce<'_> {
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, bytes) = (Collective::Reduce, self.bytes());
         let reduction = self.operator.reduction();
-        if !team.reduces_on_board(what, bytes, &reduction) {
-            return None;
-        }
+        team.reduces_on_board(what, bytes, &reduction)?;
         let (input, out, root) = (self.input, self.out.as_deref_mut(), self.root);
         let head = Head::of(what, bytes).at(root).by(&reduction);
         team.on_board(head, |call| {
@@ -114,17 +112,16 @@ impl CollectiveOperation for Allreduce<'_> {
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, bytes) = (Collective::Allreduce, self.data.len());
         let reduction = self.operator.reduction();
-        if !team.reduces_on_board(what, bytes, &reduction) {
-            return None;
-        }
+        let algorithm = team.reduces_on_board(what, bytes, &reduction)?;
         team.on_board(Head::of(what, bytes).by(&reduction), |call| {
-            board::allreduce(call, reduction, self.input, self.data)
+            board::allreduce(algorithm, call, reduction, self.input, self.data)
         })
     }
 
     fn fits_line(&self, team: &Team) -> bool {
         let (bytes, reduction) = (self.data.len(), self.operator.reduction());
-        LineCall::fits(bytes) && team.reduces_on_board(Collective::Allreduce, bytes, &reduction)
+        let taken = || team.reduces_on_board(Collective::Allreduce, bytes, &reduction);
+        LineCall::fits(bytes) && taken().is_some()
     }
 
     async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
@@ -180,9 +177,10 @@ impl CollectiveOperation for ReduceScatter<'_> {
         let (what, bytes) = (Collective::ReduceScatter, self.input.len());
         let reduction = self.operator.reduction();
         let fits = board::fits_parts(reduction.layout.extent(), team.size().max(2));
-        if !fits || !team.reduces_on_board(what, bytes, &reduction) {
+        if !fits {
             return None;
         }
+        team.reduces_on_board(what, bytes, &reduction)?;
         let (input, out) = (self.input, &mut *self.out);
         team.on_board(Head::of(what, bytes).by(&reduction), |call| {
             board::reduce_scatter(call, reduction, input, &self.lengths, out)
