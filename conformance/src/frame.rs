@@ -186,7 +186,7 @@ macro_rules! each_check {
             $crate::$kit!(@for_each tests);
         }
     };
-    (@tests $($check:ident)*) => {
+    (@tests $($($mark:lifetime)? $check:ident)*) => {
         $(
             #[test]
             fn $check() {
@@ -194,7 +194,49 @@ macro_rules! each_check {
             }
         )*
     };
-    (@names $($check:ident)*) => {
+    (@names $($($mark:lifetime)? $check:ident)*) => {
         [$(stringify!($check)),*]
     };
+    // Those with a mark alone.
+    (@selected $what:ident [$($kept:ident)*] $mark:lifetime $check:ident $($rest:tt)*) => {
+        $crate::each_check! { @selected $what [$($kept)* $check] $($rest)* }
+    };
+    (@selected $what:ident [$($kept:ident)*] $check:ident $($rest:tt)*) => {
+        $crate::each_check! { @selected $what [$($kept)*] $($rest)* }
+    };
+    (@selected $what:ident [$($kept:ident)*]) => {
+        $crate::each_check! { @$what $($kept)* }
+    };
 }
+
+/// Makes the table of a kit's checks, and the macro that makes a test of each. A line is a tier, how many ranks the check takes,
+/// and its function, whose name is its own; what a subject claims beside the tier stands behind a plus sign, and `'selected` marks the
+/// checks of a selection.
+macro_rules! kit {
+    (
+        $(#[$doc:meta])*
+        $kit:ident($d:tt), checks of $factory:ty:
+        $($tier:ident $ranks:literal $($mark:lifetime)? $module:ident::$check:ident $(+ $claim:ident)?,)*
+    ) => {
+        /// Every check, by tier.
+        pub const CHECKS: &[$crate::Check<$factory>] = &[$(
+            $crate::Check::new(stringify!($check), Tier::$tier, $ranks, $module::$check)
+                $(.also(tagwire_transport::Capabilities::$claim))?,
+        )*];
+
+        $(#[$doc])*
+        #[macro_export]
+        macro_rules! $kit {
+            ($d name:ident, $d factory:expr) => {
+                $d crate::each_check!(@module $kit, $d name, $d factory);
+            };
+            (@for_each $d what:ident) => {
+                $d crate::each_check! { @$d what $($($mark)? $check)* }
+            };
+            (@selection $d what:ident) => {
+                $d crate::each_check! { @selected $d what [] $($($mark)? $check)* }
+            };
+        }
+    };
+}
+pub(crate) use kit;

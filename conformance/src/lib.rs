@@ -18,9 +18,12 @@ pub mod byte;
 mod closing;
 mod common;
 mod frame;
+mod job;
 pub mod matching;
 mod memory;
 pub mod network;
 pub mod pml;
 
+pub(crate) use frame::kit;
 pub use frame::{Check, Subject, Verdict, assert_check, passed_tiers, run_all, tiers};
+pub use job::{Factory, Job, Kit};

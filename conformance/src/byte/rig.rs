@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use tagwire_base::Rank;
 use tagwire_transport::{ByteTransport, Class, Post};
 
+use super::Factory;
 use super::log::{Entry, Log};
-use super::{Factory, KillRank};
 use crate::closing::Closing;
 use crate::common::{LANE, Patience};
+use crate::job::KillRank;
 use crate::memory::Memory;
 use tagwire_transport::allocation::Allocation;
 use tagwire_transport::capability::{Capabilities, Limits};
@@ -39,7 +40,7 @@ struct Node {
 /// A job under check.
 pub(super) struct Rig {
     nodes: Vec<Node>,
-    kill: Option<KillRank>,
+    kill: Option<KillRank<dyn ByteTransport>>,
     /// Ranks that are closing.
     closing: Closing,
     /// Lent memory is the transports' own, where a check says whose.
@@ -62,7 +63,7 @@ impl Rig {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
             closing: Closing::default(),
-            allocates: factory.allocates,
+            allocates: factory.claims.allocates,
             next_token: 1,
             memories: Vec::new(),
         })

@@ -45,7 +45,7 @@ pub(super) fn cancels_race_with_messages(factory: &Factory) -> Checked {
     let capabilities = Rig::plenty(factory, 2)?.transport(0).capabilities();
     let sparse = capabilities.contains(Capabilities::REMOTE) && !at_length();
     let stride = if sparse { 3 } else { 1 };
-    for (place, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (place, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         for turns in (place % stride..12).step_by(stride) {
             let mut rig = Rig::plenty(factory, 2)?;
             rig.acquaint(0, 1)?;

@@ -1,324 +1,53 @@
 //! The list of checks, and the macro that makes tests of them.
 
 use super::{Factory, alone, cancel, failure, flow, order, peers, probes, races, random, shapes};
-use crate::Check;
 use crate::byte::Tier;
 
-/// Every check.
-pub const CHECKS: &[Check<Factory>] = &[
-    Check::new(
-        "limits_are_consistent",
-        Tier::Core,
-        1,
-        peers::limits_are_consistent,
-    ),
-    Check::new(
-        "posted_receives_get_every_length",
-        Tier::Core,
-        2,
-        order::posted_receives_get_every_length,
-    ),
-    Check::new(
-        "unexpected_messages_keep_every_length",
-        Tier::Core,
-        2,
-        order::unexpected_messages_keep_every_length,
-    ),
-    Check::new(
-        "messages_match_in_the_order_of_sending",
-        Tier::Core,
-        2,
-        order::messages_match_in_the_order_of_sending,
-    ),
-    Check::new(
-        "the_earliest_receive_wins",
-        Tier::Core,
-        2,
-        order::the_earliest_receive_wins,
-    ),
-    Check::new(
-        "the_earliest_message_is_taken",
-        Tier::Core,
-        2,
-        order::the_earliest_message_is_taken,
-    ),
-    Check::new(
-        "only_ignored_bits_are_ignored",
-        Tier::Core,
-        2,
-        order::only_ignored_bits_are_ignored,
-    ),
-    Check::new(
-        "sources_are_told_apart",
-        Tier::Core,
-        3,
-        order::sources_are_told_apart,
-    ),
-    Check::new(
-        "any_source_takes_from_all",
-        Tier::Core,
-        3,
-        order::any_source_takes_from_all,
-    ),
-    Check::new(
-        "a_rank_reaches_itself",
-        Tier::Core,
-        1,
-        order::a_rank_reaches_itself,
-    ),
-    Check::new(
-        "random_runs_match_the_lists",
-        Tier::Core,
-        3,
-        random::random_runs_match_the_lists,
-    ),
-    Check::new(
-        "short_receives_get_what_fits",
-        Tier::Core,
-        2,
-        shapes::short_receives_get_what_fits,
-    ),
-    Check::new(
-        "long_receives_keep_the_rest",
-        Tier::Core,
-        2,
-        shapes::long_receives_keep_the_rest,
-    ),
-    Check::new(
-        "synchronous_sends_end_with_the_match",
-        Tier::Core,
-        2,
-        shapes::synchronous_sends_end_with_the_match,
-    ),
-    Check::new(
-        "odd_shapes_are_sent_or_refused",
-        Tier::Core,
-        2,
-        shapes::odd_shapes_are_sent_or_refused,
-    ),
-    Check::new(
-        "foreign_bits_are_refused",
-        Tier::Core,
-        2,
-        shapes::foreign_bits_are_refused,
-    ),
-    Check::new(
-        "probes_see_and_leave",
-        Tier::Core,
-        2,
-        probes::probes_see_and_leave,
-    ),
-    Check::new(
-        "claims_take_out_of_matching",
-        Tier::Core,
-        2,
-        probes::claims_take_out_of_matching,
-    ),
-    Check::new(
-        "unknown_claims_are_refused",
-        Tier::Core,
-        2,
-        probes::unknown_claims_are_refused,
-    ),
-    Check::new(
-        "cancelled_receives_take_nothing",
-        Tier::Core,
-        2,
-        cancel::cancelled_receives_take_nothing,
-    ),
-    Check::new(
-        "cancels_race_with_messages",
-        Tier::Core,
-        2,
-        cancel::cancels_race_with_messages,
-    ),
-    Check::new(
-        "floods_stay_within_bounds",
-        Tier::Core,
-        2,
-        flow::floods_stay_within_bounds,
-    ),
-    Check::new(
-        "receives_reach_behind_a_flood",
-        Tier::Core,
-        3,
-        flow::receives_reach_behind_a_flood,
-    ),
-    Check::new(
-        "long_messages_cost_an_envelope",
-        Tier::Core,
-        2,
-        flow::long_messages_cost_an_envelope,
-    ),
-    Check::new(
-        "one_full_receiver_leaves_others_alone",
-        Tier::Core,
-        3,
-        flow::one_full_receiver_leaves_others_alone,
-    ),
-    Check::new(
-        "one_held_sender_leaves_others_alone",
-        Tier::Core,
-        3,
-        flow::one_held_sender_leaves_others_alone,
-    ),
-    Check::new(
-        "a_sender_alone_delivers",
-        Tier::Cooperative,
-        2,
-        alone::a_sender_alone_delivers,
-    ),
-    Check::new(
-        "idle_progress_does_nothing",
-        Tier::Core,
-        2,
-        flow::idle_progress_does_nothing,
-    ),
-    Check::new(
-        "connects_to_the_same_endpoint",
-        Tier::Core,
-        2,
-        peers::connects_to_the_same_endpoint,
-    ),
-    Check::new(
-        "bad_addresses_are_refused",
-        Tier::Core,
-        2,
-        peers::bad_addresses_are_refused,
-    ),
-    Check::new(
-        "peers_are_greeted_once",
-        Tier::Core,
-        3,
-        peers::peers_are_greeted_once,
-    ),
-    Check::new(
-        "goodbyes_come_after_the_last_message",
-        Tier::Core,
-        3,
-        peers::goodbyes_come_after_the_last_message,
-    ),
-    Check::new(
-        "goodbyes_end_what_is_under_way",
-        Tier::Core,
-        2,
-        peers::goodbyes_end_what_is_under_way,
-    ),
-    Check::new(
-        "dumps_name_messages_and_peers",
-        Tier::Core,
-        2,
-        peers::dumps_name_messages_and_peers,
-    ),
-    Check::new(
-        "failures_are_told_once",
-        Tier::Core,
-        3,
-        failure::failures_are_told_once,
-    ),
-    Check::new(
-        "deaths_are_found",
-        Tier::Detection,
-        3,
-        failure::deaths_are_found,
-    ),
-    Check::new(
-        "last_words_are_received",
-        Tier::Core,
-        3,
-        failure::last_words_are_received,
-    ),
-    Check::new(
-        "sends_to_the_dead_end",
-        Tier::Core,
-        3,
-        failure::sends_to_the_dead_end,
-    ),
-    Check::new(
-        "deaths_cut_messages_off",
-        Tier::Core,
-        3,
-        failure::deaths_cut_messages_off,
-    ),
-    Check::new(
-        "claims_of_the_dead_end",
-        Tier::Core,
-        2,
-        failure::claims_of_the_dead_end,
-    ),
-    Check::new(
-        "strangers_may_die",
-        Tier::Core,
-        3,
-        failure::strangers_may_die,
-    ),
-    Check::new(
-        "each_message_is_had_once",
-        Tier::Core,
-        3,
-        races::each_message_is_had_once,
-    ),
-    Check::new(
-        "messages_wake_a_sleeper",
-        Tier::Wake,
-        2,
-        races::messages_wake_a_sleeper,
-    ),
-];
-
-/// Makes a module `$name` with one test for each check, on jobs of the
-/// [`Factory`](crate::matching::Factory) that `$factory` evaluates to.
-#[macro_export]
-macro_rules! match_conformance {
-    ($name:ident, $factory:expr) => {
-        $crate::each_check!(@module match_conformance, $name, $factory);
-    };
-    (@for_each $what:ident) => {
-        $crate::each_check! {
-            @$what
-            limits_are_consistent
-            posted_receives_get_every_length
-            unexpected_messages_keep_every_length
-            messages_match_in_the_order_of_sending
-            the_earliest_receive_wins
-            the_earliest_message_is_taken
-            only_ignored_bits_are_ignored
-            sources_are_told_apart
-            any_source_takes_from_all
-            a_rank_reaches_itself
-            random_runs_match_the_lists
-            short_receives_get_what_fits
-            long_receives_keep_the_rest
-            synchronous_sends_end_with_the_match
-            odd_shapes_are_sent_or_refused
-            foreign_bits_are_refused
-            probes_see_and_leave
-            claims_take_out_of_matching
-            unknown_claims_are_refused
-            cancelled_receives_take_nothing
-            cancels_race_with_messages
-            floods_stay_within_bounds
-            receives_reach_behind_a_flood
-            long_messages_cost_an_envelope
-            one_full_receiver_leaves_others_alone
-            one_held_sender_leaves_others_alone
-            a_sender_alone_delivers
-            idle_progress_does_nothing
-            connects_to_the_same_endpoint
-            bad_addresses_are_refused
-            peers_are_greeted_once
-            goodbyes_come_after_the_last_message
-            goodbyes_end_what_is_under_way
-            dumps_name_messages_and_peers
-            failures_are_told_once
-            deaths_are_found
-            last_words_are_received
-            sends_to_the_dead_end
-            deaths_cut_messages_off
-            claims_of_the_dead_end
-            strangers_may_die
-            each_message_is_had_once
-            messages_wake_a_sleeper
-        }
-    };
+crate::kit! {
+    /// Makes a module `$name` with one test for each check, on jobs of the
+    /// [`Factory`](crate::matching::Factory) that `$factory` evaluates to.
+    match_conformance($), checks of Factory:
+    Core 1 peers::limits_are_consistent,
+    Core 2 order::posted_receives_get_every_length,
+    Core 2 order::unexpected_messages_keep_every_length,
+    Core 2 order::messages_match_in_the_order_of_sending,
+    Core 2 order::the_earliest_receive_wins,
+    Core 2 order::the_earliest_message_is_taken,
+    Core 2 order::only_ignored_bits_are_ignored,
+    Core 3 order::sources_are_told_apart,
+    Core 3 order::any_source_takes_from_all,
+    Core 1 order::a_rank_reaches_itself,
+    Core 3 random::random_runs_match_the_lists,
+    Core 2 shapes::short_receives_get_what_fits,
+    Core 2 shapes::long_receives_keep_the_rest,
+    Core 2 shapes::synchronous_sends_end_with_the_match,
+    Core 2 shapes::odd_shapes_are_sent_or_refused,
+    Core 2 shapes::foreign_bits_are_refused,
+    Core 2 probes::probes_see_and_leave,
+    Core 2 probes::claims_take_out_of_matching,
+    Core 2 probes::unknown_claims_are_refused,
+    Core 2 cancel::cancelled_receives_take_nothing,
+    Core 2 cancel::cancels_race_with_messages,
+    Core 2 flow::floods_stay_within_bounds,
+    Core 3 flow::receives_reach_behind_a_flood,
+    Core 2 flow::long_messages_cost_an_envelope,
+    Core 3 flow::one_full_receiver_leaves_others_alone,
+    Core 3 flow::one_held_sender_leaves_others_alone,
+    Cooperative 2 alone::a_sender_alone_delivers,
+    Core 2 flow::idle_progress_does_nothing,
+    Core 2 peers::connects_to_the_same_endpoint,
+    Core 2 peers::bad_addresses_are_refused,
+    Core 3 peers::peers_are_greeted_once,
+    Core 3 peers::goodbyes_come_after_the_last_message,
+    Core 2 peers::goodbyes_end_what_is_under_way,
+    Core 2 peers::dumps_name_messages_and_peers,
+    Core 3 failure::failures_are_told_once,
+    Detection 3 failure::deaths_are_found,
+    Core 3 failure::last_words_are_received,
+    Core 3 failure::sends_to_the_dead_end,
+    Core 3 failure::deaths_cut_messages_off,
+    Core 2 failure::claims_of_the_dead_end,
+    Core 3 failure::strangers_may_die,
+    Core 3 races::each_message_is_had_once,
+    Wake 2 races::messages_wake_a_sleeper,
 }

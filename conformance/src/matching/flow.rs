@@ -19,8 +19,8 @@ pub(super) fn floods_stay_within_bounds(factory: &Factory) -> Checked {
         let sends = flood(&mut rig, 0, 1, COUNT, len)?;
         rig.settle()?;
         let levels = rig.transport(1).levels();
-        let bytes = Wanted::LITTLE.unexpected_bytes + factory.slack.bytes;
-        let messages = Wanted::LITTLE.unexpected_messages + factory.slack.messages;
+        let bytes = Wanted::LITTLE.unexpected_bytes + factory.claims.slack.bytes;
+        let messages = Wanted::LITTLE.unexpected_messages + factory.claims.slack.messages;
         ensure(
             levels.unexpected_bytes <= bytes && levels.unexpected <= messages,
             || format!("{levels:?} where {bytes} bytes and {messages} messages are the bounds"),

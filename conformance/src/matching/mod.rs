@@ -46,47 +46,24 @@ mod random;
 mod rig;
 mod shapes;
 
-use std::fmt;
-
-use tagwire_base::Rank;
-
 pub use checks::CHECKS;
 
 use crate::byte::{Tier, inapplicable};
-use crate::{Check, Subject};
+use crate::{Check, Kit, Subject};
 use tagwire_transport::matching::MatchTransport;
 
-/// Ends a rank the hard way.
-type KillRank = Box<dyn FnMut(Rank, Box<dyn MatchTransport>)>;
+/// The kit of transports that match.
+#[derive(Debug)]
+pub enum Matches {}
+
+impl Kit for Matches {
+    type Job = Job;
+    type Wanted = Wanted;
+    type Claims = Claims;
+}
 
 /// The ranks of one job, all in this process.
-pub struct Job {
-    ranks: Vec<Box<dyn MatchTransport>>,
-    kill: Option<KillRank>,
-}
-
-impl Job {
-    /// The transports of ranks 0, 1, and so on.
-    #[must_use]
-    pub fn new(ranks: Vec<Box<dyn MatchTransport>>) -> Self {
-        Self { ranks, kill: None }
-    }
-
-    /// How a rank dies without a goodbye, in a way that the transport's failure detection
-    /// notices. Without this, a dead rank is one that is not driven any more, and detection is
-    /// not checked.
-    #[must_use]
-    pub fn with_kill(mut self, kill: impl FnMut(Rank, Box<dyn MatchTransport>) + 'static) -> Self {
-        self.kill = Some(Box::new(kill));
-        self
-    }
-}
-
-impl fmt::Debug for Job {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Job({} ranks)", self.ranks.len())
-    }
-}
+pub type Job = crate::Job<dyn MatchTransport>;
 
 /// What a check wants of its ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,17 +97,26 @@ pub struct Slack {
     pub messages: usize,
 }
 
-type OpenJob = Box<dyn Fn(u32, Wanted) -> Result<Job, String>>;
-
-/// Opens the jobs that checks run on.
-pub struct Factory {
-    most_ranks: u32,
+/// What a factory says of its transports.
+#[derive(Debug, Clone)]
+pub struct Claims {
     slack: Slack,
     lengths: Vec<usize>,
-    absent: Option<String>,
     allocates: Allocates,
-    open: OpenJob,
 }
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self {
+            slack: Slack::default(),
+            lengths: vec![0, 1, 7, 8, 9, 40, 1023, 1024, 1025, 5000, 70_001, 300_000],
+            allocates: Allocates::default(),
+        }
+    }
+}
+
+/// Opens the jobs that checks run on.
+pub type Factory = crate::Factory<Matches>;
 
 /// Which buffers of checks are memory that the transports [allocate](tagwire_transport::Transport::allocate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,37 +134,20 @@ impl Factory {
         most_ranks: u32,
         open: impl Fn(u32, Wanted) -> Result<Job, String> + 'static,
     ) -> Self {
-        Self {
-            most_ranks,
-            slack: Slack::default(),
-            lengths: vec![0, 1, 7, 8, 9, 40, 1023, 1024, 1025, 5000, 70_001, 300_000],
-            absent: None,
-            allocates: Allocates::default(),
-            open: Box::new(open),
-        }
-    }
-
-    /// A factory for a transport that this machine does not have: no check applies, and each says
-    /// for what `reason`.
-    #[must_use]
-    pub fn absent(reason: impl Into<String>) -> Self {
-        Self {
-            absent: Some(format!("SKIPPED: {}", reason.into())),
-            ..Self::new(1, |_, _| Err("the transport is absent".to_owned()))
-        }
+        Self::of(most_ranks, move |size, wanted| open(size, *wanted))
     }
 
     /// Says what may be kept beyond the bounds.
     #[must_use]
     pub const fn slack(mut self, slack: Slack) -> Self {
-        self.slack = slack;
+        self.claims.slack = slack;
         self
     }
 
     /// Says which buffers the transports allocate; else none.
     #[must_use]
     pub const fn allocating(mut self, allocates: Allocates) -> Self {
-        self.allocates = allocates;
+        self.claims.allocates = allocates;
         self
     }
 
@@ -186,24 +155,17 @@ impl Factory {
     #[must_use]
     pub fn boundaries(mut self, lengths: &[usize]) -> Self {
         for length in lengths {
-            self.lengths
+            self.claims
+                .lengths
                 .extend([length.saturating_sub(1), *length, length + 1]);
         }
-        self.lengths.sort_unstable();
-        self.lengths.dedup();
+        self.claims.lengths.sort_unstable();
+        self.claims.lengths.dedup();
         self
     }
 
     fn open(&self, size: u32, wanted: Wanted) -> Result<Job, String> {
-        let job = (self.open)(size, wanted)?;
-        if job.ranks.len() == size as usize {
-            Ok(job)
-        } else {
-            Err(format!(
-                "the factory opened {} ranks where {size} were asked for",
-                job.ranks.len()
-            ))
-        }
+        self.job(size, &wanted)?.of(size)
     }
 }
 
@@ -226,11 +188,5 @@ impl Subject for Factory {
             has,
             job.kill.is_some(),
         ))
-    }
-}
-
-impl fmt::Debug for Factory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Factory(up to {} ranks)", self.most_ranks)
     }
 }

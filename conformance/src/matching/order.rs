@@ -6,7 +6,7 @@ use crate::common::ensure;
 
 pub(super) fn posted_receives_get_every_length(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         let (seed, bits) = (seed as u64, seed as u64 + 10);
         let receiving = rig.post(1, exact(bits), len)?;
         let sending = rig.send(0, 1, bits, seed, len)?;
@@ -18,7 +18,7 @@ pub(super) fn posted_receives_get_every_length(factory: &Factory) -> Checked {
 
 pub(super) fn unexpected_messages_keep_every_length(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    let lengths = factory.lengths.clone();
+    let lengths = factory.claims.lengths.clone();
     let mut sends = Vec::new();
     for (seed, len) in lengths.iter().enumerate() {
         sends.push(rig.send(0, 1, seed as u64, seed as u64, *len)?);
@@ -201,7 +201,7 @@ pub(super) fn any_source_takes_from_all(factory: &Factory) -> Checked {
 
 pub(super) fn a_rank_reaches_itself(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 1)?;
-    for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         let seed = seed as u64;
         let receiving = rig.post(0, from(0, exact(seed)), len)?;
         let sending = rig.send(0, 0, seed, seed, len)?;

@@ -7,7 +7,7 @@ use tagwire_transport::matching::{ClaimId, Posted, Refusal};
 
 pub(super) fn probes_see_and_leave(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         let seed = seed as u64;
         let nothing = rig.probe(1, exact(2), false)?;
         ensure(nothing.is_none(), || {
@@ -36,7 +36,7 @@ pub(super) fn probes_see_and_leave(factory: &Factory) -> Checked {
 /// A claimed message is out of matching, and received by its name alone, in any order.
 pub(super) fn claims_take_out_of_matching(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    let lengths = factory.lengths.clone();
+    let lengths = factory.claims.lengths.clone();
     let mut sends = Vec::new();
     let mut claims = Vec::new();
     for (seed, len) in lengths.iter().enumerate() {

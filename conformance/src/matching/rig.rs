@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 
-use super::{Allocates, Factory, KillRank, Wanted};
+use super::{Allocates, Factory, Wanted};
 use crate::closing::Closing;
 use crate::common::{LANE, Patience, ensure, pattern};
+use crate::job::KillRank;
 use crate::memory::Memory;
 use tagwire_transport::allocation::Allocation;
 use tagwire_transport::capability::Capabilities;
@@ -114,7 +115,7 @@ pub(super) const fn from(source: usize, pattern: MatchPattern) -> MatchPattern {
 /// A job under check.
 pub(super) struct Rig {
     nodes: Vec<Node>,
-    kill: Option<KillRank>,
+    kill: Option<KillRank<dyn MatchTransport>>,
     /// Ranks that are closing.
     closing: Closing,
     allocates: Allocates,
@@ -138,7 +139,7 @@ impl Rig {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
             closing: Closing::default(),
-            allocates: factory.allocates,
+            allocates: factory.claims.allocates,
             next_token: 0,
             limits,
             memories: Vec::new(),

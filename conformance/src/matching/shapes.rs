@@ -11,7 +11,7 @@ use tagwire_transport::matching::{MatchPattern, Posted, Refusal, Sent};
 pub(super) fn short_receives_get_what_fits(factory: &Factory) -> Checked {
     for posted_first in [true, false] {
         let mut rig = Rig::plenty(factory, 2)?;
-        for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+        for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
             for room in [0, len / 2, len.saturating_sub(1)] {
                 if room >= len {
                     continue;
@@ -44,7 +44,7 @@ pub(super) fn short_receives_get_what_fits(factory: &Factory) -> Checked {
 
 pub(super) fn long_receives_keep_the_rest(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         let receiving = rig.post(1, exact(2), len + 100)?;
         rig.send(0, 1, 2, seed as u64, len)?;
         rig.got(&receiving, 0, 2, seed as u64, len)?;
@@ -55,7 +55,7 @@ pub(super) fn long_receives_keep_the_rest(factory: &Factory) -> Checked {
 /// A synchronous send ends with the match, and not before.
 pub(super) fn synchronous_sends_end_with_the_match(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
-    for (seed, len) in factory.lengths.clone().into_iter().enumerate() {
+    for (seed, len) in factory.claims.lengths.clone().into_iter().enumerate() {
         let seed = seed as u64;
         let sending = rig.send_as(0, 1, 2, seed, len, true)?;
         rig.settle()?;

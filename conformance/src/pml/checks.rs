@@ -1,645 +1,101 @@
 //! The table of checks, and the macro that makes tests of it.
 
-use crate::Check;
-
 use super::{
     Factory, Tier, buffers, cancel, close, eight, failure, flow, lengths, matching, partitioned,
     persistent, probes, random, refusals, rma, threads, waits,
 };
 
-/// Every check, by tier.
-pub const CHECKS: &[Check<Factory>] = &[
-    Check::new(
-        "every_length_arrives",
-        Tier::Core,
-        2,
-        lengths::every_length_arrives,
-    ),
-    Check::new(
-        "ready_sends_go_to_posted_receives",
-        Tier::Core,
-        2,
-        lengths::ready_sends_go_to_posted_receives,
-    ),
-    Check::new(
-        "messages_to_oneself_arrive",
-        Tier::Core,
-        1,
-        lengths::messages_to_oneself_arrive,
-    ),
-    Check::new(
-        "synchronous_sends_wait_for_the_match",
-        Tier::Core,
-        2,
-        lengths::synchronous_sends_wait_for_the_match,
-    ),
-    Check::new(
-        "truncation_concerns_one_receive",
-        Tier::Core,
-        2,
-        lengths::truncation_concerns_one_receive,
-    ),
-    Check::new(
-        "a_completed_send_has_its_buffer_back",
-        Tier::Core,
-        2,
-        lengths::a_completed_send_has_its_buffer_back,
-    ),
-    Check::new(
-        "buffered_sends_have_a_budget",
-        Tier::Core,
-        2,
-        lengths::buffered_sends_have_a_budget,
-    ),
-    Check::new(
-        "both_ways_at_once",
-        Tier::Core,
-        2,
-        lengths::both_ways_at_once,
-    ),
-    Check::new(
-        "ten_thousand_requests_are_open_at_once",
-        Tier::Core,
-        2,
-        lengths::ten_thousand_requests_are_open_at_once,
-    ),
-    Check::new(
-        "statuses_are_full",
-        Tier::Core,
-        3,
-        lengths::statuses_are_full,
-    ),
-    Check::new(
-        "order_is_kept_per_pair",
-        Tier::Core,
-        2,
-        matching::order_is_kept_per_pair,
-    ),
-    Check::new(
-        "tags_are_received_in_any_order",
-        Tier::Core,
-        2,
-        matching::tags_are_received_in_any_order,
-    ),
-    Check::new(
-        "the_earliest_posted_receive_wins",
-        Tier::Core,
-        3,
-        matching::the_earliest_posted_receive_wins,
-    ),
-    Check::new(
-        "the_earliest_message_wins",
-        Tier::Core,
-        3,
-        matching::the_earliest_message_wins,
-    ),
-    Check::new(
-        "wildcards_take_from_everyone",
-        Tier::Core,
-        2,
-        matching::wildcards_take_from_everyone,
-    ),
-    Check::new(
-        "any_tag_leaves_internal_tags_alone",
-        Tier::Core,
-        2,
-        matching::any_tag_leaves_internal_tags_alone,
-    ),
-    Check::new(
-        "contexts_keep_apart",
-        Tier::Core,
-        2,
-        matching::contexts_keep_apart,
-    ),
-    Check::new(
-        "contexts_are_opened_and_closed",
-        Tier::Core,
-        2,
-        matching::contexts_are_opened_and_closed,
-    ),
-    Check::new(
-        "contexts_are_closed_at_any_time",
-        Tier::Core,
-        2,
-        matching::contexts_are_closed_at_any_time,
-    ),
-    Check::new(
-        "messages_of_broken_collectives_are_dropped",
-        Tier::Core,
-        2,
-        matching::messages_of_broken_collectives_are_dropped,
-    ),
-    Check::new(
-        "contexts_come_again_empty",
-        Tier::Core,
-        2,
-        matching::contexts_come_again_empty,
-    ),
-    Check::new(
-        "probes_see_and_leave",
-        Tier::Core,
-        2,
-        probes::probes_see_and_leave,
-    ),
-    Check::new(
-        "posted_receives_come_before_probes",
-        Tier::Core,
-        2,
-        probes::posted_receives_come_before_probes,
-    ),
-    Check::new(
-        "claimed_messages_are_out_of_matching",
-        Tier::Core,
-        2,
-        probes::claimed_messages_are_out_of_matching,
-    ),
-    Check::new(
-        "claims_take_what_is_still_arriving",
-        Tier::Core,
-        2,
-        probes::claims_take_what_is_still_arriving,
-    ),
-    Check::new(
-        "cancelled_receives_take_nothing",
-        Tier::Core,
-        2,
-        cancel::cancelled_receives_take_nothing,
-    ),
-    Check::new(
-        "a_cancel_has_exactly_one_outcome",
-        Tier::Core,
-        2,
-        cancel::a_cancel_has_exactly_one_outcome,
-    ),
-    Check::new(
-        "what_cannot_be_cancelled_is_refused",
-        Tier::Core,
-        2,
-        cancel::what_cannot_be_cancelled_is_refused,
-    ),
-    Check::new(
-        "persistent_requests_go_round",
-        Tier::Core,
-        2,
-        persistent::persistent_requests_go_round,
-    ),
-    Check::new(
-        "persistent_receives_can_be_cancelled",
-        Tier::Core,
-        2,
-        persistent::persistent_receives_can_be_cancelled,
-    ),
-    Check::new(
-        "stale_requests_are_refused",
-        Tier::Core,
-        2,
-        refusals::stale_requests_are_refused,
-    ),
-    Check::new(
-        "ordinary_requests_cannot_be_started",
-        Tier::Core,
-        2,
-        refusals::ordinary_requests_cannot_be_started,
-    ),
-    Check::new(
-        "ranks_and_contexts_that_are_not_there_are_refused",
-        Tier::Core,
-        2,
-        refusals::ranks_and_contexts_that_are_not_there_are_refused,
-    ),
-    Check::new(
-        "pieces_are_gathered_and_scattered",
-        Tier::Core,
-        2,
-        buffers::pieces_are_gathered_and_scattered,
-    ),
-    Check::new(
-        "data_is_packed_and_unpacked",
-        Tier::Core,
-        2,
-        buffers::data_is_packed_and_unpacked,
-    ),
-    Check::new(
-        "waits_time_out_and_the_operation_goes_on",
-        Tier::Core,
-        2,
-        waits::waits_time_out_and_the_operation_goes_on,
-    ),
-    Check::new(
-        "waits_for_all_and_some_keep_what_timed_out",
-        Tier::Core,
-        2,
-        waits::waits_for_all_and_some_keep_what_timed_out,
-    ),
-    Check::new(
-        "waits_for_any_and_some",
-        Tier::Core,
-        2,
-        waits::waits_for_any_and_some,
-    ),
-    Check::new(
-        "waits_for_probes_and_claims",
-        Tier::Core,
-        2,
-        waits::waits_for_probes_and_claims,
-    ),
-    Check::new(
-        "blocking_calls_get_on",
-        Tier::Core,
-        2,
-        waits::blocking_calls_get_on,
-    ),
-    Check::new(
-        "random_traffic_of_two",
-        Tier::Core,
-        2,
-        random::random_traffic_of_two,
-    ),
-    Check::new(
-        "random_traffic_of_three",
-        Tier::Core,
-        3,
-        random::random_traffic_of_three,
-    ),
-    Check::new(
-        "random_traffic_of_eight",
-        Tier::Core,
-        8,
-        random::random_traffic_of_eight,
-    ),
-    Check::new(
-        "floods_stay_within_the_budget",
-        Tier::Flow,
-        2,
-        flow::floods_stay_within_the_budget,
-    ),
-    Check::new("budgets_come_back", Tier::Flow, 2, flow::budgets_come_back),
-    Check::new(
-        "posted_receives_reach_behind_a_trickle",
-        Tier::Flow,
-        2,
-        flow::posted_receives_reach_behind_a_trickle,
-    ),
-    Check::new(
-        "posted_receives_reach_behind_a_pause",
-        Tier::Flow,
-        2,
-        flow::posted_receives_reach_behind_a_pause,
-    ),
-    Check::new(
-        "several_senders_answer_one_receive",
-        Tier::Flow,
-        3,
-        flow::several_senders_answer_one_receive,
-    ),
-    Check::new(
-        "receives_wait_side_by_side",
-        Tier::Flow,
-        3,
-        flow::receives_wait_side_by_side,
-    ),
-    Check::new(
-        "floods_to_oneself_are_received",
-        Tier::Flow,
-        1,
-        flow::floods_to_oneself_are_received,
-    ),
-    Check::new(
-        "probes_see_what_is_held_back",
-        Tier::Flow,
-        3,
-        flow::probes_see_what_is_held_back,
-    ),
-    Check::new(
-        "probes_that_are_given_up_stop_nobody",
-        Tier::Flow,
-        2,
-        flow::probes_that_are_given_up_stop_nobody,
-    ),
-    Check::new(
-        "random_traffic_on_tiny_budgets",
-        Tier::Flow,
-        3,
-        random::random_traffic_on_tiny_budgets,
-    ),
-    Check::new(
-        "a_death_fails_what_involves_it",
-        Tier::Failure,
-        3,
-        failure::a_death_fails_what_involves_it,
-    ),
-    Check::new(
-        "any_source_waits_for_acknowledgement",
-        Tier::Failure,
-        3,
-        failure::any_source_waits_for_acknowledgement,
-    ),
-    Check::new(
-        "strangers_may_die",
-        Tier::Failure,
-        3,
-        failure::strangers_may_die,
-    ),
-    Check::new(
-        "receives_from_the_dead_are_posted_and_fail",
-        Tier::Failure,
-        3,
-        failure::receives_from_the_dead_are_posted_and_fail,
-    ),
-    Check::new(
-        "deaths_cut_transfers_off",
-        Tier::Failure,
-        3,
-        failure::deaths_cut_transfers_off,
-    ),
-    Check::new(
-        "budgets_survive_deaths",
-        Tier::Failure,
-        3,
-        failure::budgets_survive_deaths,
-    ),
-    Check::new(
-        "those_who_left_are_no_failures",
-        Tier::Failure,
-        3,
-        failure::those_who_left_are_no_failures,
-    ),
-    Check::new(
-        "what_was_sent_before_a_goodbye_is_there",
-        Tier::Failure,
-        3,
-        failure::what_was_sent_before_a_goodbye_is_there,
-    ),
-    Check::new(
-        "eight_exchange_with_each_other",
-        Tier::Core,
-        8,
-        eight::eight_exchange_with_each_other,
-    ),
-    Check::new(
-        "eight_go_on_after_a_death",
-        Tier::Failure,
-        8,
-        eight::eight_go_on_after_a_death,
-    ),
-    Check::new(
-        "partitions_arrive_in_every_round",
-        Tier::Core,
-        2,
-        partitioned::partitions_arrive_in_every_round,
-    ),
-    Check::new(
-        "a_partitioned_round_ends_with_its_peer",
-        Tier::Failure,
-        2,
-        partitioned::a_partitioned_round_ends_with_its_peer,
-    ),
-    Check::new(
-        "a_partitioned_send_ends_with_its_receiver",
-        Tier::Failure,
-        2,
-        partitioned::a_partitioned_send_ends_with_its_receiver,
-    ),
-    Check::new(
-        "regions_are_written_and_read",
-        Tier::Core,
-        2,
-        rma::regions_are_written_and_read,
-    ),
-    Check::new(
-        "words_are_changed_in_one_step",
-        Tier::Core,
-        2,
-        rma::words_are_changed_in_one_step,
-    ),
-    Check::new(
-        "accesses_are_refused_by_what_they_name",
-        Tier::Core,
-        2,
-        rma::accesses_are_refused_by_what_they_name,
-    ),
-    Check::new(
-        "accesses_end_with_the_peer",
-        Tier::Failure,
-        2,
-        rma::accesses_end_with_the_peer,
-    ),
-    Check::new(
-        "waits_end_with_the_peer",
-        Tier::Failure,
-        2,
-        failure::waits_end_with_the_peer,
-    ),
-    Check::new(
-        "random_traffic_around_a_death",
-        Tier::Failure,
-        4,
-        random::random_traffic_around_a_death,
-    ),
-    Check::new(
-        "a_rank_that_waits_for_long_sleeps",
-        Tier::Wake,
-        2,
-        waits::a_rank_that_waits_for_long_sleeps,
-    ),
-    Check::new(
-        "sleepers_are_woken_by_messages",
-        Tier::Wake,
-        2,
-        waits::sleepers_are_woken_by_messages,
-    ),
-    Check::new(
-        "closing_ends_receives_and_flushes_sends",
-        Tier::Close,
-        2,
-        close::closing_ends_receives_and_flushes_sends,
-    ),
-    Check::new(
-        "last_messages_arrive",
-        Tier::Close,
-        2,
-        close::last_messages_arrive,
-    ),
-    Check::new(
-        "a_close_waits_for_what_is_under_way",
-        Tier::Close,
-        2,
-        close::a_close_waits_for_what_is_under_way,
-    ),
-    Check::new(
-        "a_close_past_its_deadline_names_what_is_open",
-        Tier::Close,
-        2,
-        close::a_close_past_its_deadline_names_what_is_open,
-    ),
-    Check::new(
-        "many_threads_share_a_rank",
-        Tier::Threads,
-        2,
-        threads::many_threads_share_a_rank,
-    ),
-    Check::new(
-        "a_thread_that_waits_keeps_no_other",
-        Tier::Threads,
-        2,
-        threads::a_thread_that_waits_keeps_no_other,
-    ),
-    Check::new(
-        "partitions_of_many_threads_arrive",
-        Tier::Threads,
-        2,
-        partitioned::partitions_of_many_threads_arrive,
-    ),
-    Check::new(
-        "random_partitions_arrive",
-        Tier::Threads,
-        2,
-        partitioned::random_partitions_arrive,
-    ),
-    Check::new(
-        "threads_claim_each_message_once",
-        Tier::Threads,
-        2,
-        threads::threads_claim_each_message_once,
-    ),
-    Check::new(
-        "thread_levels_are_kept",
-        Tier::Threads,
-        1,
-        threads::thread_levels_are_kept,
-    ),
-    Check::new(
-        "a_dump_names_what_is_waited_for",
-        Tier::Dump,
-        2,
-        close::a_dump_names_what_is_waited_for,
-    ),
-];
-
-/// Makes a module `$name` with one test for each conformance check, on jobs of the
-/// [`Factory`](crate::pml::Factory) that `$factory` evaluates to.
-///
-/// `@for_each` and `@selection` hand names on: of all checks, and of those for pairs over which a job
-/// takes so long to connect that the whole suite would take minutes. They cover orders, wildcards,
-/// probes and cancels, all protocols, eight ranks, deaths and closing, with few jobs each.
-#[macro_export]
-macro_rules! pml_conformance {
-    ($name:ident, $factory:expr) => {
-        $crate::each_check!(@module pml_conformance, $name, $factory);
-    };
-    (@selection $what:ident) => {
-        $crate::each_check! {
-            @$what
-            every_length_arrives
-            messages_to_oneself_arrive
-            synchronous_sends_wait_for_the_match
-            statuses_are_full
-            order_is_kept_per_pair
-            tags_are_received_in_any_order
-            the_earliest_posted_receive_wins
-            wildcards_take_from_everyone
-            contexts_keep_apart
-            probes_see_and_leave
-            cancelled_receives_take_nothing
-            blocking_calls_get_on
-            random_traffic_of_eight
-            floods_stay_within_the_budget
-            what_was_sent_before_a_goodbye_is_there
-            eight_exchange_with_each_other
-            eight_go_on_after_a_death
-            a_rank_that_waits_for_long_sleeps
-            closing_ends_receives_and_flushes_sends
-            many_threads_share_a_rank
-        }
-    };
-    (@for_each $what:ident) => {
-        $crate::each_check! {
-            @$what
-            every_length_arrives
-            ready_sends_go_to_posted_receives
-            messages_to_oneself_arrive
-            synchronous_sends_wait_for_the_match
-            truncation_concerns_one_receive
-            a_completed_send_has_its_buffer_back
-            buffered_sends_have_a_budget
-            both_ways_at_once
-            ten_thousand_requests_are_open_at_once
-            statuses_are_full
-            order_is_kept_per_pair
-            tags_are_received_in_any_order
-            the_earliest_posted_receive_wins
-            the_earliest_message_wins
-            wildcards_take_from_everyone
-            any_tag_leaves_internal_tags_alone
-            contexts_keep_apart
-            contexts_are_opened_and_closed
-            contexts_are_closed_at_any_time
-            messages_of_broken_collectives_are_dropped
-            contexts_come_again_empty
-            probes_see_and_leave
-            posted_receives_come_before_probes
-            claimed_messages_are_out_of_matching
-            claims_take_what_is_still_arriving
-            cancelled_receives_take_nothing
-            a_cancel_has_exactly_one_outcome
-            what_cannot_be_cancelled_is_refused
-            persistent_requests_go_round
-            persistent_receives_can_be_cancelled
-            stale_requests_are_refused
-            ordinary_requests_cannot_be_started
-            ranks_and_contexts_that_are_not_there_are_refused
-            pieces_are_gathered_and_scattered
-            data_is_packed_and_unpacked
-            waits_time_out_and_the_operation_goes_on
-            waits_for_all_and_some_keep_what_timed_out
-            waits_for_any_and_some
-            waits_for_probes_and_claims
-            blocking_calls_get_on
-            random_traffic_of_two
-            random_traffic_of_three
-            random_traffic_of_eight
-            floods_stay_within_the_budget
-            budgets_come_back
-            posted_receives_reach_behind_a_trickle
-            posted_receives_reach_behind_a_pause
-            several_senders_answer_one_receive
-            receives_wait_side_by_side
-            floods_to_oneself_are_received
-            probes_see_what_is_held_back
-            probes_that_are_given_up_stop_nobody
-            random_traffic_on_tiny_budgets
-            a_death_fails_what_involves_it
-            any_source_waits_for_acknowledgement
-            strangers_may_die
-            receives_from_the_dead_are_posted_and_fail
-            deaths_cut_transfers_off
-            budgets_survive_deaths
-            those_who_left_are_no_failures
-            what_was_sent_before_a_goodbye_is_there
-            eight_exchange_with_each_other
-            eight_go_on_after_a_death
-            partitions_arrive_in_every_round
-            a_partitioned_round_ends_with_its_peer
-            a_partitioned_send_ends_with_its_receiver
-            regions_are_written_and_read
-            words_are_changed_in_one_step
-            accesses_are_refused_by_what_they_name
-            accesses_end_with_the_peer
-            waits_end_with_the_peer
-            random_traffic_around_a_death
-            a_rank_that_waits_for_long_sleeps
-            sleepers_are_woken_by_messages
-            closing_ends_receives_and_flushes_sends
-            last_messages_arrive
-            a_close_waits_for_what_is_under_way
-            a_close_past_its_deadline_names_what_is_open
-            many_threads_share_a_rank
-            a_thread_that_waits_keeps_no_other
-            partitions_of_many_threads_arrive
-            random_partitions_arrive
-            threads_claim_each_message_once
-            thread_levels_are_kept
-            a_dump_names_what_is_waited_for
-        }
-    };
+crate::kit! {
+    /// Makes a module `$name` with one test for each conformance check, on jobs of the
+    /// [`Factory`](crate::pml::Factory) that `$factory` evaluates to.
+    ///
+    /// `@for_each` and `@selection` hand names on: of all checks, and of those for pairs over which a job
+    /// takes so long to connect that the whole suite would take minutes. They cover orders, wildcards,
+    /// probes and cancels, all protocols, eight ranks, deaths and closing, with few jobs each.
+    pml_conformance($), checks of Factory:
+    Core 2 'selected lengths::every_length_arrives,
+    Core 2 lengths::ready_sends_go_to_posted_receives,
+    Core 1 'selected lengths::messages_to_oneself_arrive,
+    Core 2 'selected lengths::synchronous_sends_wait_for_the_match,
+    Core 2 lengths::truncation_concerns_one_receive,
+    Core 2 lengths::a_completed_send_has_its_buffer_back,
+    Core 2 lengths::buffered_sends_have_a_budget,
+    Core 2 lengths::both_ways_at_once,
+    Core 2 lengths::ten_thousand_requests_are_open_at_once,
+    Core 3 'selected lengths::statuses_are_full,
+    Core 2 'selected matching::order_is_kept_per_pair,
+    Core 2 'selected matching::tags_are_received_in_any_order,
+    Core 3 'selected matching::the_earliest_posted_receive_wins,
+    Core 3 matching::the_earliest_message_wins,
+    Core 2 'selected matching::wildcards_take_from_everyone,
+    Core 2 matching::any_tag_leaves_internal_tags_alone,
+    Core 2 'selected matching::contexts_keep_apart,
+    Core 2 matching::contexts_are_opened_and_closed,
+    Core 2 matching::contexts_are_closed_at_any_time,
+    Core 2 matching::messages_of_broken_collectives_are_dropped,
+    Core 2 matching::contexts_come_again_empty,
+    Core 2 'selected probes::probes_see_and_leave,
+    Core 2 probes::posted_receives_come_before_probes,
+    Core 2 probes::claimed_messages_are_out_of_matching,
+    Core 2 probes::claims_take_what_is_still_arriving,
+    Core 2 'selected cancel::cancelled_receives_take_nothing,
+    Core 2 cancel::a_cancel_has_exactly_one_outcome,
+    Core 2 cancel::what_cannot_be_cancelled_is_refused,
+    Core 2 persistent::persistent_requests_go_round,
+    Core 2 persistent::persistent_receives_can_be_cancelled,
+    Core 2 refusals::stale_requests_are_refused,
+    Core 2 refusals::ordinary_requests_cannot_be_started,
+    Core 2 refusals::ranks_and_contexts_that_are_not_there_are_refused,
+    Core 2 buffers::pieces_are_gathered_and_scattered,
+    Core 2 buffers::data_is_packed_and_unpacked,
+    Core 2 waits::waits_time_out_and_the_operation_goes_on,
+    Core 2 waits::waits_for_all_and_some_keep_what_timed_out,
+    Core 2 waits::waits_for_any_and_some,
+    Core 2 waits::waits_for_probes_and_claims,
+    Core 2 'selected waits::blocking_calls_get_on,
+    Core 2 random::random_traffic_of_two,
+    Core 3 random::random_traffic_of_three,
+    Core 8 'selected random::random_traffic_of_eight,
+    Flow 2 'selected flow::floods_stay_within_the_budget,
+    Flow 2 flow::budgets_come_back,
+    Flow 2 flow::posted_receives_reach_behind_a_trickle,
+    Flow 2 flow::posted_receives_reach_behind_a_pause,
+    Flow 3 flow::several_senders_answer_one_receive,
+    Flow 3 flow::receives_wait_side_by_side,
+    Flow 1 flow::floods_to_oneself_are_received,
+    Flow 3 flow::probes_see_what_is_held_back,
+    Flow 2 flow::probes_that_are_given_up_stop_nobody,
+    Flow 3 random::random_traffic_on_tiny_budgets,
+    Failure 3 failure::a_death_fails_what_involves_it,
+    Failure 3 failure::any_source_waits_for_acknowledgement,
+    Failure 3 failure::strangers_may_die,
+    Failure 3 failure::receives_from_the_dead_are_posted_and_fail,
+    Failure 3 failure::deaths_cut_transfers_off,
+    Failure 3 failure::budgets_survive_deaths,
+    Failure 3 failure::those_who_left_are_no_failures,
+    Failure 3 'selected failure::what_was_sent_before_a_goodbye_is_there,
+    Core 8 'selected eight::eight_exchange_with_each_other,
+    Failure 8 'selected eight::eight_go_on_after_a_death,
+    Core 2 partitioned::partitions_arrive_in_every_round,
+    Failure 2 partitioned::a_partitioned_round_ends_with_its_peer,
+    Failure 2 partitioned::a_partitioned_send_ends_with_its_receiver,
+    Core 2 rma::regions_are_written_and_read,
+    Core 2 rma::words_are_changed_in_one_step,
+    Core 2 rma::accesses_are_refused_by_what_they_name,
+    Failure 2 rma::accesses_end_with_the_peer,
+    Failure 2 failure::waits_end_with_the_peer,
+    Failure 4 random::random_traffic_around_a_death,
+    Wake 2 'selected waits::a_rank_that_waits_for_long_sleeps,
+    Wake 2 waits::sleepers_are_woken_by_messages,
+    Close 2 'selected close::closing_ends_receives_and_flushes_sends,
+    Close 2 close::last_messages_arrive,
+    Close 2 close::a_close_waits_for_what_is_under_way,
+    Close 2 close::a_close_past_its_deadline_names_what_is_open,
+    Threads 2 'selected threads::many_threads_share_a_rank,
+    Threads 2 threads::a_thread_that_waits_keeps_no_other,
+    Threads 2 partitioned::partitions_of_many_threads_arrive,
+    Threads 2 partitioned::random_partitions_arrive,
+    Threads 2 threads::threads_claim_each_message_once,
+    Threads 1 threads::thread_levels_are_kept,
+    Dump 2 close::a_dump_names_what_is_waited_for,
 }

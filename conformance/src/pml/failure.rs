@@ -170,7 +170,7 @@ pub(super) fn receives_from_the_dead_are_posted_and_fail(factory: &Factory) -> C
 /// A transfer is cut off in the middle, at every moment of it. Over networks, whose jobs take long to
 /// open, at every third one, unless more rounds than usual are asked for.
 pub(super) fn deaths_cut_transfers_off(factory: &Factory) -> Checked {
-    let step = if factory.latency.is_zero() || rounds() > 1 {
+    let step = if factory.claims.latency.is_zero() || rounds() > 1 {
         1
     } else {
         3

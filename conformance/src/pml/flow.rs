@@ -44,12 +44,12 @@ pub(super) fn floods_stay_within_the_budget(factory: &Factory) -> Checked {
             kept += usize::from(world.is_complete(0, *sent)?);
         }
         ensure!(
-            kept * len <= SMALL.payload + factory.slack.bytes,
+            kept * len <= SMALL.payload + factory.claims.slack.bytes,
             "{} bytes are kept for a budget of {}",
             kept * len,
             SMALL.payload
         );
-        let most = SMALL.headers / LEAST_ENVELOPE + factory.slack.envelopes;
+        let most = SMALL.headers / LEAST_ENVELOPE + factory.claims.slack.envelopes;
         ensure!(
             kept <= most,
             "{kept} envelopes are kept where {most} fit into {} bytes",

@@ -47,7 +47,6 @@ mod rma;
 mod threads;
 mod waits;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::pml::Pml;
 use tagwire_pml::wait::WaitPolicy;
 
-use crate::{Check, Subject};
+use crate::{Check, Kit, Subject};
 
 /// The ranks of one job, all in this process. Each is opened once, on a thread of its own.
 pub trait Job: Send + Sync {
@@ -113,44 +112,58 @@ pub struct Slack {
     pub bytes: usize,
 }
 
-type OpenJob = Box<dyn Fn(u32, &Setup) -> Result<Arc<dyn Job>, String>>;
+/// The kit of layers.
+#[derive(Debug)]
+pub enum Layers {}
 
-/// Opens the jobs that checks run on, and says what the pair claims.
-pub struct Factory {
-    open: OpenJob,
-    most_ranks: u32,
+impl Kit for Layers {
+    type Job = Arc<dyn Job>;
+    type Wanted = Setup;
+    type Claims = Claims;
+}
+
+/// What a factory says of its pair.
+#[derive(Debug, Clone)]
+pub struct Claims {
     boundaries: Vec<usize>,
     slack: Slack,
-    claims: Vec<Tier>,
+    tiers: Vec<Tier>,
     latency: Duration,
     tries: u32,
     all_or_nothing: bool,
 }
 
-impl Factory {
-    /// A factory whose `open` is given the size of a job and what is wanted of it; it claims
-    /// every tier, and jobs of up to 8 ranks.
-    pub fn new(open: impl Fn(u32, &Setup) -> Result<Arc<dyn Job>, String> + 'static) -> Self {
+impl Default for Claims {
+    fn default() -> Self {
         Self {
-            open: Box::new(open),
-            most_ranks: 8,
             boundaries: Vec::new(),
             slack: Slack {
                 envelopes: 0,
                 bytes: 0,
             },
-            claims: Tier::ALL.to_vec(),
+            tiers: Tier::ALL.to_vec(),
             latency: Duration::ZERO,
             tries: 1,
             all_or_nothing: false,
         }
+    }
+}
+
+/// Opens the jobs that checks run on, and says what the pair claims.
+pub type Factory = crate::Factory<Layers>;
+
+impl Factory {
+    /// A factory whose `open` is given the size of a job and what is wanted of it; it claims
+    /// every tier, and jobs of up to 8 ranks.
+    pub fn new(open: impl Fn(u32, &Setup) -> Result<Arc<dyn Job>, String> + 'static) -> Self {
+        Self::of(8, open)
     }
 
     /// Says that a receive that is cut short gets none of the bytes
     /// ([`ALL_OR_NOTHING`](tagwire_transport::Capabilities::ALL_OR_NOTHING)).
     #[must_use]
     pub const fn all_or_nothing(mut self) -> Self {
-        self.all_or_nothing = true;
+        self.claims.all_or_nothing = true;
         self
     }
 
@@ -158,7 +171,7 @@ impl Factory {
     /// is tried so often, and says so.
     #[must_use]
     pub fn tried(mut self, tries: u32) -> Self {
-        self.tries = tries.max(1);
+        self.claims.tries = tries.max(1);
         self
     }
 
@@ -166,7 +179,7 @@ impl Factory {
     /// of the system, connections are made meanwhile, say.
     #[must_use]
     pub const fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
+        self.claims.latency = latency;
         self
     }
 
@@ -215,43 +228,28 @@ impl Factory {
     /// Says at which lengths, in bytes, the layer changes its protocol.
     #[must_use]
     pub fn boundaries(mut self, lengths: &[usize]) -> Self {
-        self.boundaries = lengths.to_vec();
+        self.claims.boundaries = lengths.to_vec();
         self
     }
 
     /// Says what may go beyond a receiver's budgets.
     #[must_use]
     pub fn slack(mut self, slack: Slack) -> Self {
-        self.slack = slack;
+        self.claims.slack = slack;
         self
     }
 
     /// Takes back the claim to a tier.
     #[must_use]
     pub fn without(mut self, tier: Tier) -> Self {
-        self.claims.retain(|claim| *claim != tier);
+        self.claims.tiers.retain(|claim| *claim != tier);
         self
-    }
-
-    /// Says how large a job may be.
-    #[must_use]
-    pub fn most_ranks(mut self, most: u32) -> Self {
-        self.most_ranks = most;
-        self
-    }
-
-    /// Opens a job of `size` ranks.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn job(&self, size: u32, setup: &Setup) -> Result<Arc<dyn Job>, String> {
-        (self.open)(size, setup)
     }
 
     /// The lengths to try: around each boundary, and some far from any.
     fn lengths(&self) -> Vec<usize> {
         let mut lengths = vec![0, 1, 7, 8, 1000, 50_001];
-        for boundary in &self.boundaries {
+        for boundary in &self.claims.boundaries {
             lengths.extend([boundary.saturating_sub(1), *boundary, boundary + 1]);
         }
         lengths.sort_unstable();
@@ -262,7 +260,7 @@ impl Factory {
     /// One length for each protocol.
     fn protocols(&self) -> Vec<usize> {
         let mut lengths = vec![5];
-        lengths.extend(self.boundaries.iter().map(|boundary| boundary + 3));
+        lengths.extend(self.claims.boundaries.iter().map(|boundary| boundary + 3));
         lengths.push(100_000);
         lengths.sort_unstable();
         lengths.dedup();
@@ -278,7 +276,7 @@ impl Subject for Factory {
     const CHECKS: &'static [Check<Self>] = CHECKS;
 
     fn refuses(&self, check: &Check<Self>) -> Result<Option<String>, String> {
-        Ok(if !self.claims.contains(&check.tier()) {
+        Ok(if !self.claims.tiers.contains(&check.tier()) {
             Some(format!("'{}' is not claimed", check.tier().name()))
         } else if check.ranks() > self.most_ranks {
             Some(format!("it takes {} ranks", check.ranks()))
@@ -288,13 +286,7 @@ impl Subject for Factory {
     }
 
     fn tries(&self) -> u32 {
-        self.tries
-    }
-}
-
-impl fmt::Debug for Factory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Factory(claims {:?})", self.claims)
+        self.claims.tries
     }
 }
 

@@ -139,8 +139,8 @@ impl World {
             job,
             lent: Vec::new(),
             leaky: false,
-            latency: factory.latency,
-            gives_cuts: !factory.all_or_nothing,
+            latency: factory.claims.latency,
+            gives_cuts: !factory.claims.all_or_nothing,
         })
     }
 
