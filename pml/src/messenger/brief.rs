@@ -21,9 +21,8 @@ impl Messenger {
         Some(answer)
     }
 
-    /// Makes progress once, unless another thread has the rank for longer than a moment: that one is woken
-    /// if it is about to sleep, and what is to be done is done by its next progress, or by the next call of
-    /// anybody that makes some.
+    /// Makes progress once, unless another thread has the rank for longer than a moment: that one is woken if it is about
+    /// to sleep, and what is to be done is done by the next call of anybody that makes progress.
     pub(crate) fn nudge(&self) {
         for _ in 0..NUDGES {
             if let Some(mut layer) = self.pml.try_enter() {
