@@ -1,37 +1,38 @@
 //! What the ranks of a context do together.
 
-use tagwire_coll::operations::Allreduce;
-use tagwire_pml::SendMode;
+mod blocks;
+mod cartesian;
+mod combine;
+mod groups;
+mod in_place;
+mod neighbourhood;
+mod nonblocking;
+mod operations;
+mod persistent_blocks;
+mod persistent_collective;
+mod rounds;
 
-use crate::combine::Reducer;
+use tagwire_coll::operations::Allreduce;
+
 use crate::context::Context;
 use crate::error::Result;
-use crate::operations::{in_place, lengths};
-use crate::plain::{Plain, Status, bytes, bytes_mut, zeroed};
-use crate::selector::{Source, TagChoice};
+use crate::plain::{Plain, bytes, bytes_mut};
+use crate::session::Session;
+
+pub use blocks::Blocks;
+pub use cartesian::Cartesian;
+pub use combine::{Combine, Number, Reducer};
+pub use in_place::InPlace;
+pub use neighbourhood::Neighbourhood;
+use operations::{in_place, lengths};
+pub use persistent_blocks::{OwnedBlocks, PersistentBlocks};
+pub use persistent_collective::PersistentCollective;
+pub use tagwire_layout::Operation;
+pub use tagwire_layout::Operation::{Max, Min, Product, Sum};
 
 /// Collectives. Every rank of the context calls them in the same order, each by one thread at a time. Lengths are the same on
 /// all ranks unless said otherwise. When a rank fails, all others' calls end with an error.
 impl<'s> Context<'s> {
-    /// Returns this rank's number in the context, which other threads may free meanwhile. In the world's it is
-    /// [`Session::rank`](crate::Session::rank), which cannot fail.
-    ///
-    /// # Errors
-    /// When the context was freed.
-    pub fn rank(&self) -> Result<u32> {
-        let shared = self.shared();
-        shared.with(self.group(), |team| Ok(team.me() as u32))
-    }
-
-    /// Returns how many ranks the context has.
-    ///
-    /// # Errors
-    /// When the context was freed.
-    pub fn size(&self) -> Result<u32> {
-        let shared = self.shared();
-        shared.with(self.group(), |team| Ok(team.size() as u32))
-    }
-
     pub(crate) fn call(
         &self,
         call: impl FnOnce(&tagwire_coll::Team) -> tagwire_coll::Result<()>,
@@ -231,55 +232,6 @@ impl<'s> Context<'s> {
         self.call(|team| team.alltoallv(bytes(data), &to, bytes_mut(from_all), &from))
     }
 
-    /// Sends to one rank while it receives from another, or from the same: two ranks that do so do not wait for each other
-    /// (MPI-5.0, section 3.10). What is sent comes first, with its rank and its tag; then what is received.
-    ///
-    /// ```
-    /// let session = tagwire::Session::open()?;
-    /// let (rank, size) = (session.rank(), session.size());
-    /// let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
-    /// let mut from_left = [0];
-    /// session.world().sendrecv((&[rank], right, 3), (&mut from_left, left, 3))?;
-    /// assert_eq!(from_left, [left]);
-    /// # session.close()?;
-    /// # Ok::<(), tagwire::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`send`](Self::send) and [`recv`](Self::recv).
-    pub fn sendrecv<T: Plain, U: Plain>(
-        &self,
-        (data, to, tag): (&[T], u32, i32),
-        (into, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<TagChoice>),
-    ) -> Result<Status> {
-        let (from, recv_tag) = (from.into(), recv_tag.into());
-        self.session().try_scope(|scope| {
-            let received = self.irecv(scope, into, from, recv_tag)?;
-            self.isend_with(SendMode::Standard, scope, data, to, tag)?;
-            received.wait()
-        })
-    }
-
-    /// Receives a message of any length into a vector of its own (MPI-5.0, section 3.8.2).
-    ///
-    /// # Errors
-    /// [`Error::Fraction`](crate::Error::Fraction) when the message is no whole number of elements: it is lost. When the source is gone or does
-    /// not exist.
-    pub fn recv_vec<T: Plain>(
-        &self,
-        from: impl Into<Source>,
-        tag: impl Into<TagChoice>,
-    ) -> Result<(Vec<T>, Status)> {
-        let message = self.wait_claim(from, tag, None)?;
-        let count = message.status().count::<T>();
-        let mut data: Vec<T> = Vec::new();
-        data.resize_with(*count.as_ref().unwrap_or(&0), zeroed);
-        match (count, self.recv_claimed(&mut data, message)) {
-            (Err(fraction), _) => Err(fraction),
-            (Ok(_), received) => Ok((data, received?)),
-        }
-    }
-
     /// Makes a context of the same ranks. All of them call it (MPI-5.0, section 7.4.2).
     ///
     /// # Errors
@@ -321,5 +273,26 @@ impl<'s> Context<'s> {
         let shared = self.shared();
         let team = shared.with(self.group(), |team| Ok(team.subset(&members)?))?;
         Ok(Self::new(self.session(), shared.enter(team)))
+    }
+
+    /// Frees the context: this rank uses it no more. Receives that are posted in it complete as ever; messages that nobody has
+    /// received are dropped.
+    ///
+    /// # Errors
+    /// When it is the world's, or freed already.
+    pub fn free(self) -> Result<()> {
+        self.shared().free(self.group())
+    }
+}
+
+impl Session {
+    /// A new context: a matching space of its own, so that a library's messages and its caller's
+    /// never meet. All ranks make it together: a [duplicate](Context::duplicate) of the world's.
+    ///
+    /// # Errors
+    /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
+    /// room for so many (`tagwire info` shows how many). When a rank fails.
+    pub fn create_context(&self) -> Result<Context<'_>> {
+        self.world().duplicate()
     }
 }

@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use tagwire_base::unwind::NoUnwind;
-use tagwire_pml::{MessageId, Policy, SendMode};
+use tagwire_pml::{MessageId, SendMode};
 
 use crate::error::{Error, Result};
 use crate::owned::{OwnedRecv, OwnedSend};
-use crate::partitioned::{PartitionedRecv, PartitionedSend};
 use crate::persistent::{PersistentRecv, PersistentSend};
-use crate::plain::{Plain, Status, lend, lend_mut};
+use crate::plain::{Plain, Status, lend, lend_mut, zeroed};
 use crate::scope::{Request, Scope};
 use crate::selector::{Source, TagChoice, tag_of};
 use crate::session::Session;
@@ -76,6 +75,25 @@ impl<'s> Context<'s> {
     #[must_use]
     pub const fn session(&self) -> &'s Session {
         self.session
+    }
+
+    /// Returns this rank's number in the context, which other threads may free meanwhile. In the world's it is
+    /// [`Session::rank`](crate::Session::rank), which cannot fail.
+    ///
+    /// # Errors
+    /// When the context was freed.
+    pub fn rank(&self) -> Result<u32> {
+        let shared = self.shared();
+        shared.with(self.group(), |team| Ok(team.me() as u32))
+    }
+
+    /// Returns how many ranks the context has.
+    ///
+    /// # Errors
+    /// When the context was freed.
+    pub fn size(&self) -> Result<u32> {
+        let shared = self.shared();
+        shared.with(self.group(), |team| Ok(team.size() as u32))
     }
 
     /// Sends `data` to rank `to`; returns once the buffer is free, which says nothing of whether
@@ -383,6 +401,55 @@ impl<'s> Context<'s> {
         self.ended(received?, size_of_val(data))
     }
 
+    /// Sends to one rank while it receives from another, or from the same: two ranks that do so do not wait for each other
+    /// (MPI-5.0, section 3.10). What is sent comes first, with its rank and its tag; then what is received.
+    ///
+    /// ```
+    /// let session = tagwire::Session::open()?;
+    /// let (rank, size) = (session.rank(), session.size());
+    /// let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    /// let mut from_left = [0];
+    /// session.world().sendrecv((&[rank], right, 3), (&mut from_left, left, 3))?;
+    /// assert_eq!(from_left, [left]);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Self::recv).
+    pub fn sendrecv<T: Plain, U: Plain>(
+        &self,
+        (data, to, tag): (&[T], u32, i32),
+        (into, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<TagChoice>),
+    ) -> Result<Status> {
+        let (from, recv_tag) = (from.into(), recv_tag.into());
+        self.session().try_scope(|scope| {
+            let received = self.irecv(scope, into, from, recv_tag)?;
+            self.isend_with(SendMode::Standard, scope, data, to, tag)?;
+            received.wait()
+        })
+    }
+
+    /// Receives a message of any length into a vector of its own (MPI-5.0, section 3.8.2).
+    ///
+    /// # Errors
+    /// [`Error::Fraction`](crate::Error::Fraction) when the message is no whole number of elements: it is lost. When the source is gone or does
+    /// not exist.
+    pub fn recv_vec<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<(Vec<T>, Status)> {
+        let message = self.wait_claim(from, tag, None)?;
+        let count = message.status().count::<T>();
+        let mut data: Vec<T> = Vec::new();
+        data.resize_with(*count.as_ref().unwrap_or(&0), zeroed);
+        match (count, self.recv_claimed(&mut data, message)) {
+            (Err(fraction), _) => Err(fraction),
+            (Ok(_), received) => Ok((data, received?)),
+        }
+    }
+
     /// A send that can be started again and again, of the same buffer to the same rank (MPI-5.0,
     /// section 3.9). It owns the buffer, lends it while a round is under way, and is inactive
     /// until [started](PersistentSend::start).
@@ -435,116 +502,6 @@ impl<'s> Context<'s> {
             from,
             tag,
         )
-    }
-
-    /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready
-    /// (MPI-5.0, chapter 4). It matches the receive that rank `to` makes with
-    /// [`precv_init`](Context::precv_init) under the same tag, once; the two may have different
-    /// numbers of partitions. Inactive until [started](PartitionedSend::start).
-    ///
-    /// # Errors
-    /// As [`isend`](Context::isend); when the buffer cannot have so many partitions.
-    pub fn psend_init<T: Plain>(
-        &self,
-        data: Vec<T>,
-        partitions: u32,
-        to: u32,
-        tag: i32,
-    ) -> Result<PartitionedSend<'s, T>> {
-        self.psend_init_with(Policy::default(), data, partitions, to, tag)
-    }
-
-    /// As [`psend_init`](Context::psend_init), with another policy of which partitions travel together.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn psend_init_with<T: Plain>(
-        &self,
-        policy: Policy,
-        data: Vec<T>,
-        partitions: u32,
-        to: u32,
-        tag: i32,
-    ) -> Result<PartitionedSend<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (to, context) = self.shared().peer(self.group, to)?;
-        let place = (to, tag, context);
-        PartitionedSend::make(self.shared(), data, partitions, place, policy)
-    }
-
-    /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
-    /// matches the send that rank `from` makes with [`psend_init`](Context::psend_init) under the same
-    /// tag, once; no wildcards. Inactive until [started](PartitionedRecv::start) (MPI-5.0, section 4.2.1).
-    ///
-    /// # Errors
-    /// As [`irecv`](Context::irecv); when the buffer cannot have so many partitions.
-    pub fn precv_init<T: Plain>(
-        &self,
-        data: Vec<T>,
-        partitions: u32,
-        from: u32,
-        tag: i32,
-    ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group, from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 1, place)
-    }
-
-    /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
-    /// turns. When a round begins the sender may write the next one too, and does not wait for the
-    /// word that it has begun here.
-    ///
-    /// When such a receive ends, its sender is asked to write no more, and
-    /// [`Session::close`](crate::Session::close) waits for the reply: the sender gives it with its next call that
-    /// makes progress, or with its own end.
-    ///
-    /// # Errors
-    /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
-    ///
-    /// ```
-    /// # let session = tagwire::Session::open()?;
-    /// let (world, me) = (session.world(), session.rank());
-    /// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
-    /// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
-    /// recv.start()?;
-    /// for round in 1..4 {
-    ///     let sending = send.start()?;
-    ///     sending.partition(0)?.fill(round);
-    ///     sending.ready(0)?;
-    ///     sending.wait()?; // the second round: before the receiver begins it
-    ///     if round > 1 {
-    ///         recv.wait()?;
-    ///         assert_eq!(recv.data()?, [round - 1; 4]);
-    ///         recv.start()?;
-    ///     }
-    /// }
-    /// recv.wait()?;
-    /// assert_eq!(recv.data()?, [3; 4]);
-    /// # drop((send, recv));
-    /// # session.close()?;
-    /// # Ok::<(), tagwire::Error>(())
-    /// ```
-    pub fn precv_init_double<T: Plain>(
-        &self,
-        data: Vec<T>,
-        partitions: u32,
-        from: u32,
-        tag: i32,
-    ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group, from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 2, place)
-    }
-
-    /// Frees the context: this rank uses it no more. Receives that are posted in it complete as ever; messages that nobody has
-    /// received are dropped.
-    ///
-    /// # Errors
-    /// When it is the world's, or freed already.
-    pub fn free(self) -> Result<()> {
-        self.shared().free(self.group)
     }
 
     /// Returns the status of a message that was found.

@@ -7,6 +7,7 @@ use std::fmt;
 
 use tagwire_pml::Failure;
 
+use crate::coll;
 use crate::plain::{Plain, Status};
 
 /// What can go wrong in a call.
@@ -42,7 +43,7 @@ pub enum Error {
     },
     /// A collective did not end well.
     #[error(transparent)]
-    Collective(tagwire_coll::Error),
+    Collective(coll::Error),
     /// A setting is wrong, or the ground below failed.
     #[error(transparent)]
     Base(#[from] tagwire_base::Error),
@@ -121,11 +122,11 @@ impl Error {
     }
 }
 
-impl From<tagwire_coll::Error> for Error {
-    fn from(error: tagwire_coll::Error) -> Self {
+impl From<coll::Error> for Error {
+    fn from(error: coll::Error) -> Self {
         match error {
-            tagwire_coll::Error::Pml(error) => Self::Pml(error),
-            tagwire_coll::Error::Failed(failure) => Self::Failed(failure),
+            coll::Error::Pml(error) => Self::Pml(error),
+            coll::Error::Failed(failure) => Self::Failed(failure),
             other => Self::Collective(other),
         }
     }

@@ -94,8 +94,18 @@
 //! tagwire = { path = "../tagwire", features = ["testing"] }
 //! ```
 //!
-//! The features `ofi` and `ucx`, on by default, bring networks by libfabric and by UCX, which are opened at run time. Without them
-//! the transport is the shared memory of one host, and the rest of the library is as it is with them.
+//! What a program compiles is chosen by features, all of which are on by default:
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `coll` | collectives, neighbourhoods, and contexts beside the world's |
+//! | `launchers` | jobs of launchers with a PMI or PMIx, of Slurm and of torchrun |
+//! | `ofi`, `ucx` | networks by libfabric and by UCX, which are opened at run time |
+//! | `partitioned` | [`PartitionedSend`] and [`PartitionedRecv`] |
+//!
+//! With `default-features = false` the ranks of `tagwire run`, or a process alone, send and receive over the shared memory of one
+//! host. A transport or a launcher that needs a feature is refused at run time, with the feature's name. Of the programs of one
+//! job either all have `coll` or none.
 //!
 //! `cargo test` starts no job: a test that opens a [`Session`] is alone. The module `testing`, which the feature brings, runs a
 //! job inside of a test, with a thread for each rank. Where ranks have to be processes, the launcher runs the test program:
@@ -109,33 +119,29 @@
 //! The command `tagwire` starts jobs, measures, and reports what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
 
+// They use what is here for messages too.
+#![cfg_attr(not(all(feature = "coll", feature = "partitioned")), allow(dead_code))]
+
 // The derive macro names the crate so.
 #[cfg(test)]
 extern crate self as tagwire;
 
-mod blocks;
 mod buffer;
-mod cartesian;
+#[cfg(not(feature = "coll"))]
+mod coll;
+#[cfg(feature = "coll")]
 mod collective;
-mod combine;
 mod context;
 mod descriptor;
 mod drive;
 mod error;
-mod in_place;
-mod neighbourhood;
-mod nonblocking;
-mod operations;
 mod orphans;
 mod owned;
 mod panics;
+#[cfg(feature = "partitioned")]
 mod partitioned;
-mod partitioned_rounds;
 mod persistent;
-mod persistent_blocks;
-mod persistent_collective;
 mod plain;
-mod rounds;
 mod scope;
 mod selector;
 mod session;
@@ -145,27 +151,27 @@ mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use blocks::Blocks;
 pub use buffer::Buffer;
-pub use cartesian::Cartesian;
-pub use combine::{Combine, Number, Reducer};
+#[cfg(feature = "coll")]
+pub use collective::{
+    Blocks, Cartesian, Combine, InPlace, Max, Min, Neighbourhood, Number, Operation, OwnedBlocks,
+    PersistentBlocks, PersistentCollective, Product, Reducer, Sum,
+};
 pub use context::{Claimed, Context};
 pub use descriptor::WaitDescriptor;
 pub use error::{Error, OwnedError, Result};
-pub use in_place::InPlace;
-pub use neighbourhood::Neighbourhood;
 pub use owned::{OwnedRecv, OwnedSend};
-pub use partitioned::{Partition, PartitionedRecv, PartitionedSend, RecvRound, SendRound};
-pub use partitioned_rounds::{Round, wait_rounds, wait_rounds_for};
+#[cfg(feature = "partitioned")]
+pub use partitioned::{
+    Costs, Model, Partition, PartitionedRecv, PartitionedSend, Policy, RecvRound, Round, SendRound,
+    wait_rounds, wait_rounds_for,
+};
 pub use persistent::{PersistentRecv, PersistentSend};
-pub use persistent_blocks::{OwnedBlocks, PersistentBlocks};
-pub use persistent_collective::PersistentCollective;
 pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
 pub use session::{Builder, Session};
+#[cfg(feature = "coll")]
+use tagwire_coll as coll;
 pub use tagwire_derive::Plain;
-pub use tagwire_layout::Operation;
-pub use tagwire_layout::Operation::{Max, Min, Product, Sum};
-pub use tagwire_pml::partitioned::{Costs, Model, Policy};
 pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

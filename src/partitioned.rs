@@ -1,6 +1,8 @@
 //! Operations to which many threads contribute, partition by partition.
 #![allow(unsafe_code)]
 
+mod rounds;
+
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
@@ -10,14 +12,19 @@ use std::time::{Duration, Instant};
 use tagwire_base::unwind::NoUnwind;
 use tagwire_base::{Rank, Tag};
 use tagwire_pml::partitioned as pml;
-use tagwire_pml::{ContextPair, Error as PmlError, Policy};
+use tagwire_pml::{ContextPair, Error as PmlError};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::partitioned_rounds::Round;
 use crate::persistent::Memory;
 use crate::plain::Plain;
+use crate::selector::tag_of;
 use crate::shared::Shared;
+
+pub use rounds::{Round, wait_rounds, wait_rounds_for};
+pub use tagwire_pml::Policy;
+pub use tagwire_pml::partitioned::{Costs, Model};
 
 /// The elements of an operation, and whether they may be looked at between rounds.
 struct Buffer<T> {
@@ -605,6 +612,109 @@ impl<T: Plain> fmt::Debug for Partition<'_, T> {
             self.number,
             self.send.partitions()
         )
+    }
+}
+
+impl<'s> Context<'s> {
+    /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready
+    /// (MPI-5.0, chapter 4). It matches the receive that rank `to` makes with
+    /// [`precv_init`](Context::precv_init) under the same tag, once; the two may have different
+    /// numbers of partitions. Inactive until [started](PartitionedSend::start).
+    ///
+    /// # Errors
+    /// As [`isend`](Context::isend); when the buffer cannot have so many partitions.
+    pub fn psend_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        to: u32,
+        tag: i32,
+    ) -> Result<PartitionedSend<'s, T>> {
+        self.psend_init_with(Policy::default(), data, partitions, to, tag)
+    }
+
+    /// As [`psend_init`](Context::psend_init), with another policy of which partitions travel together.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn psend_init_with<T: Plain>(
+        &self,
+        policy: Policy,
+        data: Vec<T>,
+        partitions: u32,
+        to: u32,
+        tag: i32,
+    ) -> Result<PartitionedSend<'s, T>> {
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group(), to)?;
+        let place = (to, tag, context);
+        PartitionedSend::make(self.shared(), data, partitions, place, policy)
+    }
+
+    /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
+    /// matches the send that rank `from` makes with [`psend_init`](Context::psend_init) under the same
+    /// tag, once; no wildcards. Inactive until [started](PartitionedRecv::start) (MPI-5.0, section 4.2.1).
+    ///
+    /// # Errors
+    /// As [`irecv`](Context::irecv); when the buffer cannot have so many partitions.
+    pub fn precv_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        from: u32,
+        tag: i32,
+    ) -> Result<PartitionedRecv<'s, T>> {
+        let tag = tag_of(tag)?;
+        let (from, context) = self.shared().peer(self.group(), from)?;
+        let place = (from, tag, context);
+        PartitionedRecv::make(self.shared(), data, partitions, 1, place)
+    }
+
+    /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
+    /// turns. When a round begins the sender may write the next one too, and does not wait for the
+    /// word that it has begun here.
+    ///
+    /// When such a receive ends, its sender is asked to write no more, and
+    /// [`Session::close`](crate::Session::close) waits for the reply: the sender gives it with its next call that
+    /// makes progress, or with its own end.
+    ///
+    /// # Errors
+    /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (world, me) = (session.world(), session.rank());
+    /// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
+    /// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
+    /// recv.start()?;
+    /// for round in 1..4 {
+    ///     let sending = send.start()?;
+    ///     sending.partition(0)?.fill(round);
+    ///     sending.ready(0)?;
+    ///     sending.wait()?; // the second round: before the receiver begins it
+    ///     if round > 1 {
+    ///         recv.wait()?;
+    ///         assert_eq!(recv.data()?, [round - 1; 4]);
+    ///         recv.start()?;
+    ///     }
+    /// }
+    /// recv.wait()?;
+    /// assert_eq!(recv.data()?, [3; 4]);
+    /// # drop((send, recv));
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    pub fn precv_init_double<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        from: u32,
+        tag: i32,
+    ) -> Result<PartitionedRecv<'s, T>> {
+        let tag = tag_of(tag)?;
+        let (from, context) = self.shared().peer(self.group(), from)?;
+        let place = (from, tag, context);
+        PartitionedRecv::make(self.shared(), data, partitions, 2, place)
     }
 }
 

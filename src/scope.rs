@@ -9,15 +9,14 @@ mod tests;
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tagwire_base::unwind::{NoUnwind, end_process};
-use tagwire_coll::Team;
-use tagwire_coll::operations::CollectiveOperation;
 use tagwire_pml::{CancelOutcome, RequestId};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
+use crate::coll;
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::shared::{Numbers, Shared};
@@ -43,7 +42,7 @@ struct Open {
 
 /// An operation of a scope.
 #[derive(Debug, Clone)]
-enum Operation {
+pub(crate) enum Operation {
     /// What is in a free place.
     None,
     /// A send, or a receive with `room` bytes of room.
@@ -52,7 +51,7 @@ enum Operation {
         room: usize,
         numbers: Numbers,
     },
-    Collective(tagwire_coll::Request),
+    Collective(coll::Request),
 }
 
 impl Operation {
@@ -122,7 +121,7 @@ impl Operation {
 }
 
 /// Returns the end of a collective as that of a message without an envelope.
-fn ended(end: tagwire_coll::Result<()>) -> Result<Status> {
+fn ended(end: coll::Result<()>) -> Result<Status> {
     end.map(|()| Status::EMPTY).map_err(Into::into)
 }
 
@@ -259,27 +258,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.enter(operation, id != RequestId::COMPLETE)
     }
 
-    /// Starts a collective, whose buffers are lent for the scope.
-    pub(crate) fn start(
-        &'scope self,
-        team: &Arc<Team>,
-        operation: impl CollectiveOperation + 'env,
-    ) -> Result<Request<'scope, 'env>> {
-        // The scope waits for what it tracks: a collective that a panic leaves behind is not.
-        let lent = NoUnwind::of("a collective");
-        // SAFETY: what it borrows is borrowed for 'env, which outlives the scope, and the scope is not left before the operation
-        // is complete.
-        let started = unsafe { team.start(operation) };
-        let started = started.map(|request| {
-            let is_open = !request.is_complete();
-            self.enter(Operation::Collective(request), is_open)
-        });
-        lent.over();
-        Ok(started?)
-    }
-
     /// Takes an operation in, which is to be waited for if it `is_open`.
-    fn enter(&'scope self, operation: Operation, is_open: bool) -> Request<'scope, 'env> {
+    pub(crate) fn enter(
+        &'scope self,
+        operation: Operation,
+        is_open: bool,
+    ) -> Request<'scope, 'env> {
         let place = is_open.then(|| self.lock().enter(operation.clone()));
         Request {
             scope: self,
@@ -559,7 +543,7 @@ impl Request<'_, '_> {
             Operation::Message { id, .. } => Ok(messenger.cancel(*id)?),
             Operation::Collective(_) => {
                 let why = "a collective cannot be cancelled".to_owned();
-                Err(tagwire_coll::Error::Argument(why).into())
+                Err(coll::Error::Argument(why).into())
             }
         }
     }

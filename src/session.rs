@@ -9,6 +9,7 @@ use tagwire_launch::asked::Asked;
 use tagwire_pml::{ProgressThread, ThreadLevel};
 
 use crate::buffer::Buffer;
+use crate::coll;
 use crate::context::Context;
 use crate::descriptor::WaitDescriptor;
 use crate::error::{Error, Result};
@@ -82,7 +83,7 @@ impl Builder {
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let bootstrap = SharedBootstrap::new(bootstrap);
-        let world = Arc::new(tagwire_coll::open(&config, level, &bootstrap)?);
+        let world = Arc::new(coll::open(&config, level, &bootstrap)?);
         let messenger = Arc::clone(world.messenger());
         let asked = Asked::new(messenger.dumps().flag());
         let named = Named::new(messenger.rank().as_u32(), messenger.size());
@@ -180,16 +181,6 @@ impl Session {
     #[must_use]
     pub const fn world(&self) -> Context<'_> {
         Context::new(self, Group::WORLD)
-    }
-
-    /// A new context: a matching space of its own, so that a library's messages and its caller's
-    /// never meet. All ranks make it together: a [duplicate](Context::duplicate) of the world's.
-    ///
-    /// # Errors
-    /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
-    /// room for so many (`tagwire info` shows how many). When a rank fails.
-    pub fn create_context(&self) -> Result<Context<'_>> {
-        self.world().duplicate()
     }
 
     /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the

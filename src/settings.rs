@@ -2,6 +2,8 @@
 
 use tagwire_base::Registry;
 
+use crate::coll;
+
 /// The registry of every setting. Variables that a launcher sets for its ranks are no settings
 /// and pass.
 ///
@@ -14,7 +16,7 @@ use tagwire_base::Registry;
 /// ```
 #[must_use]
 pub fn registry() -> Registry {
-    Registry::new(&tagwire_coll::settings()).with_reserved(&tagwire_launch::detect::RESERVED)
+    Registry::new(&coll::settings()).with_reserved(&tagwire_launch::detect::RESERVED)
 }
 
 /// The page `docs/settings.md`.

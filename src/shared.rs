@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tagwire_base::{Rank, SourceSelector};
-use tagwire_coll::{Members, Team};
 use tagwire_pml::slab::{Handle, Slab};
 use tagwire_pml::{ContextPair, Messenger, Status};
 
+use crate::coll::{self, Members, Team};
 use crate::error::Result;
 use crate::orphans::Orphans;
 use crate::selector::Source;
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
 
 /// A group of a session: the world, or one in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Group(Option<Handle>);
+pub(crate) struct Group(pub(crate) Option<Handle>);
 
 impl Group {
     pub(crate) const WORLD: Self = Self(None);
@@ -45,41 +45,10 @@ impl Shared {
         }
     }
 
-    /// Returns a group, for an operation that outlives the call.
-    ///
-    /// # Errors
-    /// When it was freed.
-    pub(crate) fn group(&self, group: Group) -> Result<Arc<Team>> {
-        match group.0 {
-            None => Ok(Arc::clone(&self.world)),
-            Some(handle) => self.team(handle),
-        }
-    }
-
-    fn team(&self, handle: Handle) -> Result<Arc<Team>> {
+    pub(crate) fn team(&self, handle: Handle) -> Result<Arc<Team>> {
         let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
         let team = groups.get(handle).cloned();
-        team.ok_or_else(|| tagwire_coll::Error::Argument("the context was freed".to_owned()).into())
-    }
-
-    /// Takes a group in.
-    pub(crate) fn enter(&self, team: Team) -> Group {
-        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
-        Group(Some(groups.insert(Arc::new(team))))
-    }
-
-    /// Frees a group.
-    ///
-    /// # Errors
-    /// When it is the world, or was freed.
-    pub(crate) fn free(&self, group: Group) -> Result<()> {
-        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
-        let freed = group.0.and_then(|handle| groups.remove(handle));
-        drop(groups);
-        let context = self.world.context().as_u16();
-        freed
-            .map(drop)
-            .ok_or_else(|| tagwire_pml::Error::NoSuchContext(context).into())
+        team.ok_or_else(|| coll::Error::Argument("the context was freed".to_owned()).into())
     }
 
     /// Returns the rank of the job that has this number in a group, and the ids of the context on both sides.

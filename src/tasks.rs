@@ -15,13 +15,14 @@ use std::task::{Context, Poll, Waker};
 
 use tagwire_pml::{Messenger, RequestId};
 
+use crate::coll;
 use crate::shared::Shared;
 
 /// What a task waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum Awaited {
     Message(RequestId),
-    Collective(tagwire_coll::Request),
+    Collective(coll::Request),
 }
 
 impl Awaited {

@@ -7,6 +7,16 @@ use rustix::io::Errno;
 
 use crate::ids::Rank;
 
+/// Returns what a program is told that needs a feature of the library which its build is without: the feature, and the line
+/// for its Cargo.toml.
+#[must_use]
+pub fn without_feature(feature: &str) -> String {
+    format!(
+        "made without the feature '{feature}'; in Cargo.toml: tagwire = {{ version = \"{}\", features = [\"{feature}\"] }}",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 /// What can go wrong below the transports.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

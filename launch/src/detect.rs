@@ -17,11 +17,10 @@ pub use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::launchers::{self, Found, KNOWN, Place};
 pub use crate::launchers::{
-    APPLICATION, LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SECRET, SIZE, STORE, VARIABLES,
+    APPLICATION, LIBPMIX, LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, RENDEZVOUS_SECRET, SECRET, SIZE,
+    STORE, VARIABLES,
 };
 pub use crate::patience::LATE;
-pub use crate::pmix::LIBRARY as LIBPMIX;
-pub use crate::rendezvous::SECRET as RENDEZVOUS_SECRET;
 
 /// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
 pub const RESERVED: [&str; 12] = [

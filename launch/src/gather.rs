@@ -1,15 +1,22 @@
 //! What the ranks of a job do first, where no launcher of ours has told them: they learn the job's secret, and who is on
 //! their host.
 
-use tagwire_base::bootstrap::Locality;
+use std::time::Duration;
+
+use tagwire_base::bootstrap::{Locality, groups};
+use tagwire_base::host::name;
 use tagwire_base::{Bootstrap, Error, JobSecret, Rank};
 
 use crate::error::Result;
+use crate::host;
+use crate::patience::{self, LATE};
 use crate::store::wire::VERSION;
-use crate::{host, patience};
 
 /// The key under which rank 0 puts the version of what it says to others, and the job's secret.
 const SECRET: &str = "secret";
+
+/// The key under which ranks say where they are.
+const HOST: &str = "host";
 
 /// Returns where `rank` runs, while it does not know of any other.
 pub(crate) const fn alone(rank: Rank) -> Locality {
@@ -27,7 +34,7 @@ pub(crate) const fn alone(rank: Rank) -> Locality {
 /// When the others do not come in time, rank 0 has another version of Tagwire, or `job` breaks.
 pub(crate) fn gather(job: &mut dyn Bootstrap, launcher: &str) -> Result<(JobSecret, Locality)> {
     let patience = patience::of_environment()?;
-    host::announce(job)?;
+    announce(job)?;
     let drawn = if job.rank() == Rank::new(0) {
         let secret = JobSecret::generate()?;
         job.put(SECRET, &card_of(VERSION, &secret))?;
@@ -35,12 +42,12 @@ pub(crate) fn gather(job: &mut dyn Bootstrap, launcher: &str) -> Result<(JobSecr
     } else {
         None
     };
-    patience::late(job.fence(patience), launcher)?;
+    late(job.fence(patience), launcher)?;
     let secret = match drawn {
         Some(secret) => secret,
         None => secret_of(&job.get(Rank::new(0), SECRET, patience)?)?,
     };
-    Ok((secret, host::group(job, patience)?))
+    Ok((secret, group(job, patience)?))
 }
 
 /// Returns what rank 0 puts: the version, and the secret.
@@ -60,6 +67,52 @@ fn secret_of(card: &[u8]) -> tagwire_base::Result<JobSecret> {
             version.unwrap_or_default()
         ))),
     }
+}
+
+/// Returns the name of this host.
+fn own_host() -> String {
+    name().unwrap_or_else(host::node)
+}
+
+/// Says where this rank is. Before the fence after which [`group`] is called.
+///
+/// # Errors
+/// As [`Bootstrap::put`].
+fn announce(job: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
+    job.put(HOST, own_host().as_bytes())
+}
+
+/// Returns this rank's number among those of its host, and how many those are. Every rank calls it.
+///
+/// # Errors
+/// As [`Bootstrap::get`].
+fn group(job: &mut dyn Bootstrap, timeout: Duration) -> tagwire_base::Result<Locality> {
+    let hosts = groups(job, HOST, timeout)?;
+    let own = job.rank().index();
+    let is_here = |host: &&u32| **host == hosts[own];
+    let local_size = hosts.iter().filter(is_here).count() as u32;
+    let first = hosts.iter().position(|host| *host == hosts[own]);
+    Ok(Locality {
+        local_rank: hosts[..own].iter().filter(is_here).count() as u32,
+        local_size,
+        first_local: first.map_or_else(|| job.rank(), |first| Rank::new(first as u32)),
+        address: (local_size < job.size()).then(host::own_address).flatten(),
+    })
+}
+
+/// Returns `result`, where others did not come with what to do about it.
+///
+/// # Errors
+/// That of `result`.
+fn late<T>(result: tagwire_base::Result<T>, launcher: &str) -> Result<T> {
+    result.map_err(|error| match error {
+        Error::FenceTimeout(limit) => Error::Bootstrap(format!(
+            "not every rank of this job ({launcher}) has come within {} s; {LATE} says how long to wait",
+            limit.as_secs_f64()
+        ))
+        .into(),
+        error => error.into(),
+    })
 }
 
 #[cfg(test)]
@@ -85,7 +138,7 @@ mod tests {
             let first = std::thread::spawn({
                 let mut first = job.member(Rank::new(0));
                 move || {
-                    host::announce(&mut first).unwrap();
+                    announce(&mut first).unwrap();
                     first.put(SECRET, &card).unwrap();
                     first.fence(Duration::from_secs(10)).unwrap();
                 }
@@ -99,6 +152,31 @@ mod tests {
             let error = gathered.unwrap_err().to_string();
             for part in ["rank 0", &format!("({version};"), "the same Tagwire"] {
                 assert!(error.contains(part), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_of_one_host_are_counted_however_many() {
+        for size in [1, 16, 17] {
+            let job = tagwire_base::bootstrap::LocalJob::new(size).unwrap();
+            let threads: Vec<_> = (0..size)
+                .map(|rank| {
+                    let mut member = job.member(Rank::new(rank));
+                    std::thread::spawn(move || {
+                        announce(&mut member).unwrap();
+                        member.fence(Duration::from_secs(10)).unwrap();
+                        group(&mut member, Duration::from_secs(10)).unwrap()
+                    })
+                })
+                .collect();
+            for (rank, thread) in threads.into_iter().enumerate() {
+                let locality = thread.join().unwrap();
+                assert_eq!(
+                    (locality.local_rank, locality.local_size),
+                    (rank as u32, size)
+                );
+                assert_eq!(locality.first_local, Rank::new(0));
             }
         }
     }

@@ -1,50 +1,11 @@
-//! Which ranks are on one host.
+//! What this host is called, and where others reach it.
 
 use std::net::{IpAddr, UdpSocket};
-use std::time::Duration;
-
-use tagwire_base::bootstrap::{Locality, groups};
-use tagwire_base::host::name;
-use tagwire_base::{Bootstrap, Rank};
-
-/// The key under which ranks say where they are.
-const HOST: &str = "host";
-
-/// Returns the name of this host.
-fn host() -> String {
-    name().unwrap_or_else(node)
-}
 
 /// Returns what this host is called.
 pub(crate) fn node() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
-}
-
-/// Says where this rank is. Before the fence after which [`group`] is called.
-///
-/// # Errors
-/// As [`Bootstrap::put`].
-pub(crate) fn announce(job: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
-    job.put(HOST, host().as_bytes())
-}
-
-/// Returns this rank's number among those of its host, and how many those are. Every rank calls it.
-///
-/// # Errors
-/// As [`Bootstrap::get`].
-pub(crate) fn group(job: &mut dyn Bootstrap, timeout: Duration) -> tagwire_base::Result<Locality> {
-    let hosts = groups(job, HOST, timeout)?;
-    let own = job.rank().index();
-    let is_here = |host: &&u32| **host == hosts[own];
-    let local_size = hosts.iter().filter(is_here).count() as u32;
-    let first = hosts.iter().position(|host| *host == hosts[own]);
-    Ok(Locality {
-        local_rank: hosts[..own].iter().filter(is_here).count() as u32,
-        local_size,
-        first_local: first.map_or_else(|| job.rank(), |first| Rank::new(first as u32)),
-        address: (local_size < job.size()).then(own_address).flatten(),
-    })
 }
 
 /// Returns the address by which this host reaches others, as its routes say; without a default route, as its interfaces do.
@@ -116,30 +77,5 @@ mod tests {
         assert_eq!(first(&all).as_deref(), Some("10.0.0.7"));
         assert_eq!(first(&all[..4]).as_deref(), Some("fd00::7"));
         assert_eq!(first(&all[..3]), None);
-    }
-
-    #[test]
-    fn ranks_of_one_host_are_counted_however_many() {
-        for size in [1, 16, 17] {
-            let job = tagwire_base::bootstrap::LocalJob::new(size).unwrap();
-            let threads: Vec<_> = (0..size)
-                .map(|rank| {
-                    let mut member = job.member(Rank::new(rank));
-                    std::thread::spawn(move || {
-                        announce(&mut member).unwrap();
-                        member.fence(Duration::from_secs(10)).unwrap();
-                        group(&mut member, Duration::from_secs(10)).unwrap()
-                    })
-                })
-                .collect();
-            for (rank, thread) in threads.into_iter().enumerate() {
-                let locality = thread.join().unwrap();
-                assert_eq!(
-                    (locality.local_rank, locality.local_size),
-                    (rank as u32, size)
-                );
-                assert_eq!(locality.first_local, Rank::new(0));
-            }
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! line in [`KNOWN`].
 
 mod foreign;
+mod meeting;
 mod pmi;
 mod pmix;
 mod slurm;
@@ -14,9 +15,13 @@ use tagwire_base::Bootstrap;
 
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::rendezvous::Meeting;
 
 pub(crate) use foreign::{is_of_foreign_launcher, one_of_several};
+pub use meeting::SECRET as RENDEZVOUS_SECRET;
+pub(crate) use meeting::{At, Meeting};
+pub(crate) use pmi::{OfPmi, inherited_socket, outer_socket};
+pub use pmix::LIBRARY as LIBPMIX;
+pub(crate) use pmix::OfPmix;
 pub use tagwire::{APPLICATION, LOCAL_RANK, LOCAL_SIZE, RANK, SECRET, SIZE, STORE, VARIABLES};
 
 /// Who may have started this process.
@@ -72,25 +77,19 @@ impl Found {
 }
 
 /// A rank's place in a job that it has not joined yet.
-pub(crate) trait Place: fmt::Debug + Send {
+pub(crate) trait Place: Join + fmt::Debug + Send {
     /// Returns which rank of which job this is, for people.
     fn describe(&self) -> String;
+}
 
+/// How a rank joins its job, which is with what speaks to its launcher: a build without the feature `launchers` finds the
+/// launchers all the same, and joins jobs of `tagwire run` alone.
+pub(crate) trait Join {
     /// Joins the job.
     ///
     /// # Errors
     /// When the launcher, or the rank that leads the others together, cannot be reached or says no.
     fn join(&self) -> Result<Box<dyn Bootstrap>>;
-}
-
-impl Place for Meeting {
-    fn describe(&self) -> String {
-        format!("rank {} of {}", self.rank, self.size)
-    }
-
-    fn join(&self) -> Result<Box<dyn Bootstrap>> {
-        Ok(Box::new(self.meet()?))
-    }
 }
 
 /// All of them, in the order in which they are asked: those that say most of a job come first.

@@ -5,6 +5,11 @@
 //! - [`store`]: the bootstrap store and a rank's connection to it.
 //! - [`detect`]: how a rank finds out which launcher started it.
 
+// Places in the jobs of other launchers are found, and read by what joins these.
+#![cfg_attr(not(feature = "launchers"), allow(dead_code, unused_imports))]
+
+#[cfg(not(feature = "launchers"))]
+mod absent;
 pub mod asked;
 mod binding;
 pub mod detect;
@@ -12,16 +17,22 @@ pub mod door;
 mod environment;
 mod error;
 mod files;
+#[cfg(feature = "launchers")]
 mod gather;
 mod host;
 pub mod job;
+#[cfg(feature = "launchers")]
 mod key_values;
 mod launchers;
+#[cfg(feature = "launchers")]
 mod passing;
 mod patience;
+#[cfg(feature = "launchers")]
 mod pmi;
+#[cfg(feature = "launchers")]
 mod pmix;
 pub mod proof;
+#[cfg(feature = "launchers")]
 mod rendezvous;
 pub mod store;
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use tagwire_base::Error as BaseError;
 use tagwire_base::config::parse;
 
 use crate::error::{Error, Result};
@@ -109,19 +108,4 @@ pub(crate) fn of_environment() -> Result<Duration> {
     let text = value.to_str().unwrap_or_default();
     parse::duration(text)
         .map_err(|error| Error::Environment(format!("{LATE} is {value:?}: {error}")))
-}
-
-/// Returns `result`, where others did not come with what to do about it.
-///
-/// # Errors
-/// That of `result`.
-pub(crate) fn late<T>(result: tagwire_base::Result<T>, launcher: &str) -> Result<T> {
-    result.map_err(|error| match error {
-        BaseError::FenceTimeout(limit) => BaseError::Bootstrap(format!(
-            "not every rank of this job ({launcher}) has come within {} s; {LATE} says how long to wait",
-            limit.as_secs_f64()
-        ))
-        .into(),
-        error => error.into(),
-    })
 }

@@ -12,36 +12,12 @@ use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use crate::error::{Error, Result};
 use crate::gather::{alone, gather};
+use crate::launchers::{At, Join, Meeting};
 use crate::patience::{self, Tries};
 use crate::store::{Membership, NotIn, Store, StoreBootstrap};
 
-/// The variable with what ranks have to know, beside the address, to join a job that meets on a network: a text.
-pub const SECRET: &str = "TAGWIRE_RENDEZVOUS_SECRET";
-
 /// How long rank 0, having left, serves the others that have not.
 const LINGER: Duration = Duration::from_secs(30);
-
-/// Where ranks meet.
-#[derive(Debug, Clone)]
-pub(crate) enum At {
-    /// At a name on this host, which only processes of this user reach.
-    Host(String),
-    /// At a port of the host of rank 0.
-    Network {
-        host: String,
-        port: u16,
-        secret: JobSecret,
-    },
-}
-
-/// A rank that is to meet the others.
-#[derive(Debug)]
-pub(crate) struct Meeting {
-    pub launcher: &'static str,
-    pub rank: Rank,
-    pub size: u32,
-    pub at: At,
-}
 
 /// A rank's view of a job that has met.
 #[derive(Debug)]
@@ -96,12 +72,18 @@ fn listened(host: &str) -> IpAddr {
     }
 }
 
+impl Join for Meeting {
+    fn join(&self) -> Result<Box<dyn Bootstrap>> {
+        Ok(Box::new(self.meet()?))
+    }
+}
+
 impl Meeting {
     /// Joins the job.
     ///
     /// # Errors
     /// When the place is taken, or the others do not come there.
-    pub(crate) fn meet(&self) -> Result<Rendezvous> {
+    fn meet(&self) -> Result<Rendezvous> {
         let patience = patience::of_environment()?;
         let store = if self.rank == Rank::new(0) {
             Some(self.at.serve(self.size)?)

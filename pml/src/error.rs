@@ -137,7 +137,7 @@ pub enum Error {
     /// A buffer cannot have so many partitions.
     #[error(
         "a buffer of {bytes} bytes cannot have {count} partitions: they are equal, and from 1 to {max}",
-        max = crate::partitioned::MAX_PARTITIONS
+        max = crate::types::MAX_PARTITIONS
     )]
     BadPartitions {
         /// The partitions asked for.

@@ -160,6 +160,7 @@ impl<T> Guarded<T> {
     }
 
     /// The value, if this caller may have it and nobody else has it now.
+    #[cfg(feature = "partitioned")]
     pub(crate) fn try_enter(&self) -> Option<Entered<'_, T>> {
         if self.owner == thread::number() {
             match self.bias.enter() {

@@ -14,6 +14,7 @@
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the
 //! [`Messenger`] puts a thread level, waiting and timeouts around it.
 
+#[cfg(feature = "partitioned")]
 pub mod channels;
 pub mod cm;
 pub mod contact;
@@ -30,7 +31,11 @@ mod losses;
 pub mod messenger;
 pub mod ob1;
 mod packet;
+#[cfg(feature = "partitioned")]
 pub mod partitioned;
+#[cfg(not(feature = "partitioned"))]
+#[path = "unpartitioned.rs"]
+mod partitioned;
 mod peers;
 pub mod pml;
 pub mod progress;
@@ -53,6 +58,7 @@ pub use error::{Error, Result};
 pub use guard::{Biased, Entered, Guarded, ThreadLevel};
 pub use layer::Layer;
 pub use messenger::{AccessId, AtOnce, Messenger, Region, Target, Waits, Window};
+#[cfg(feature = "partitioned")]
 pub use partitioned::{PartitionedRecv, PartitionedSend, Policy};
 pub use pml::{LocalRank, Pml, PointToPoint, Statistics};
 pub use progress::ProgressThread;

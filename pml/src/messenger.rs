@@ -1,6 +1,8 @@
 //! One rank's port: a [`Pml`](crate::Pml) with a thread level, waiting, deadlines, and the hang dump.
 
 mod at_once;
+#[cfg(feature = "partitioned")]
+mod brief;
 mod rhythm;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -12,7 +14,6 @@ use rhythm::Rhythm;
 pub use window::{AccessId, Region, Target, Window};
 
 use std::fmt;
-use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -36,9 +37,6 @@ const POLLS_INSIDE: u32 = 64;
 
 /// How many rounds with events a wait makes before it looks at anything else.
 const BUSY_ROUNDS: u32 = 1024;
-
-/// How often a thread tries to move things on that another may be about to leave alone.
-const NUDGES: u32 = 16;
 
 /// The rounds of a wait.
 struct Rounds<'b> {
@@ -261,17 +259,6 @@ impl Messenger {
         let answer = body(&mut layer);
         self.leave(layer);
         answer
-    }
-
-    /// As [`Messenger::call`], where that needs no waiting for another thread; `None` where it does.
-    pub(crate) fn try_call<T>(
-        &self,
-        body: impl FnOnce(&mut Layer) -> Result<T>,
-    ) -> Option<Result<T>> {
-        let mut layer = self.pml.try_enter()?;
-        let answer = body(&mut layer);
-        self.leave(layer);
-        Some(answer)
     }
 
     /// Leaves, and wakes as [`Messenger::call`] does.
@@ -925,23 +912,6 @@ impl Messenger {
             deadline: None,
             busy: 0,
         }
-    }
-
-    /// Makes progress once, unless another thread has the rank for longer than a moment: that one is woken
-    /// if it is about to sleep, and what is to be done is done by its next progress, or by the next call of
-    /// anybody that makes some.
-    pub(crate) fn nudge(&self) {
-        for _ in 0..NUDGES {
-            if let Some(mut layer) = self.pml.try_enter() {
-                let events = layer.progress();
-                self.partitioned.drive(&mut layer);
-                drop(layer);
-                self.drive();
-                return self.after_progress(events);
-            }
-            spin_loop();
-        }
-        self.sleepers.wake();
     }
 
     /// Looks after peers when it is time, also for a caller that is never idle.

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Allocation, Boards, Buffering, EndpointId, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
-    Transport, Waiter,
+    Allocation, Boards, EndpointId, RecvBuffer, SendBuffer, Transport, Waiter,
 };
 
 use crate::dumps::ContextNames;
@@ -17,10 +16,6 @@ use crate::peers::Living;
 use crate::service::{Terms, Wire};
 use crate::services::Services;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
-
-/// The first byte of a channel's key: who has opened it.
-const BY_TRANSPORT: u8 = 0;
-const BY_SERVICE: u8 = 1;
 
 /// The messages of one rank: a state machine that never blocks.
 ///
@@ -309,73 +304,6 @@ pub trait Pml: PointToPoint + LocalRank {
     /// [`Transport::allocate`].
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
         self.transport().allocate(len)
-    }
-
-    /// How many bytes are worth a write of their own on the way to `to`, of those that could go together
-    /// ([`Preference::write`](tagwire_transport::Preference::write)).
-    ///
-    /// # Errors
-    /// When the rank does not exist or cannot be reached.
-    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
-        Ok(self.terms(to)?.write)
-    }
-
-    /// Opens the receiving end of a partitioned channel from `from`; see
-    /// [`Transport::open_channel`].
-    ///
-    /// # Errors
-    /// When the rank does not exist or cannot be reached.
-    fn open_channel(
-        &mut self,
-        from: Rank,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Result<Option<OpenChannel>> {
-        let terms = self.terms(from)?;
-        let transport = self.transport();
-        let own = transport.open_channel(terms.endpoint, data, ends, buffering);
-        let (by, opened) = match own {
-            Some(opened) => (BY_TRANSPORT, Some(opened)),
-            None => {
-                let (services, wire) = self.services();
-                let channels = &mut services.channels;
-                let written = |rail| channels.open(rail, &terms, data, ends, buffering);
-                (BY_SERVICE, wire.rail.and_then(written))
-            }
-        };
-        Ok(opened.map(|mut opened| {
-            opened.key.insert(0, by);
-            opened
-        }))
-    }
-
-    /// Joins the channel that `to` opened; see
-    /// [`Transport::join_channel`].
-    ///
-    /// # Errors
-    /// When the key is not understood or the channel cannot be reached.
-    fn join_channel(
-        &mut self,
-        to: Rank,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        const UNKNOWN: Error = Error::BadRound("was answered with a key of no known kind");
-        let terms = self.terms(to)?;
-        match key.split_first() {
-            Some((&BY_TRANSPORT, key)) => {
-                let transport = self.transport();
-                Ok(transport.join_channel(terms.endpoint, data, ends, key)?)
-            }
-            Some((&BY_SERVICE, key)) => {
-                let (services, wire) = self.services();
-                let rail = wire.rail.ok_or(UNKNOWN)?;
-                services.channels.join(rail, &terms, data, ends, key)
-            }
-            _ => Err(UNKNOWN),
-        }
     }
 
     /// Lends the part of the transport that makes boards with `peer`, and the peer's endpoint there; see

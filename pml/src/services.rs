@@ -16,6 +16,7 @@ use std::time::Duration;
 use tagwire_base::Clock;
 use tagwire_transport::{Outcome, Payload, Token};
 
+#[cfg(feature = "partitioned")]
 use crate::channels::Channels;
 use crate::packet::ControlHeader;
 use crate::peers::{Living, PeerIndex};
@@ -23,12 +24,12 @@ use crate::rma::Rma;
 use crate::service::{Out, Service, Tokens, Wire, Wrong};
 use crate::types::Failure;
 
-/// Declares the services: a line for each.
+/// Declares the services: a line for each, with the feature that brings it where that is one.
 macro_rules! services {
-    ($($name:ident: $service:ty,)*) => {
+    ($($(#[$gate:meta])? $name:ident: $service:ty,)*) => {
         /// The services of a rank.
         pub struct Services {
-            $(pub $name: $service,)*
+            $($(#[$gate])? pub $name: $service,)*
         }
 
         impl Services {
@@ -37,23 +38,24 @@ macro_rules! services {
                 let mut number = 0..;
                 let mut tokens = || Tokens::of_service(number.next().unwrap_or_default());
                 Self {
-                    $($name: <$service as Service>::new(clock, tokens()),)*
+                    $($(#[$gate])? $name: <$service as Service>::new(clock, tokens()),)*
                 }
             }
 
             /// Returns all, by the numbers in their tokens.
-            fn all(&self) -> [&dyn Service; [$(stringify!($name)),*].len()] {
-                [$(&self.$name),*]
+            fn all(&self) -> [&dyn Service; [$($(#[$gate])? stringify!($name)),*].len()] {
+                [$($(#[$gate])? &self.$name),*]
             }
 
-            fn all_mut(&mut self) -> [&mut dyn Service; [$(stringify!($name)),*].len()] {
-                [$(&mut self.$name),*]
+            fn all_mut(&mut self) -> [&mut dyn Service; [$($(#[$gate])? stringify!($name)),*].len()] {
+                [$($(#[$gate])? &mut self.$name),*]
             }
         }
     };
 }
 
 services! {
+    #[cfg(feature = "partitioned")]
     channels: Channels,
     rma: Rma,
 }

@@ -4,6 +4,9 @@ use tagwire_base::{ContextId, Rank, Tag};
 
 use crate::slab::Handle;
 
+/// Most partitions on one side of a partitioned operation.
+pub const MAX_PARTITIONS: u32 = 1 << 15;
+
 /// How a send relates to its receive (MPI-5.0, section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SendMode {

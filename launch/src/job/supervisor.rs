@@ -35,9 +35,9 @@ use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
+use crate::launchers;
 use crate::patience::{LATE, Stop};
 use crate::store::Membership;
-use crate::{launchers, pmi};
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
@@ -218,7 +218,7 @@ impl Supervisor {
         let setup = Setup {
             cpu,
             files: self.files.before(),
-            outer: pmi::outer_socket(),
+            outer: launchers::outer_socket(),
         };
         let mut process =
             child::spawn(command, setup).map_err(|error| spawn_error(part, rank, error))?;

@@ -1,12 +1,16 @@
 //! Launchers that speak PMI-1: Hydra (`mpiexec` of MPICH and Intel MPI), gforker, and Slurm's pmi2 plugin.
+#![allow(
+    unsafe_code,
+    reason = "the socket is one that the launcher left open under a number"
+)]
 
-use tagwire_base::{Bootstrap, Rank};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use rustix::fs::FileType;
 
 use super::{Found, Known, Launcher, Place};
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::key_values::KeyValueBootstrap;
-use crate::pmi::Client;
 
 /// The variables of a rank whose launcher has left a socket open for it.
 const BY_DESCRIPTOR: [&str; 3] = ["PMI_FD", "PMI_RANK", "PMI_SIZE"];
@@ -23,7 +27,7 @@ pub(crate) struct Pmi1;
 
 /// A rank of such a launcher's job.
 #[derive(Debug)]
-enum OfPmi {
+pub(crate) enum OfPmi {
     Descriptor {
         descriptor: i32,
         rank: u32,
@@ -73,17 +77,25 @@ impl Place for OfPmi {
             Self::Port { address, id } => format!("process {id} of the launcher at {address}"),
         }
     }
+}
 
-    fn join(&self) -> Result<Box<dyn Bootstrap>> {
-        let (client, rank, size) = match self {
-            Self::Descriptor {
-                descriptor,
-                rank,
-                size,
-            } => (Client::open(*descriptor)?, *rank, *size),
-            Self::Port { address, id } => Client::connect(address, *id)?,
-        };
-        let rank = Rank::new(rank);
-        Ok(Box::new(KeyValueBootstrap::join(client, rank, size)?))
+/// Returns the socket that a launcher has left open under a number; `None` where that is none.
+pub(crate) fn inherited_socket<'a>(number: i32) -> Option<BorrowedFd<'a>> {
+    if number < 0 {
+        return None;
     }
+    // SAFETY: callers look at the descriptor, copy it, or let the next program not have it; where it names nothing, or no
+    // socket, the calls say so. Nothing of this process is closed or replaced by that.
+    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = rustix::fs::fstat(inherited).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(inherited)
+}
+
+/// Returns the number of the socket that an outer launcher has left open for this process, where one has.
+pub(crate) fn outer_socket() -> Option<RawFd> {
+    let number = std::env::var("PMI_FD").ok()?.parse().ok()?;
+    // The three that every program has are the user's, whatever they are.
+    inherited_socket(number)
+        .map(|socket| socket.as_raw_fd())
+        .filter(|number| *number > 2)
 }

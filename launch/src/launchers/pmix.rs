@@ -1,12 +1,11 @@
 //! Launchers with a PMIx server: PRRTE (`prterun`, and `mpiexec` of Open MPI 5), and `srun --mpi=pmix`.
 
-use tagwire_base::Bootstrap;
-
 use super::{Found, Known, Launcher, Place};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::key_values::KeyValueBootstrap;
-use crate::pmix::Client;
+
+/// The variable that names the file of the library that speaks to the server.
+pub const LIBRARY: &str = "TAGWIRE_LIBPMIX";
 
 const VARIABLES: [&str; 2] = ["PMIX_RANK", "PMIX_NAMESPACE"];
 
@@ -28,7 +27,7 @@ pub(crate) struct Pmix;
 
 /// A rank of such a launcher's job.
 #[derive(Debug)]
-struct OfPmix {
+pub(crate) struct OfPmix {
     rank: u32,
     namespace: String,
 }
@@ -63,10 +62,5 @@ impl Known for Pmix {
 impl Place for OfPmix {
     fn describe(&self) -> String {
         format!("rank {} of {}", self.rank, self.namespace)
-    }
-
-    fn join(&self) -> Result<Box<dyn Bootstrap>> {
-        let (client, rank, size) = Client::open()?;
-        Ok(Box::new(KeyValueBootstrap::join(client, rank, size)?))
     }
 }

@@ -2,10 +2,9 @@
 
 use tagwire_base::Rank;
 
-use super::{Found, Known, Launcher};
+use super::{At, Found, Known, Launcher, Meeting};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::rendezvous::{At, Meeting};
 
 /// What `srun` sets for each task of a step.
 const RANK: &str = "SLURM_PROCID";

@@ -2,7 +2,7 @@
 
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
-use super::{Found, Known, Launcher, Place};
+use super::{Found, Join, Known, Launcher, Place};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::store::{Membership, StoreBootstrap};
@@ -80,7 +80,9 @@ impl Place for Membership {
     fn describe(&self) -> String {
         format!("rank {} of {}", self.rank, self.size)
     }
+}
 
+impl Join for Membership {
     fn join(&self) -> Result<Box<dyn Bootstrap>> {
         Ok(Box::new(StoreBootstrap::connect(self.clone())?))
     }

@@ -2,10 +2,9 @@
 
 use tagwire_base::{JobSecret, Rank};
 
-use super::{Found, Known, Launcher};
+use super::{At, Found, Known, Launcher, Meeting, RENDEZVOUS_SECRET as SECRET};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::rendezvous::{At, Meeting, SECRET};
 
 const VARIABLES: [&str; 4] = ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"];
 

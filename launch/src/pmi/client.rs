@@ -1,19 +1,15 @@
 //! Requests and replies of PMI-1: lines of `key=value` words, one request at a time.
-#![allow(
-    unsafe_code,
-    reason = "the socket is one that the launcher left open under a number"
-)]
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::FileType;
 use rustix::io::{Errno, FdFlags};
 
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
+use crate::launchers::inherited_socket;
 use crate::patience::{self, LATE};
 use crate::store::connect_tcp;
 
@@ -338,27 +334,6 @@ impl Client {
             Err(error) => broken(format!("it cannot be waited for: {error}")),
         }
     }
-}
-
-/// Returns the socket that a launcher has left open under a number; `None` where that is none.
-fn inherited_socket<'a>(number: i32) -> Option<BorrowedFd<'a>> {
-    if number < 0 {
-        return None;
-    }
-    // SAFETY: callers look at the descriptor, copy it, or let the next program not have it; where it names nothing, or no
-    // socket, the calls say so. Nothing of this process is closed or replaced by that.
-    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
-    let stat = rustix::fs::fstat(inherited).ok()?;
-    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(inherited)
-}
-
-/// Returns the number of the socket that an outer launcher has left open for this process, where one has.
-pub(crate) fn outer_socket() -> Option<RawFd> {
-    let number = std::env::var("PMI_FD").ok()?.parse().ok()?;
-    // The three that every program has are the user's, whatever they are.
-    inherited_socket(number)
-        .map(|socket| socket.as_raw_fd())
-        .filter(|number| *number > 2)
 }
 
 /// Returns the reply where its request was carried out.

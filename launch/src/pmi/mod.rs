@@ -8,4 +8,24 @@ mod client;
 mod tests;
 mod values;
 
-pub(crate) use client::{Client, outer_socket};
+use tagwire_base::{Bootstrap, Rank};
+
+use crate::error::Result;
+use crate::key_values::KeyValueBootstrap;
+use crate::launchers::{Join, OfPmi};
+use client::Client;
+
+impl Join for OfPmi {
+    fn join(&self) -> Result<Box<dyn Bootstrap>> {
+        let (client, rank, size) = match self {
+            Self::Descriptor {
+                descriptor,
+                rank,
+                size,
+            } => (Client::open(*descriptor)?, *rank, *size),
+            Self::Port { address, id } => Client::connect(address, *id)?,
+        };
+        let rank = Rank::new(rank);
+        Ok(Box::new(KeyValueBootstrap::join(client, rank, size)?))
+    }
+}

@@ -19,9 +19,7 @@ use super::raw::{
     copied,
 };
 use crate::error::{Error, Result};
-
-/// The variable that names the library's file.
-pub const LIBRARY: &str = "TAGWIRE_LIBPMIX";
+use crate::launchers::LIBPMIX as LIBRARY;
 
 /// Its name, which has stood for the same interface since version 2.
 const NAME: &str = "libpmix.so.2";

@@ -6,19 +6,26 @@ mod raw;
 
 use std::time::{Duration, Instant};
 
-use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Attribute, MemberEvent};
+use tagwire_base::{Bootstrap, Rank};
 
 use crate::error::Result;
-use crate::key_values::KeyValues;
+use crate::key_values::{KeyValueBootstrap, KeyValues};
+use crate::launchers::{Join, OfPmix};
 use crate::patience::{self, LATE, Pauses};
-pub use library::LIBRARY;
 use library::{Library, WILDCARD, failed};
 use raw::Value;
 
+impl Join for OfPmix {
+    fn join(&self) -> Result<Box<dyn Bootstrap>> {
+        let (client, rank, size) = Client::open()?;
+        Ok(Box::new(KeyValueBootstrap::join(client, rank, size)?))
+    }
+}
+
 /// A rank's connection to its launcher.
 #[derive(Debug)]
-pub(crate) struct Client {
+struct Client {
     library: Library,
     /// How long a reply may take that waits for no other rank.
     patience: Duration,
@@ -29,7 +36,7 @@ impl Client {
     ///
     /// # Errors
     /// When there is no library, or the launcher does not answer it.
-    pub(crate) fn open() -> Result<(Self, Rank, u32)> {
+    fn open() -> Result<(Self, Rank, u32)> {
         let patience = patience::of_environment()?;
         let mut client = Self {
             library: Library::open()?,

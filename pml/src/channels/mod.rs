@@ -29,6 +29,7 @@
 mod ends;
 mod flags;
 mod key;
+mod opening;
 mod service;
 mod state;
 

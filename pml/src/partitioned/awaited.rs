@@ -4,9 +4,10 @@
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
+use super::held::Held;
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::lend::{Held, lend};
+use crate::lend::lend;
 use crate::types::{Failure, RequestId, SendMode};
 
 /// A short message that is awaited, with its room. Dropped, its room stays: the layer may still write to it.

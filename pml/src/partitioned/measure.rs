@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Tag};
 
+use super::held::Held;
 use super::policy::{Costs, Policy};
 use super::recv::PartitionedRecv;
 use super::send::PartitionedSend;
 use crate::error::Result;
-use crate::lend::Held;
 use crate::messenger::Messenger;
 
 /// The tag of these rounds, which no user has.

@@ -20,6 +20,7 @@ mod awaited;
 mod closing;
 mod ends;
 mod handshake;
+mod held;
 mod matched;
 mod measure;
 #[cfg(all(test, loom))]
@@ -39,8 +40,10 @@ mod timer;
 mod wire;
 
 pub(crate) use handshake::Registry;
-pub use plan::{MAX_PARTITIONS, Plan};
+pub use plan::Plan;
 pub use policy::{Costs, Model, Policy};
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
 pub use several::{End, wait_all};
+
+pub use crate::types::MAX_PARTITIONS;

@@ -8,9 +8,9 @@ use tagwire_base::Rank;
 use tagwire_transport::SendChannel;
 
 use super::awaited::Awaited;
+use super::held::Held;
 use super::wire::Reply;
 use crate::layer::Layer;
-use crate::lend::Held;
 
 /// Such a send. Its buffer is its owner's again.
 #[derive(Debug)]

@@ -14,9 +14,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-
-/// Most partitions on one side.
-pub const MAX_PARTITIONS: u32 = 1 << 15;
+use crate::types::MAX_PARTITIONS;
 
 /// How the partitions of a channel relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -96,7 +96,7 @@ impl Sending {
             .region()
             .ok_or(Error::BadRound("needs a contiguous buffer"))?;
         check_count(partitions, region.len())?;
-        let worth = messenger.call(|layer| layer.worth_a_write(to))?;
+        let worth = messenger.call(|layer| Ok(layer.terms(to)?.write))?;
         let policy = policy.resolve(|| messenger.partitioned.costs(|| measure(messenger)), worth);
         let count = policy.groups(partitions, region.len());
         let groups = Plan::new(partitions, 1, count, region.len())?;

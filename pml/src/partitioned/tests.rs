@@ -7,9 +7,9 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::shm::{Shm, ShmOptions};
 
+use super::held::Held;
 use super::{PartitionedRecv, PartitionedSend, Policy};
 use crate::guard::ThreadLevel;
-use crate::lend::Held;
 use crate::messenger::Messenger;
 use crate::ob1::{Ob1, Ob1Options};
 use crate::wait::WaitPolicy;

@@ -2,6 +2,7 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Chosen, Config, Setting};
+use tagwire_base::error::without_feature;
 use tagwire_transport::{ByteTransport, Error, MatchTransport, Result, TransportKind};
 
 /// The kind of a transport that is not in this build. Its feature has its name.
@@ -20,9 +21,8 @@ impl Absent {
             name: "transport".to_owned(),
             value: asked.to_string(),
             expected: format!(
-                "a transport of this build, which was made without the feature '{name}'; in Cargo.toml: \
-                 tagwire = {{ version = \"{}\", features = [\"{name}\"] }}",
-                env!("CARGO_PKG_VERSION"),
+                "a transport of this build, which was {}",
+                without_feature(name)
             ),
         })
     }

@@ -10,13 +10,13 @@ use tagwire_coll::operations::{
     Gather, Gatherv, Scan, Scatter, Scatterv,
 };
 
-use crate::combine::Reducer;
+use super::combine::Reducer;
+use super::operations::{allreduce, in_place, lengths, reduce_scatter};
+use super::rounds::{Lent, Rounds};
 use crate::context::Context;
 use crate::error::Result;
-use crate::operations::{allreduce, in_place, lengths, reduce_scatter};
 use crate::persistent::Memory;
 use crate::plain::Plain;
-use crate::rounds::{Lent, Rounds};
 
 /// A collective on the same buffers, again and again (MPI-5.0, section 6.13). Made by [`Context::allreduce_init`] and its
 /// like, in the same order on all ranks of the context; started by all ranks, in any order.

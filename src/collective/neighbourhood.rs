@@ -7,11 +7,11 @@ use tagwire_coll::operations::{
     NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall, NeighbourAlltoallv,
 };
 
-use crate::blocks::Blocks;
+use super::blocks::Blocks;
+use super::operations::lengths;
+use super::persistent_collective::PersistentCollective;
 use crate::context::Context;
 use crate::error::Result;
-use crate::operations::lengths;
-use crate::persistent_collective::PersistentCollective;
 use crate::plain::{Plain, bytes, bytes_mut};
 use crate::scope::{Request, Scope};
 

@@ -6,10 +6,10 @@ use tagwire_coll::operations::{
     AllgatherInPlace, AlltoallInPlace, GatherInPlace, Parts, ScatterInPlace,
 };
 
+use super::operations::lengths;
+use super::persistent_collective::PersistentCollective;
 use crate::context::Context;
 use crate::error::Result;
-use crate::operations::lengths;
-use crate::persistent_collective::PersistentCollective;
 use crate::plain::{Plain, bytes_mut};
 use crate::scope::{Request, Scope};
 

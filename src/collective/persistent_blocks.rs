@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tagwire_coll::operations::{Alltoallw, CollectiveOperation};
 
+use super::rounds::{Lent, Rounds};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::persistent::Memory;
 use crate::plain::Plain;
-use crate::rounds::{Lent, Rounds};
 
 /// The buffers of a [`PersistentBlocks`], each of a type of its own: the first that is sent is for the first rank, the first
 /// that is received comes from it, and so on.

@@ -2,9 +2,9 @@
 
 use tagwire_coll::{Grid, Neighbours};
 
+use super::neighbourhood::Neighbourhood;
 use crate::context::Context;
 use crate::error::Result;
-use crate::neighbourhood::Neighbourhood;
 
 /// The ranks of a context in a Cartesian grid, row by row: the last coordinate changes from one rank to the next
 /// (MPI-5.0, section 8.5.1). Made by [`Context::cartesian`]; ranks keep their numbers.

@@ -1,20 +1,45 @@
 //! Nonblocking forms of what the ranks of a context do together.
+#![allow(unsafe_code)]
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use tagwire_base::unwind::NoUnwind;
+use tagwire_coll::Team;
 use tagwire_coll::operations::{
     Allgather, Allgatherv, Alltoall, Barrier, Broadcast, CollectiveOperation, Exscan, Gather, Scan,
     Scatter,
 };
 
-use crate::combine::Reducer;
-use crate::context::Context;
-use crate::error::Result;
-use crate::operations::{
+use super::combine::Reducer;
+use super::operations::{
     allreduce, alltoallv, gatherv, in_place, lengths, reduce_scatter, scatterv,
 };
+use crate::context::Context;
+use crate::error::Result;
 use crate::plain::{Plain, bytes, bytes_mut};
-use crate::scope::{Request, Scope};
+use crate::scope::{Operation, Request, Scope};
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts a collective, whose buffers are lent for the scope.
+    fn start(
+        &'scope self,
+        team: &Arc<Team>,
+        operation: impl CollectiveOperation + 'env,
+    ) -> Result<Request<'scope, 'env>> {
+        // The scope waits for what it tracks: a collective that a panic leaves behind is not.
+        let lent = NoUnwind::of("a collective");
+        // SAFETY: what it borrows is borrowed for 'env, which outlives the scope, and the scope is not left before the operation
+        // is complete.
+        let started = unsafe { team.start(operation) };
+        let started = started.map(|request| {
+            let is_open = !request.is_complete();
+            self.enter(Operation::Collective(request), is_open)
+        });
+        lent.over();
+        Ok(started?)
+    }
+}
 
 /// Nonblocking collectives (MPI-5.0, section 6.12). Buffers stay lent for the scope. Every rank of the context calls its
 /// collectives in the same order, blocking or not, each by one thread at a time; several may be under way, and end in any
