@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
-use tagwire_transport::{Allocation, Boards, EndpointId, RecvBuffer, SendBuffer};
+use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
 
 use crate::driver::{Driven, Driver, Drivers};
 use crate::dumps::{Dumps, Until, WaitsFor};
@@ -214,14 +214,16 @@ impl Messenger {
     ///
     /// # Errors
     /// [`Error::WrongThread`]; when the rank does not exist or cannot be reached.
+    #[cfg(feature = "coll")]
     pub fn with_boards<T>(
         &self,
         peer: Rank,
-        make: impl FnOnce(&mut dyn Boards, EndpointId) -> T,
+        make: impl FnOnce(&mut dyn tagwire_transport::Boards, tagwire_transport::EndpointId) -> T,
     ) -> Result<Option<T>> {
         self.call(|layer| {
-            let lent = layer.boards(peer)?;
-            Ok(lent.map(|(boards, endpoint)| make(boards, endpoint)))
+            let to = layer.terms(peer)?.endpoint;
+            let lent = layer.transport().boards(to);
+            Ok(lent.map(|(boards, to)| make(boards, to)))
         })
     }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{
-    Allocation, Boards, EndpointId, RecvBuffer, SendBuffer, Transport, Waiter,
-};
+use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Transport, Waiter};
 
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
@@ -304,16 +302,6 @@ pub trait Pml: PointToPoint + LocalRank {
     /// [`Transport::allocate`].
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
         self.transport().allocate(len)
-    }
-
-    /// Lends the part of the transport that makes boards with `peer`, and the peer's endpoint there; see
-    /// [`Transport::boards`].
-    ///
-    /// # Errors
-    /// When the rank does not exist or cannot be reached.
-    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
-        let endpoint = self.terms(peer)?.endpoint;
-        Ok(self.transport().boards(endpoint))
     }
 
     /// What matches messages and receives: an engine by its name, or the library under a transport that

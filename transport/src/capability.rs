@@ -37,7 +37,7 @@ bitflags! {
         /// nothing that counts, and says so ([`Outcome::Done`](crate::Outcome::Done) of 0; what its
         /// buffer holds then is anything), where others give what there is room for.
         const ALL_OR_NOTHING = 1 << 12;
-        /// [`open_channel`](crate::Transport::open_channel): partitioned channels of its own.
+        /// [`channels`](crate::Transport::channels): partitioned channels of its own.
         const CHANNELS = 1 << 13;
         /// [`allocate`](crate::Transport::allocate): memory from which and into which cooperative transfers
         /// go, on either side, also without [`COOPERATIVE`](Capabilities::COOPERATIVE).

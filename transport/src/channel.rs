@@ -9,6 +9,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::error::Result;
+use crate::message::EndpointId;
 use crate::post::Post;
 
 /// How many rounds the receiver's buffer has room for.
@@ -64,6 +67,35 @@ pub struct OpenChannel {
     pub key: Vec<u8>,
     /// The end itself.
     pub end: Arc<dyn RecvChannel>,
+}
+
+/// The part of a transport that opens partitioned channels, from [`Transport::channels`](crate::Transport::channels).
+pub trait Channels {
+    /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at
+    /// `ends`, is to be written by `from`; the buffer has as many bytes for each of its
+    /// [rooms](Buffering::rooms). `None` where this transport, or this pair of ranks, has no way of
+    /// its own for that. The buffer stays lent until the channel is [closed](crate::RecvChannel::close), in
+    /// epochs only.
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+        buffering: Buffering,
+    ) -> Option<OpenChannel>;
+
+    /// Joins the channel that `to` opened under `key`, with a buffer of the same partitions. Each partition is
+    /// lent from its post to the end of the epoch.
+    ///
+    /// # Errors
+    /// When the key is not understood or the channel cannot be reached.
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>>;
 }
 
 /// The sending end of a partitioned channel.

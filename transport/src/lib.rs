@@ -14,10 +14,12 @@
 //! own, no statics. See [`ByteTransport`] for who calls what, from where, and what may fail.
 
 pub mod allocation;
+#[cfg(feature = "coll")]
 pub mod board;
 pub mod body;
 pub mod byte;
 pub mod capability;
+#[cfg(feature = "partitioned")]
 pub mod channel;
 pub mod cooperative;
 pub mod data;
@@ -37,13 +39,15 @@ pub mod wait;
 mod word;
 
 pub use allocation::Allocation;
+#[cfg(feature = "coll")]
 pub use board::{Board, BoardMemory, BoardWaker, Boards, OpenBoard};
 pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
-pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
+#[cfg(feature = "partitioned")]
+pub use channel::{Buffering, Channels, OpenChannel, RecvChannel, SendChannel};
 pub use cooperative::{CooperativeTransfers, Offer, Ticket};
 pub use data::{
     MemoryKind, Pack, ReadRegion, RecvBuffer, RecvPart, SendBuffer, Unpack, WriteRegion,

@@ -7,11 +7,8 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::allocation::Allocation;
-use crate::board::Boards;
 use crate::capability::Capabilities;
-use crate::channel::{Buffering, OpenChannel, SendChannel};
-use crate::data::{RecvBuffer, SendBuffer};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::EndpointId;
 use crate::wait::Waiter;
 
@@ -42,44 +39,21 @@ pub trait Transport: Any + Send {
         None
     }
 
-    /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at
-    /// `ends`, is to be written by `from`; the buffer has as many bytes for each of its
-    /// [rooms](Buffering::rooms). `None` where this transport, or this pair of ranks, has no way of
-    /// its own for that. The buffer stays lent until the channel is [closed](crate::RecvChannel::close), in
-    /// epochs only.
-    fn open_channel(
+    /// Lends the part that opens partitioned channels with `peer`, and the peer's endpoint there. `None` where this transport
+    /// has no channels of its own.
+    #[cfg(feature = "partitioned")]
+    fn channels(
         &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        let _ = (from, data, ends, buffering);
+        peer: EndpointId,
+    ) -> Option<(&mut dyn crate::channel::Channels, EndpointId)> {
+        let _ = peer;
         None
-    }
-
-    /// Joins the channel that `to` opened under `key`, with a buffer of the same partitions. Each partition is
-    /// lent from its post to the end of the epoch.
-    ///
-    /// # Errors
-    /// When the key is not understood or the channel cannot be reached.
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        let _ = (to, data, ends, key);
-        Err(Error::Unsupported {
-            transport: self.name(),
-            what: "partitioned channels",
-        })
     }
 
     /// Lends the part that makes boards with `peer`, and the peer's endpoint there. `None` where this transport shares no memory
     /// with it.
-    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+    #[cfg(feature = "coll")]
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn crate::board::Boards, EndpointId)> {
         let _ = peer;
         None
     }

@@ -14,7 +14,7 @@ const BY_SERVICE: u8 = 1;
 
 impl Layer {
     /// Opens the receiving end of a partitioned channel from `from`; see
-    /// [`Transport::open_channel`](tagwire_transport::Transport::open_channel).
+    /// [`Channels::open_channel`](tagwire_transport::Channels::open_channel).
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.
@@ -27,7 +27,9 @@ impl Layer {
     ) -> Result<Option<OpenChannel>> {
         let terms = self.terms(from)?;
         let transport = self.transport();
-        let own = transport.open_channel(terms.endpoint, data, ends, buffering);
+        let own = transport
+            .channels(terms.endpoint)
+            .and_then(|(channels, from)| channels.open_channel(from, data, ends, buffering));
         let (by, opened) = match own {
             Some(opened) => (BY_TRANSPORT, Some(opened)),
             None => {
@@ -44,7 +46,7 @@ impl Layer {
     }
 
     /// Joins the channel that `to` opened; see
-    /// [`Transport::join_channel`](tagwire_transport::Transport::join_channel).
+    /// [`Channels::join_channel`](tagwire_transport::Channels::join_channel).
     ///
     /// # Errors
     /// When the key is not understood or the channel cannot be reached.
@@ -60,7 +62,13 @@ impl Layer {
         match key.split_first() {
             Some((&BY_TRANSPORT, key)) => {
                 let transport = self.transport();
-                Ok(transport.join_channel(terms.endpoint, data, ends, key)?)
+                let name = transport.name();
+                let own = transport.channels(terms.endpoint);
+                let (channels, to) = own.ok_or(tagwire_transport::Error::Unsupported {
+                    transport: name,
+                    what: "partitioned channels",
+                })?;
+                Ok(channels.join_channel(to, data, ends, key)?)
             }
             Some((&BY_SERVICE, key)) => {
                 let (services, wire) = self.services();

@@ -3,7 +3,6 @@
 use std::hint::spin_loop;
 
 use super::Messenger;
-use crate::error::Result;
 use crate::layer::Layer;
 
 /// How often a thread tries to move things on that another may be about to leave alone.
@@ -11,10 +10,7 @@ const NUDGES: u32 = 16;
 
 impl Messenger {
     /// As [`Messenger::call`], where that needs no waiting for another thread; `None` where it does.
-    pub(crate) fn try_call<T>(
-        &self,
-        body: impl FnOnce(&mut Layer) -> Result<T>,
-    ) -> Option<Result<T>> {
+    pub(crate) fn try_call<T>(&self, body: impl FnOnce(&mut Layer) -> T) -> Option<T> {
         let mut layer = self.pml.try_enter()?;
         let answer = body(&mut layer);
         self.leave(layer);

@@ -24,8 +24,13 @@
 //! panic, marks that it has failed. The end of a peer's process is seen by a descriptor of the process
 //! (`liveness`); buffers that it could still touch are kept until then.
 
+// Boards and channels share how their memory is opened and who is woken.
+#![cfg_attr(not(any(feature = "coll", feature = "partitioned")), allow(dead_code))]
+
 mod arena;
+#[cfg(feature = "coll")]
 mod boards;
+#[cfg(feature = "partitioned")]
 mod channel;
 mod cma;
 mod config;

@@ -23,13 +23,11 @@ use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
-use crate::board::Boards;
 use crate::body::Body;
 use crate::byte::ByteTransport;
 use crate::capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
-use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
@@ -285,27 +283,13 @@ impl Transport for Shm {
         has_arena.then(|| self.arena.allocate(&self.segment, len))?
     }
 
-    fn open_channel(
-        &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        self.open_receiver(from, data, ends, buffering)
+    #[cfg(feature = "partitioned")]
+    fn channels(&mut self, peer: EndpointId) -> Option<(&mut dyn crate::Channels, EndpointId)> {
+        Some((self, peer))
     }
 
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        self.join_receiver(to, data, ends, key)
-    }
-
-    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+    #[cfg(feature = "coll")]
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn crate::Boards, EndpointId)> {
         Some((self, peer))
     }
 

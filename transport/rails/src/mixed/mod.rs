@@ -14,10 +14,10 @@ use tagwire_base::clock::Clock;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{
-    Allocation, AmHeader, Boards, Body, Buffering, ByteTransport, Capabilities, Class,
-    CooperativeTransfers, EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post,
-    Preference, RecvBuffer, Registration, RegistrationHandle, RemoteAccess, RemoteMemory, Result,
-    SendBuffer, SendChannel, Ticket, Token, Transport, Upcalls, WaitObject, Waiter,
+    Allocation, AmHeader, Body, ByteTransport, Capabilities, Class, CooperativeTransfers,
+    EndpointId, Error, Lane, Limits, Offer, Ordering, Post, Preference, RecvBuffer, Registration,
+    RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Ticket, Token, Transport,
+    Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -295,34 +295,20 @@ impl Transport for Mixed {
         rails.find_map(|(rail, _)| rail.allocate(len))
     }
 
-    fn open_channel(
+    #[cfg(feature = "partitioned")]
+    fn channels(
         &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        let (rail, from) = self.way(from)?;
-        rail.open_channel(from, data, ends, buffering)
+        peer: EndpointId,
+    ) -> Option<(&mut dyn tagwire_transport::Channels, EndpointId)> {
+        let (rail, peer) = self.way(peer)?;
+        rail.channels(peer)
     }
 
-    fn join_channel(
+    #[cfg(feature = "coll")]
+    fn boards(
         &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        match self.way(to) {
-            Some((rail, to)) => rail.join_channel(to, data, ends, key),
-            None => Err(Error::Unsupported {
-                transport: self.name(),
-                what: "a channel with a rank that is not in contact",
-            }),
-        }
-    }
-
-    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+        peer: EndpointId,
+    ) -> Option<(&mut dyn tagwire_transport::Boards, EndpointId)> {
         let (rail, peer) = self.way(peer)?;
         rail.boards(peer)
     }

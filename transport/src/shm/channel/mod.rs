@@ -43,7 +43,7 @@ use send::Sender;
 use super::NAME;
 use super::peer::PeerState;
 use super::rank::Shm;
-use crate::channel::{Buffering, OpenChannel, SendChannel};
+use crate::channel::{Buffering, Channels, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
@@ -55,11 +55,10 @@ const DIRECT_BLOCK: u64 = 32 * 1024;
 /// Most blocks that one message is cut into beyond its partitions.
 const DIRECT_BLOCKS: u64 = 64;
 
-impl Shm {
-    /// See [`Transport::open_channel`](crate::Transport::open_channel). `None` as well where the
-    /// sender could not open the control block, being in another namespace of processes.
+impl Channels for Shm {
+    /// `None` as well where the sender could not open the control block, being in another namespace of processes.
     #[allow(unsafe_code, reason = "the channel is lent the buffer")]
-    pub(super) fn open_receiver(
+    fn open_channel(
         &mut self,
         from: EndpointId,
         data: &RecvBuffer,
@@ -76,7 +75,7 @@ impl Shm {
         let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
         let control = ControlBlock::create(&blocks, mode).ok()?;
-        // SAFETY: whoever opens a channel lends the buffer like this; see `Transport::open_channel`.
+        // SAFETY: whoever opens a channel lends the buffer like this; see `Channels::open_channel`.
         let (target, own) = (unsafe { Target::new(region) }, self.header.clone());
         let end = Receiver::new(control, blocks, mode, buffering, target, partner, own);
         Some(OpenChannel {
@@ -85,9 +84,8 @@ impl Shm {
         })
     }
 
-    /// See [`Transport::join_channel`](crate::Transport::join_channel).
     #[allow(unsafe_code, reason = "the channel is lent the buffer")]
-    pub(super) fn join_receiver(
+    fn join_channel(
         &mut self,
         to: EndpointId,
         data: &SendBuffer,
@@ -110,7 +108,7 @@ impl Shm {
         let key = Key::from_bytes(key).ok_or_else(|| broken("a channel's key".to_owned()))?;
         let blocks = Blocks::new(ends, key.mode.block());
         let control = ControlBlock::open(partner.process(), &key, &blocks).map_err(broken)?;
-        // SAFETY: whoever joins a channel lends the buffer like this; see `Transport::join_channel`.
+        // SAFETY: whoever joins a channel lends the buffer like this; see `Channels::join_channel`.
         let (source, own) = (unsafe { Source::new(region) }, self.header.clone());
         Ok(Arc::new(Sender::new(
             control,
@@ -121,7 +119,9 @@ impl Shm {
             own,
         )))
     }
+}
 
+impl Shm {
     /// What a channel has to know of its peer. `None` where the two cannot name each other's processes.
     fn partner(&mut self, endpoint: EndpointId) -> Option<Partner> {
         let peer = self.peers.get(endpoint.index())?;

@@ -8,10 +8,8 @@ use std::time::Duration;
 use tagwire_base::{Bootstrap, Rank};
 
 use crate::allocation::Allocation;
-use crate::board::Boards;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
-use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::matching::{
@@ -316,27 +314,13 @@ impl Transport for ShmMatch {
         memory
     }
 
-    fn open_channel(
-        &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        self.shm.open_receiver(from, data, ends, buffering)
+    #[cfg(feature = "partitioned")]
+    fn channels(&mut self, peer: EndpointId) -> Option<(&mut dyn crate::Channels, EndpointId)> {
+        self.shm.channels(peer)
     }
 
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        self.shm.join_receiver(to, data, ends, key)
-    }
-
-    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+    #[cfg(feature = "coll")]
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn crate::Boards, EndpointId)> {
         self.shm.boards(peer)
     }
 
