@@ -20,6 +20,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A page lacks the end of a table.
+    #[error("'{0}' has no '{1}' behind it")]
+    NoMark(String, String),
     /// A file of results cannot be read.
     #[error("{}: {source}", file.display())]
     Unreadable {

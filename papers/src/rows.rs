@@ -14,7 +14,13 @@ pub(crate) const RESULTS: &str = "tagwire.bench/1";
 
 /// The rows of several results.
 #[derive(Debug, Default)]
-pub struct Rows(Vec<Value>);
+pub struct Rows {
+    all: Vec<Value>,
+    /// Rows of what is measured by turns: the number of the turn, the build, and the row.
+    turns: Vec<(usize, String, Value)>,
+    /// That of the first of those.
+    pub(crate) environment: Option<Value>,
+}
 
 /// What carried the messages of some rows: a transport with its layer, or an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +31,20 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn of(row: &Value) -> Option<Self> {
+    pub(crate) fn of(row: &Value) -> Option<Self> {
         let transport = text(row, "transport")?.to_owned();
         let of = |key| text(row, key).map(str::to_owned);
         Some(Self {
             // What a transport of ours stands on is in its name.
-            library: of("library").filter(|_| is_peer(&transport)),
+            library: of("library").filter(|_| is_foreign(&transport)),
             pml: of("pml"),
             transport,
         })
+    }
+
+    /// Whether what carried them is none of ours.
+    pub(crate) fn is_foreign(&self) -> bool {
+        is_foreign(&self.transport)
     }
 
     /// Returns a short name: `shm (ob1)`, `MPICH 5.0.2`.
@@ -70,11 +81,11 @@ pub(crate) struct Point {
 pub(crate) type Series = BTreeMap<u64, Point>;
 
 impl Rows {
-    /// Adds those of a file.
+    /// Adds those of a file that a run of an item has left, or a run of another build of Tagwire.
     ///
     /// # Errors
     /// [`Error::Unreadable`]; [`Error::NoResults`] where the file is none of results, or of another version.
-    pub fn read(&mut self, file: &Path) -> Result<()> {
+    pub fn read(&mut self, file: &Path, turn: Option<usize>, build: &str) -> Result<()> {
         let text = fs::read_to_string(file).map_err(|source| Error::Unreadable {
             file: file.to_owned(),
             source,
@@ -94,15 +105,43 @@ impl Rows {
             }
             None => return Err(wrong("it has no results of 'tagwire bench'".to_owned())),
         }
-        let rows = results.get("rows").and_then(Value::as_array);
-        self.0.extend(rows.into_iter().flatten().cloned());
+        let rows = |key: &str| {
+            let rows = results.get(key).and_then(Value::as_array);
+            rows.into_iter().flatten().cloned()
+        };
+        let Some(turn) = turn else {
+            self.all.extend(rows("rows"));
+            return Ok(());
+        };
+        let advised = rows("advice").map(|mut advice| {
+            advice["advice"] = Value::Bool(true);
+            advice
+        });
+        let of_turn = rows("rows").chain(advised);
+        self.turns
+            .extend(of_turn.map(|row| (turn, build.to_owned(), row)));
+        let environment = results.get("environment").cloned();
+        self.environment = self.environment.take().or(environment);
         Ok(())
+    }
+
+    /// Returns the rows of what is measured by turns, or the advice, each with its build.
+    pub(crate) fn of_turn(
+        &self,
+        turn: usize,
+        advice: bool,
+    ) -> impl Iterator<Item = (&Value, &str)> {
+        let of = move |(number, _, row): &&(usize, String, Value)| {
+            *number == turn && row["advice"].is_boolean() == advice
+        };
+        let rows = self.turns.iter().filter(of);
+        rows.map(|(_, build, row)| (row, &**build))
     }
 
     /// Returns the places that rows are of, in their order.
     pub(crate) fn places(&self) -> Vec<Place> {
         let mut all = Vec::new();
-        for place in self.0.iter().filter_map(Place::of) {
+        for place in self.all.iter().filter_map(Place::of) {
             if !all.contains(&place) {
                 all.push(place);
             }
@@ -118,7 +157,7 @@ impl Rows {
                 .any(|key| text(row, key) == Some(unit));
             is_unit && Place::of(row).as_ref() == Some(place)
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 
     /// Returns the policies by which rows of a place aggregate partitions, in their order.
@@ -126,7 +165,7 @@ impl Rows {
         let mut all = Vec::new();
         let of_place = |row: &&Value| Place::of(row).as_ref() == Some(place);
         for policy in self
-            .0
+            .all
             .iter()
             .filter(of_place)
             .filter_map(|row| text(row, "policy"))
@@ -162,7 +201,7 @@ impl Rows {
                 && text(row, "policy") == Some(policy)
                 && Place::of(row).as_ref() == Some(place)
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
@@ -172,7 +211,7 @@ impl Rows {
                 .iter()
                 .find_map(|key| text(row, key))
         };
-        let mut all: Vec<&str> = self.0.iter().filter_map(of).collect();
+        let mut all: Vec<&str> = self.all.iter().filter_map(of).collect();
         let order = |unit: &str| {
             let number = unit
                 .split(':')
@@ -191,7 +230,7 @@ impl Rows {
     /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
     pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
         let mut all = Vec::new();
-        for transport in self.0.iter().filter_map(|row| text(row, "transport")) {
+        for transport in self.all.iter().filter_map(|row| text(row, "transport")) {
             if is_peer(transport) == peers && !all.contains(&transport) {
                 all.push(transport);
             }
@@ -205,7 +244,7 @@ impl Rows {
             text(row, "transport") == Some(transport)
                 && layer.is_none_or(|layer| text(row, "pml") == Some(layer))
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 }
 
@@ -229,7 +268,7 @@ fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
 }
 
 impl Point {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
         let middle = values.len() / 2;
@@ -239,6 +278,15 @@ impl Point {
         };
         Some(Self { low, median, high })
     }
+}
+
+/// Returns which tool a transport of `tagwire bench` is.
+pub(crate) fn tool(transport: &str) -> Option<&str> {
+    transport.strip_prefix("tool:")?.split(['@', ':']).next()
+}
+
+fn is_foreign(transport: &str) -> bool {
+    is_peer(transport) || tool(transport).is_some()
 }
 
 /// Whether a transport of `tagwire bench` is an MPI library.
@@ -262,7 +310,10 @@ pub(crate) mod tests {
                 move |value| json!({"transport": transport, "pml": layer, "size": size, "x": value}),
             )
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(transport, library, unit, values over launches)` of the figure `x` at size 0.
@@ -273,7 +324,10 @@ pub(crate) mod tests {
                 json!({"transport": transport, "library": library, "pml": pml, "unit": unit, "size": 0, "x": value})
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(series, values at sizes 1, 2 and so on)` of the figure `x` on shared memory.
@@ -283,7 +337,10 @@ pub(crate) mod tests {
                 json!({"transport": "shm", "pml": "ob1", "series": series, "size": size, "x": value})
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(partitions, noise, milliseconds, cold, size, values over launches)` of the figure `x`.
@@ -297,7 +354,10 @@ pub(crate) mod tests {
                 })
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     #[test]
@@ -347,11 +407,14 @@ pub(crate) mod tests {
         ] {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(text.as_bytes()).unwrap();
-            let error = Rows::default().read(file.path()).unwrap_err().to_string();
+            let error = Rows::default()
+                .read(file.path(), None, "")
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(what), "{text}: {error}");
             assert!(error.contains(&file.path().display().to_string()));
         }
-        let missing = Rows::default().read(Path::new("/nowhere/x.json"));
+        let missing = Rows::default().read(Path::new("/nowhere/x.json"), None, "");
         assert!(matches!(missing, Err(Error::Unreadable { .. })));
     }
 }
