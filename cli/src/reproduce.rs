@@ -1,4 +1,4 @@
-//! `tagwire reproduce`: figures and tables of papers, measured here, beside what they publish.
+//! `tagwire reproduce`: figures and tables of papers, measured here, beside what they publish; and those of Tagwire's performance.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tagwire_papers::{Item, Needs, Outcome, Rows, Run, Verdict};
 use tagwire_report::{Format, Published, Report, Selection, Written};
@@ -20,11 +21,12 @@ use crate::projection::ProjectionOptions;
 /// The options of `tagwire reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceOptions {
-    /// Figures such as mtl/fig2a, papers such as mtl, or 'list'
+    /// Figures such as mtl/fig2a, papers such as mtl, Tagwire's performance beside its peers, or 'list'
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 
-    /// On which transports; an MPI library stands beside them as mpi or mpi:PREFIX
+    /// On which transports; an MPI library stands beside them as mpi or mpi:PREFIX. Items of performance have transports of
+    /// their own, and take peers from here
     #[arg(
         short,
         long,
@@ -46,9 +48,14 @@ pub struct ReproduceOptions {
     #[arg(short, long, value_name = "DIR", default_value = "reproduced")]
     output: PathBuf,
 
-    /// Measure nothing, and write the paper's page in Markdown from the outcomes in the folder
+    /// Measure nothing, and write the paper's page in Markdown from the outcomes in the folder; of performance, the tables between
+    /// the marks of a page
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "resume", "fail_on"])]
     page: Option<PathBuf>,
+
+    /// Measure this build of Tagwire, and others by turns, each in a column of its name (performance)
+    #[arg(long, value_name = "NAME=PATH", value_parser = build)]
+    build: Vec<Build>,
 
     #[command(flatten)]
     projection: ProjectionOptions,
@@ -56,6 +63,25 @@ pub struct ReproduceOptions {
     /// Status 4 where a claim has this verdict
     #[arg(long, value_name = "VERDICT")]
     fail_on: Option<FailOn>,
+}
+
+/// A build of Tagwire, and what its columns are called.
+#[derive(Debug, Clone, Default)]
+struct Build {
+    name: String,
+    /// This one where there is none.
+    program: Option<PathBuf>,
+}
+
+fn build(text: &str) -> Result<Build, String> {
+    let (name, program) = text.split_once('=').ok_or("expected NAME=PATH")?;
+    // A name alone would be searched for.
+    let file = fs::canonicalize(program).ok().filter(|file| file.is_file());
+    let file = file.ok_or_else(|| format!("there is no program '{program}'"))?;
+    Ok(Build {
+        name: name.to_owned(),
+        program: Some(file),
+    })
 }
 
 /// What ends with status 4.
@@ -83,6 +109,16 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         }
     }
     options.projection.check(&items)?;
+    if let (Some(item), false) = (
+        items.iter().find(|item| !item.has_tables()),
+        options.build.is_empty(),
+    ) {
+        let text = format!(
+            "--build is of performance: {} is measured with one",
+            item.name
+        );
+        return Err(Failure::usage(text));
+    }
     if let Some(file) = &options.page {
         return page(options, &items, file);
     }
@@ -118,8 +154,9 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         }
     }
     if failed_runs > 0 {
-        let text =
-            format!("{failed_runs} runs of 'tagwire bench' failed; their claims are not testable");
+        let text = format!(
+            "{failed_runs} runs of 'tagwire bench' failed; their claims are not testable, their cells empty"
+        );
         return Err(Failure::run(text));
     }
     Ok(match options.fail_on {
@@ -137,6 +174,14 @@ fn page(
     let name = items.first().map_or("", |item| item.paper());
     if items.iter().any(|item| item.paper() != name) {
         return Err(Failure::usage("--page is of one paper"));
+    }
+    if items.iter().all(|item| item.has_tables()) {
+        let text = fs::read_to_string(file);
+        let text = text.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        let date = tagwire_report::circumstances::date;
+        let filled = tagwire_papers::fill(&text, &options.output, date);
+        write(file, &filled.map_err(Failure::usage)?)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let (mut outcomes, mut missing) = (Vec::new(), None);
     for item in items.iter().filter(|item| item.needs == Needs::Real) {
@@ -173,19 +218,51 @@ fn one(
     let stem = item.name.replace('/', "-");
     let folder = options.output.display().to_string();
     let (mut rows, mut failed) = (Rows::default(), 0);
-    let (mut commands, mut results) = (Vec::new(), Vec::new());
-    for (number, run) in (1..).zip(item.runs(&options.transport, &folder, options.quick)) {
-        let name = format!("{stem}-{number}.json");
-        let file = options.output.join(&name);
-        let is_kept = options.resume && is_of(&file, &run);
-        if !is_kept && !measure(&run, &file, options.resume, interrupted)? {
-            failed += 1;
-            continue;
+    let this = [Build::default()];
+    let builds = match &options.build[..] {
+        [] => &this[..],
+        builds => builds,
+    };
+    let runs = item.runs(&options.transport, &folder, options.quick);
+    // Peers are measured with the first build.
+    let started = runs.iter().flat_map(|run| {
+        let count = if run.is_own { builds.len() } else { 1 };
+        builds[..count].iter().map(move |build| (run, build))
+    });
+    let started: Vec<_> = (1..)
+        .zip(started)
+        .map(|(number, (run, build))| (format!("{stem}-{number}.json"), run, build))
+        .collect();
+    let mut is_there = vec![false; started.len()];
+    for round in 0..item.rounds(options.quick) {
+        for ((name, run, build), is_there) in started.iter().zip(&mut is_there) {
+            let file = options.output.join(name);
+            let left = options.resume.then(|| results_of(&file, run)).flatten();
+            if left.is_some_and(|left| launches(&left) > round) {
+                *is_there = true;
+                continue;
+            }
+            let partial = file.with_extension("partial.json");
+            if measure(run, build, &partial, options.resume, interrupted)? {
+                keep(&partial, &file, *is_there)?;
+                *is_there = true;
+            } else {
+                failed += 1;
+            }
+            check(interrupted)?;
         }
-        rows.add(crate::results::read(&file)?);
+    }
+    let (mut commands, mut results) = (Vec::new(), Vec::new());
+    let there = started
+        .into_iter()
+        .zip(is_there)
+        .filter(|(_, there)| *there);
+    for ((name, run, build), _) in there {
+        let found = crate::results::read(&options.output.join(&name))?;
+        rows.add(found, run.turn, &build.name);
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
-        commands.push(variables.collect::<String>() + "tagwire " + &command_line(&run));
+        commands.push(variables.collect::<String>() + "tagwire " + &command_line(run));
         results.push(name);
     }
     let outcome = Outcome::of(item, &rows, options.quick, commands, results);
@@ -227,30 +304,30 @@ fn draw(folder: &Path, item: &Item, results: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the suite, whose results take the place of the file once they are whole. Where it `resumes`, it goes on with what an
-/// interrupted run has left of them, if that was under the same circumstances. Returns whether it went well.
+/// Runs the suite, whose results are whole in the file where it went well: then it returns true. Where it `resumes`, it goes on with
+/// what an interrupted run has left there, if that was under the same circumstances.
 fn measure(
     run: &Run,
+    build: &Build,
     file: &Path,
     resumes: bool,
     interrupted: &AtomicUsize,
 ) -> Result<bool, Failure> {
-    let partial = file.with_extension("partial.json");
     let own = std::env::current_exe().map_err(Failure::run)?;
     let suite = |more: &[&str]| {
-        Command::new(&own)
+        Command::new(build.program.as_ref().unwrap_or(&own))
             .arg("bench")
             .args(&run.arguments)
             .envs(run.environment.iter().copied())
             .arg("-o")
-            .arg(&partial)
+            .arg(file)
             .args(more)
             .stdout(Stdio::null())
             .status()
             .map_err(Failure::run)
     };
     let mut ended = None;
-    if resumes && is_of(&partial, run) {
+    if resumes && results_of(file, run).is_some() {
         let went_on = suite(&["--resume"])?;
         // Another build or machine: it has said so.
         ended = Some(went_on).filter(|ended| ended.code() != Some(status::USAGE.into()));
@@ -259,11 +336,48 @@ fn measure(
         Some(ended) => ended,
         None => suite(&["--overwrite"])?,
     };
-    if ended.success() {
-        fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
+    if !ended.success() {
+        check(interrupted)?;
     }
-    check(interrupted)?;
     Ok(ended.success())
+}
+
+/// Puts results in the place of a file, or behind those in it as another launch.
+fn keep(results: &Path, file: &Path, is_more: bool) -> Result<(), Failure> {
+    let of = |file: &Path| {
+        let text = fs::read_to_string(file).map_err(Failure::run)?;
+        serde_json::from_str::<Value>(&text).map_err(Failure::run)
+    };
+    if !is_more {
+        return fs::rename(results, file).map_err(|error| unwritable(file, &error));
+    }
+    let (mut whole, mut more) = (of(file)?, of(results)?);
+    let launch = launches(&whole);
+    for row in more["rows"].as_array_mut().into_iter().flatten() {
+        match row.get_mut("sampling") {
+            Some(sampling) => sampling["launch"] = launch.into(),
+            // Of version 1, which an earlier build writes.
+            None => row["launch"] = launch.into(),
+        }
+    }
+    for key in ["rows", "advice"] {
+        let more = more[key].as_array_mut().map(std::mem::take);
+        if let (Some(whole), Some(more)) = (whole[key].as_array_mut(), more) {
+            whole.extend(more);
+        }
+    }
+    whole["environment"]["launches"] = (launch + 1).into();
+    // Of the first launch alone.
+    whole["summary"] = Value::Array(Vec::new());
+    write(file, &format!("{whole:#}\n"))?;
+    fs::remove_file(results).map_err(|error| unwritable(results, &error))
+}
+
+/// How many launches results are of.
+fn launches(results: &Value) -> u64 {
+    let rows = results["rows"].as_array().into_iter().flatten();
+    let launches = rows.filter_map(|row| row.get("sampling").unwrap_or(row)["launch"].as_u64());
+    launches.max().map_or(0, |last| last + 1)
 }
 
 /// Ends the command where a signal has come.
@@ -277,18 +391,14 @@ fn check(interrupted: &AtomicUsize) -> Result<(), Failure> {
     }
 }
 
-/// Whether a file has the results of a run.
-fn is_of(file: &Path, run: &Run) -> bool {
+/// Returns what a file has of the results of a run.
+fn results_of(file: &Path, run: &Run) -> Option<Value> {
     // Not of a pipe, say, which would be waited for.
-    let read = file
-        .is_file()
-        .then(|| fs::read_to_string(file).ok())
-        .flatten();
-    let results: Option<serde_json::Value> = read.and_then(|text| serde_json::from_str(&text).ok());
-    let command = results
-        .as_ref()
-        .and_then(|results| results["command"].as_str());
-    command.is_some_and(|command| command.contains(&format!("{} -o ", command_line(run))))
+    let read = file.is_file().then(|| fs::read_to_string(file).ok())?;
+    let results: Value = serde_json::from_str(&read?).ok()?;
+    let begin = format!("{} -o ", command_line(run));
+    let is_of = results["command"].as_str()?.contains(&begin);
+    is_of.then_some(results)
 }
 
 fn command_line(run: &Run) -> String {
@@ -332,7 +442,7 @@ fn list() -> String {
         let (name, figure, needs) = (&item.name, &item.figure, item.needs.word());
         let _ = writeln!(
             out,
-            "{name:<18} {figure:<12} {needs:<14} {}  {}",
+            "{name:<24} {figure:<12} {needs:<14} {}  {}",
             item.priority, item.shows
         );
     }

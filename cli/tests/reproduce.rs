@@ -1,6 +1,7 @@
 //! `tagwire reproduce`: what it lists, what it judges, and what bad input gets.
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -66,8 +67,10 @@ fn the_list_has_every_measured_item() {
     let listed = reproduce(directory.path(), &["list"]);
     assert!(listed.status.success());
     let text = stdout(&listed);
-    let items = text.lines().filter(|line| line.contains('/')).count();
-    assert_eq!(items, 39, "{text}");
+    let items = text.lines().filter(|line| line.contains('/'));
+    let of_papers = items.filter(|line| !line.starts_with("performance/"));
+    assert_eq!(of_papers.count(), 39, "{text}");
+    assert!(text.contains("performance/peers "), "{text}");
     for needs in ["real", "needs sim"] {
         assert!(text.contains(needs), "{needs}");
     }
@@ -241,6 +244,147 @@ fn the_pages_in_the_tree_are_what_their_results_say() {
     let mixed = reproduce(&papers, &["threads", "mtl", "--page", "x.md"]);
     assert_eq!(mixed.status.code(), Some(1));
     assert!(stderr(&mixed).contains("one paper"), "{}", stderr(&mixed));
+}
+
+/// A build that measures nothing: it notes its arguments, and leaves its process's number as the latency. It fails where a file says so.
+const BUILD: &str = r#"#!/bin/sh
+echo "${0##*/}: $*" >> "$LOG"
+grep -qx -- "$*" "$LOG.fails" && exit 2
+line="$*"
+while [ "$1" != -o ]; do shift; done
+cat > "$2" <<EOF
+{"schema": "tagwire.bench/1", "test": "barrier", "command": "tagwire ${line%% -o *} -o $2",
+ "environment": {"launches": 1, "started_unix_s": 0, "commit": "c", "machine": {"cores": 2}},
+ "rows": [{"size": 8, "transport": "shm", "pml": "ob1", "ranks": 2, "launch": 0, "iterations": 1, "repetitions": 1, "latency_us": $$}]}
+EOF
+"#;
+
+/// Each round starts each run with each build once; what fails is left out, and measured where the item goes on.
+#[test]
+fn builds_are_measured_by_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    for name in ["before", "after"] {
+        let program = directory.path().join(name);
+        fs::write(&program, BUILD).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let measure = |more: &[&str], fails: &str| {
+        fs::write(directory.path().join("log.fails"), fails).unwrap();
+        fs::write(&log, "").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+            .args(["reproduce", "performance/collectives"])
+            .args(["--build", "old=before", "--build", "new=after"])
+            .args(more)
+            .env("LOG", &log)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let lines = fs::read_to_string(&log).unwrap();
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        (output, lines)
+    };
+    let partial = "reproduced/performance-collectives-2.partial.json";
+    let fails = format!("bench barrier -t shm --launches 1 -o {partial} --overwrite\n");
+    let (output, lines) = measure(&[], &fails);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let text = stderr(&output);
+    assert!(text.contains("5 runs of 'tagwire bench' failed"), "{text}");
+    // 11 runs of two builds in each of 5 rounds.
+    assert_eq!(lines.len(), 11 * 2 * 5);
+    assert!(lines[0].starts_with("before: bench barrier -t shm --launches 1 "));
+    assert!(lines[1].starts_with("after: bench barrier -t shm --launches 1 "));
+    assert_eq!(lines[..22], lines[22..44]);
+
+    let (output, lines) = measure(&["--resume"], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    let text = stdout(&output);
+    assert!(
+        text.contains("| what | Tagwire, old | Tagwire, new | Tagwire, old / best |"),
+        "{text}"
+    );
+    let file = directory
+        .path()
+        .join("reproduced/performance-collectives-2.json");
+    let launches: Vec<_> = rows(&file)
+        .iter()
+        .map(|row| row["launch"].clone())
+        .collect();
+    assert_eq!(launches, [0, 1, 2, 3, 4].map(|launch| json!(launch)));
+    let outcome = fs::read_to_string(
+        directory
+            .path()
+            .join("reproduced/performance-collectives.json"),
+    );
+    let outcome: Value = serde_json::from_str(&outcome.unwrap()).unwrap();
+    assert_eq!(outcome["environment"]["launches"], 5);
+    let values = &outcome["tables"][0]["lines"][0]["values"];
+    for build in [0, 1] {
+        let values: BTreeSet<_> = values[build]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(Value::to_string)
+            .collect();
+        assert_eq!(values.len(), 5, "{values:?}");
+    }
+
+    for (arguments, word) in [
+        (
+            ["mtl/fig4", "--build", "old=before"],
+            "--build is of performance: mtl/fig4",
+        ),
+        (
+            ["performance", "--build", "old=nowhere"],
+            "there is no program 'nowhere'",
+        ),
+        (["performance", "--build", "before"], "NAME=PATH"),
+    ] {
+        let refused = reproduce(directory.path(), &arguments);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains(word), "{}", stderr(&refused));
+    }
+}
+
+/// Whoever stores other results writes the tables anew; a figure that was not measured is found, and written over.
+#[test]
+fn the_tables_in_the_tree_are_those_of_the_stored_results() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let directory = tempfile::tempdir().unwrap();
+    let fill = |page: &Path| {
+        let options = [
+            "performance",
+            "--page",
+            page.to_str().unwrap(),
+            "-o",
+            "docs/results",
+        ];
+        reproduce(&root, &options)
+    };
+    for (name, row) in [
+        ("README.md", "| latency, 8 B, us | "),
+        ("docs/performance.md", "| barrier, us | "),
+    ] {
+        let then = fs::read_to_string(root.join(name)).unwrap();
+        let page = directory.path().join("page.md");
+        let (before, after) = then.split_once(row).unwrap();
+        fs::write(&page, format!("{before}{row}0.001{after}")).unwrap();
+        let filled = fill(&page);
+        assert!(filled.status.success(), "{}", stderr(&filled));
+        let now = fs::read_to_string(&page).unwrap();
+        assert!(
+            now == then,
+            "tagwire reproduce performance --page {name} -o docs/results"
+        );
+    }
+    let missing = fill(&directory.path().join("nowhere.md"));
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        stderr(&missing).contains("nowhere.md"),
+        "{}",
+        stderr(&missing)
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What can go wrong.
 
+use std::path::PathBuf;
+
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,6 +23,17 @@ pub enum Error {
     /// Results have no profile of which a share follows.
     #[error("{0}")]
     NoShare(&'static str),
+    /// A stored outcome cannot be read.
+    #[error("{}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A page lacks the end of a table.
+    #[error("'{0}' has no '{1}' behind it")]
+    NoMark(String, String),
 }
 
 /// The result of a call that can go wrong.

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::published::{Drawn, PublishedPoint, points};
-use crate::rows::is_peer;
+use crate::rows::{is_peer, tool};
+use crate::turn::Turn;
 
 /// What there must be to reproduce an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -64,6 +65,9 @@ pub struct Item {
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
+    /// What is measured by turns in their place, and the lines of tables that it is.
+    #[serde(default)]
+    pub(crate) turns: Vec<Turn>,
     /// Which published values have a place in its plot.
     #[serde(default, rename = "point")]
     drawn: Vec<Drawn>,
@@ -93,10 +97,14 @@ pub struct Run {
     pub arguments: Vec<String>,
     /// Environment variables that it is run with.
     pub environment: &'static [(&'static str, &'static str)],
+    /// Of which of the item's turns it is.
+    pub turn: Option<usize>,
+    /// Whether it is measured with each of several builds.
+    pub is_own: bool,
 }
 
 /// What makes MPI libraries use TCP between processes of one host, each by variables of its own.
-const OVER_TCP: &[(&str, &str)] = &[
+pub(crate) const OVER_TCP: &[(&str, &str)] = &[
     ("MPIR_CVAR_NOLOCAL", "1"),
     ("UCX_TLS", "tcp,self"),
     ("OMPI_MCA_pml", "ob1"),
@@ -112,15 +120,21 @@ struct Items {
     item: Vec<Item>,
 }
 
-/// Returns all items, by paper and number.
+/// Returns all items: those of papers by paper and number, and Tagwire's performance.
 ///
 /// # Panics
-/// Never: a test reads the table.
+/// Never: a test reads the tables.
 pub fn all() -> &'static [Item] {
     static ITEMS: LazyLock<Vec<Item>> = LazyLock::new(|| {
-        let items: Items = toml::from_str(include_str!("../data/items.toml"))
-            .expect("the table of items is right");
-        items.item
+        let tables = [
+            include_str!("../data/items.toml"),
+            include_str!("../data/performance.toml"),
+        ];
+        let items = tables.map(|table| toml::from_str(table).expect("the table of items is right"));
+        items
+            .into_iter()
+            .flat_map(|items: Items| items.item)
+            .collect()
     });
     &ITEMS
 }
@@ -145,6 +159,21 @@ impl Item {
         self.name.split('/').next().unwrap_or(&self.name)
     }
 
+    /// Whether it is of no paper, and has tables in place of claims.
+    #[must_use]
+    pub fn has_tables(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Returns how many times each run is measured, by turns with the others.
+    #[must_use]
+    pub fn rounds(&self, quick: bool) -> u64 {
+        match self.has_tables() && !quick {
+            true => 5,
+            false => 1,
+        }
+    }
+
     /// Returns the published values that have a place in its plot: a figure at a size. Others stand with the claims.
     #[must_use]
     pub fn points(&self) -> Vec<PublishedPoint> {
@@ -155,8 +184,8 @@ impl Item {
     /// another lie in a folder.
     #[must_use]
     pub fn runs(&self, transports: &[String], folder: &str, quick: bool) -> Vec<Run> {
-        let (peers, own): (Vec<_>, Vec<_>) =
-            transports.iter().cloned().partition(|name| is_peer(name));
+        let in_bench = transports.iter().filter(|name| tool(name).is_none());
+        let (peers, own): (Vec<_>, Vec<_>) = in_bench.cloned().partition(|name| is_peer(name));
         let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
         let (shared, network): (Vec<_>, Vec<_>) = own.iter().partition(is_shared);
         let (shared, network) = (cloned(&shared), cloned(&network));
@@ -191,9 +220,19 @@ impl Item {
             Some(Run {
                 arguments,
                 environment,
+                turn: None,
+                is_own: false,
             })
         });
-        runs.collect()
+        let turns = self.turns.iter().enumerate();
+        let turns = turns.flat_map(|(number, turn)| turn.runs(number, transports));
+        let turns = turns.map(|mut run| {
+            if quick {
+                self.shorten(&mut run.arguments);
+            }
+            run
+        });
+        runs.chain(turns).collect()
     }
 
     /// Puts the options of quick runs in the place of those that are there, or behind all.
@@ -220,12 +259,13 @@ mod tests {
 
     #[test]
     fn every_measured_figure_is_there_once() {
-        assert_eq!(all().len(), 39);
         let mut names: Vec<_> = all().iter().map(|item| &item.name).collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 39);
-        for item in all() {
+        assert_eq!(names.len(), all().len());
+        let of_papers = || all().iter().filter(|item| !item.has_tables());
+        assert_eq!(of_papers().count(), 39);
+        for item in of_papers() {
             let is_real = item.needs == Needs::Real;
             assert_eq!(is_real, item.why.is_none(), "{}", item.name);
             assert_eq!(is_real, !item.runs.is_empty(), "{}", item.name);

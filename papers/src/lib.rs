@@ -12,6 +12,8 @@ mod predicate;
 mod projection;
 mod published;
 mod rows;
+mod table;
+mod turn;
 mod units;
 
 pub use error::{Error, Result};
@@ -22,3 +24,4 @@ pub use page::page;
 pub use projection::{PROJECTED, SHARES, projected, share_of_profile};
 pub use published::{Published, PublishedPoint, published};
 pub use rows::Rows;
+pub use table::fill;

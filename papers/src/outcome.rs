@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::item::{Claim, Item};
 use crate::judgement::{Judgement, Verdict};
 use crate::published::{Published, of_figure};
 use crate::rows::Rows;
+use crate::table::{Table, markdown};
 
 /// The schema of outcomes.
 pub const SCHEMA: &str = "tagwire.reproduce/1";
@@ -27,8 +29,15 @@ pub struct Outcome {
     /// What claims about units are judged by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     measured: Vec<Measured>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     claims: Vec<Judged>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     published: Vec<&'static Published>,
+    /// Where tables were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tables: Vec<Table>,
 }
 
 /// A figure of a unit, over launches.
@@ -115,6 +124,8 @@ impl Outcome {
                 .map(|claim| Judged::of(claim, rows))
                 .collect(),
             published: of_figure(&item.figure).collect(),
+            environment: rows.environment.clone(),
+            tables: Table::all(item, rows),
         }
     }
 
@@ -135,6 +146,9 @@ impl Outcome {
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = format!("{} ({}): {}\n", self.name, self.figure, self.shows);
+        if !self.tables.is_empty() {
+            out += &format!("\n{}", markdown(&self.tables));
+        }
         for claim in &self.claims {
             let _ = writeln!(out, "\n  {}", claim.says);
             let _ = writeln!(out, "    published: {}", claim.published);

@@ -8,7 +8,13 @@ use crate::choice::Choice;
 
 /// The rows of several results.
 #[derive(Debug, Default)]
-pub struct Rows(Vec<Value>);
+pub struct Rows {
+    all: Vec<Value>,
+    /// Rows of what is measured by turns: the number of the turn, the build, and the row.
+    turns: Vec<(usize, String, Value)>,
+    /// That of the first of those.
+    pub(crate) environment: Option<Value>,
+}
 
 /// What carried the messages of some rows: a transport with its layer, or an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +25,20 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn of(row: &Value) -> Option<Self> {
+    pub(crate) fn of(row: &Value) -> Option<Self> {
         let transport = text(row, "transport")?.to_owned();
         let of = |key| text(row, key).map(str::to_owned);
         Some(Self {
             // What a transport of ours stands on is in its name.
-            library: of("library").filter(|_| is_peer(&transport)),
+            library: of("library").filter(|_| is_foreign(&transport)),
             pml: of("pml"),
             transport,
         })
+    }
+
+    /// Whether what carried them is none of ours.
+    pub(crate) fn is_foreign(&self) -> bool {
+        is_foreign(&self.transport)
     }
 
     /// Returns a short name: `shm (ob1)`, `MPICH 5.0.2`.
@@ -64,17 +75,47 @@ pub(crate) struct Point {
 pub(crate) type Series = BTreeMap<u64, Point>;
 
 impl Rows {
-    /// Adds the rows of results, which are flat: what distinguishes a row and its figures are fields of its own.
-    pub fn add(&mut self, mut results: Map<String, Value>) {
-        if let Some(Value::Array(rows)) = results.remove("rows") {
-            self.0.extend(rows);
-        }
+    /// Adds the rows of results that a run of an item has left, or a run of another build of Tagwire. They are flat: what
+    /// distinguishes a row and its figures are fields of its own.
+    pub fn add(&mut self, mut results: Map<String, Value>, turn: Option<usize>, build: &str) {
+        let mut rows = |key: &str| match results.remove(key) {
+            Some(Value::Array(rows)) => rows,
+            _ => Vec::new(),
+        };
+        let Some(turn) = turn else {
+            self.all.extend(rows("rows"));
+            return;
+        };
+        let advised = rows("advice").into_iter().map(|mut advice| {
+            advice["advice"] = Value::Bool(true);
+            advice
+        });
+        let of_turn = rows("rows").into_iter().chain(advised);
+        self.turns
+            .extend(of_turn.map(|row| (turn, build.to_owned(), row)));
+        self.environment = self
+            .environment
+            .take()
+            .or_else(|| results.remove("environment"));
+    }
+
+    /// Returns the rows of what is measured by turns, or the advice, each with its build.
+    pub(crate) fn of_turn(
+        &self,
+        turn: usize,
+        advice: bool,
+    ) -> impl Iterator<Item = (&Value, &str)> {
+        let of = move |(number, _, row): &&(usize, String, Value)| {
+            *number == turn && row["advice"].is_boolean() == advice
+        };
+        let rows = self.turns.iter().filter(of);
+        rows.map(|(_, build, row)| (row, &**build))
     }
 
     /// Returns the places that rows are of, in their order.
     pub(crate) fn places(&self) -> Vec<Place> {
         let mut all = Vec::new();
-        for place in self.0.iter().filter_map(Place::of) {
+        for place in self.all.iter().filter_map(Place::of) {
             if !all.contains(&place) {
                 all.push(place);
             }
@@ -90,7 +131,7 @@ impl Rows {
                 .any(|key| text(row, key) == Some(unit));
             is_unit && Place::of(row).as_ref() == Some(place)
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 
     /// Returns the policies by which rows of a place aggregate partitions, in their order.
@@ -98,7 +139,7 @@ impl Rows {
         let mut all = Vec::new();
         let of_place = |row: &&Value| Place::of(row).as_ref() == Some(place);
         for policy in self
-            .0
+            .all
             .iter()
             .filter(of_place)
             .filter_map(|row| text(row, "policy"))
@@ -134,7 +175,7 @@ impl Rows {
                 && text(row, "policy") == Some(policy)
                 && Place::of(row).as_ref() == Some(place)
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
@@ -144,7 +185,7 @@ impl Rows {
                 .iter()
                 .find_map(|key| text(row, key))
         };
-        let mut all: Vec<&str> = self.0.iter().filter_map(of).collect();
+        let mut all: Vec<&str> = self.all.iter().filter_map(of).collect();
         let order = |unit: &str| {
             let number = unit
                 .split(':')
@@ -163,7 +204,7 @@ impl Rows {
     /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
     pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
         let mut all = Vec::new();
-        for transport in self.0.iter().filter_map(|row| text(row, "transport")) {
+        for transport in self.all.iter().filter_map(|row| text(row, "transport")) {
             if is_peer(transport) == peers && !all.contains(&transport) {
                 all.push(transport);
             }
@@ -177,7 +218,7 @@ impl Rows {
             text(row, "transport") == Some(transport)
                 && layer.is_none_or(|layer| text(row, "pml") == Some(layer))
         };
-        series(self.0.iter().filter(is_meant), figure)
+        series(self.all.iter().filter(is_meant), figure)
     }
 }
 
@@ -201,7 +242,7 @@ fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
 }
 
 impl Point {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
         let middle = values.len() / 2;
@@ -211,6 +252,15 @@ impl Point {
         };
         Some(Self { low, median, high })
     }
+}
+
+/// Returns which tool a transport of `tagwire bench` is.
+pub(crate) fn tool(transport: &str) -> Option<&str> {
+    transport.strip_prefix("tool:")?.split(['@', ':']).next()
+}
+
+fn is_foreign(transport: &str) -> bool {
+    is_peer(transport) || tool(transport).is_some()
 }
 
 /// Whether a transport of `tagwire bench` is an MPI library.
@@ -233,7 +283,10 @@ pub(crate) mod tests {
                 move |value| json!({"transport": transport, "pml": layer, "size": size, "x": value}),
             )
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(transport, library, unit, values over launches)` of the figure `x` at size 0.
@@ -244,7 +297,10 @@ pub(crate) mod tests {
                 json!({"transport": transport, "library": library, "pml": pml, "unit": unit, "size": 0, "x": value})
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(series, values at sizes 1, 2 and so on)` of the figure `x` on shared memory.
@@ -254,7 +310,10 @@ pub(crate) mod tests {
                 json!({"transport": "shm", "pml": "ob1", "series": series, "size": size, "x": value})
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     /// Returns rows of `(partitions, noise, milliseconds, cold, size, values over launches)` of the figure `x`.
@@ -268,7 +327,10 @@ pub(crate) mod tests {
                 })
             })
         });
-        Rows(rows.collect())
+        Rows {
+            all: rows.collect(),
+            ..Rows::default()
+        }
     }
 
     #[test]

@@ -167,8 +167,9 @@ fn titled(key: &str) -> String {
     capitalized(&key.replace('_', " "))
 }
 
-/// A time since 1970 as date and time of day (the days of the civil calendar, by eras of 400 years).
-fn date(seconds: u64) -> String {
+/// Returns a time since 1970 as date and time of day (the days of the civil calendar, by eras of 400 years).
+#[must_use]
+pub fn date(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // The year begins in March here, so that the leap day is its last.
     let days = days + 719_468;

@@ -1,0 +1,333 @@
+//! Tables of what was measured by turns: medians over launches, with the extremes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::item::Item;
+use crate::outcome::SCHEMA;
+use crate::rows::{Point, Rows};
+use crate::turn::filled;
+
+/// Lines and columns of figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Table {
+    title: String,
+    ratio: String,
+    columns: Vec<String>,
+    lines: Vec<Line>,
+}
+
+/// A figure, by columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    line: String,
+    /// Its key in rows.
+    figure: String,
+    /// What values are multiplied with where they are shown.
+    scale: f64,
+    /// Whether a table of several machines has it.
+    chief: bool,
+    /// Of each column the value of each launch.
+    values: Vec<Vec<f64>>,
+}
+
+/// What of an outcome tables are made of.
+#[derive(Deserialize)]
+struct Stored {
+    schema: String,
+    environment: Value,
+    tables: Vec<Table>,
+}
+
+impl Table {
+    /// Returns the tables of an item.
+    pub(crate) fn all(item: &Item, rows: &Rows) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (number, turn) in item.turns.iter().enumerate() {
+            let mut of_turn: Vec<_> = rows.of_turn(number, turn.advice).collect();
+            of_turn.sort_by_key(|(row, _)| row["size"].as_u64());
+            for (row, build) in of_turn {
+                for (key, figure) in turn.figures() {
+                    let Some(value) = row[key].as_f64() else {
+                        continue;
+                    };
+                    let title = filled(&turn.table, row, figure);
+                    let empty = Self {
+                        ratio: turn.ratio.clone(),
+                        columns: Vec::new(),
+                        lines: Vec::new(),
+                        title: title.clone(),
+                    };
+                    let table = one(&mut all, |table| table.title == title, empty);
+                    let line = Line {
+                        line: filled(&turn.line, row, figure),
+                        figure: key.to_owned(),
+                        scale: turn.scale,
+                        chief: turn.chief,
+                        values: Vec::new(),
+                    };
+                    all[table].add(line, turn.column(row, figure, build), value);
+                }
+            }
+        }
+        all
+    }
+
+    /// Adds a value to a column of a line, each of which is there once.
+    fn add(&mut self, line: Line, column: String, value: f64) {
+        let name = line.line.clone();
+        let line = one(&mut self.lines, |known| known.line == name, line);
+        let column = one(&mut self.columns, |known| *known == column, column.clone());
+        let values = &mut self.lines[line].values;
+        values.resize(values.len().max(column + 1), Vec::new());
+        values[column].push(value);
+    }
+
+    /// Returns it in Markdown.
+    fn markdown(&self) -> String {
+        let mut out = String::new();
+        if !self.title.is_empty() {
+            let _ = writeln!(out, "**{}**\n", self.title);
+        }
+        let base = self.columns.iter().position(|name| *name == self.ratio);
+        let mut heads = vec!["what".to_owned()];
+        heads.extend_from_slice(&self.columns);
+        let others = self.columns.iter().filter(|name| **name != self.ratio);
+        match (base, &*self.ratio) {
+            (Some(_), ratio) => heads.extend(others.map(|name| format!("{name} / {ratio}"))),
+            (None, "best") => {
+                heads.extend(self.columns.first().map(|name| format!("{name} / best")))
+            }
+            (None, _) => {}
+        }
+        out += &head(&heads);
+        for line in &self.lines {
+            let ratio = |of: usize, by: Option<f64>| {
+                let ratio = line.median(of).zip(by).map(|(of, by)| of / by);
+                ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+            };
+            let columns = 0..self.columns.len();
+            let mut cells = vec![line.line.clone()];
+            cells.extend(columns.clone().map(|column| line.cell(column)));
+            match (base, &*self.ratio) {
+                (Some(base), _) => {
+                    let others = columns.filter(|column| *column != base);
+                    cells.extend(others.map(|column| ratio(column, line.median(base))));
+                }
+                (None, "best") => cells.push(ratio(0, line.best().map(|(best, _)| best))),
+                (None, _) => {}
+            }
+            out += &row(&cells);
+        }
+        out
+    }
+}
+
+/// Returns the place of what is meant, which is added where it is not there.
+fn one<T>(all: &mut Vec<T>, is_meant: impl Fn(&T) -> bool, new: T) -> usize {
+    let place = all.iter().position(is_meant);
+    place.unwrap_or_else(|| {
+        all.push(new);
+        all.len() - 1
+    })
+}
+
+impl Line {
+    fn point(&self, column: usize) -> Option<Point> {
+        let values = self.values.get(column)?.iter();
+        Point::of(values.map(|value| value * self.scale).collect())
+    }
+
+    fn median(&self, column: usize) -> Option<f64> {
+        self.point(column).map(|point| point.median)
+    }
+
+    fn cell(&self, column: usize) -> String {
+        self.point(column).map_or_else(
+            || "-".to_owned(),
+            |Point { low, median, high }| {
+                let [low, median, high] = [low, median, high].map(short);
+                format!("{median} ({low}..{high})")
+            },
+        )
+    }
+
+    /// The best median of the columns after the first, and which it is.
+    fn best(&self) -> Option<(f64, usize)> {
+        let others = (1..self.values.len()).filter_map(|it| Some((self.median(it)?, it)));
+        let by = |one: &(f64, usize), other: &(f64, usize)| one.0.total_cmp(&other.0);
+        // Rates and bandwidths.
+        match self.figure.ends_with("_s") {
+            true => others.max_by(by),
+            false => others.min_by(by),
+        }
+    }
+}
+
+fn row(cells: &[String]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn head(cells: &[String]) -> String {
+    format!("{}|{}\n", row(cells), "---|".repeat(cells.len()))
+}
+
+/// Three digits that count, and all in front of the point.
+fn short(value: f64) -> String {
+    if value.abs() < 999.5 {
+        let places = match value.abs() {
+            0.0 => 0,
+            size => (2 - size.log10().floor() as i32).max(0) as usize,
+        };
+        let text = format!("{value:.places$}");
+        return match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => text,
+        };
+    }
+    let digits = format!("{value:.0}");
+    let (sign, digits) = digits.split_at(usize::from(value < 0.0));
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    format!("{sign}{}", groups.join(","))
+}
+
+/// Returns tables in Markdown, with empty lines between them.
+pub(crate) fn markdown(tables: &[Table]) -> String {
+    let all: Vec<_> = tables.iter().map(Table::markdown).collect();
+    all.join("\n")
+}
+
+/// Returns a page whose tables are made anew from the outcomes that a folder has of machines, each in a folder of its name.
+/// Those between `<!-- tables ITEM MACHINE... -->` and `<!-- /tables -->` are all of an item on each machine; those of
+/// `<!-- beside ITEM MACHINE... -->` have the chief lines, our column and the best of the others. `date` returns a time since 1970
+/// as text.
+///
+/// # Errors
+/// [`Error::Unreadable`]; [`Error::NoOutcome`] where a file is none with tables; [`Error::NoMark`] where an end is missing.
+pub fn fill(page: &str, folder: &Path, date: impl Fn(u64) -> String) -> Result<String> {
+    let (mut out, mut rest) = (String::new(), page);
+    while let Some(place) = rest
+        .find("<!-- tables ")
+        .into_iter()
+        .chain(rest.find("<!-- beside "))
+        .min()
+    {
+        let (before, marked) = rest.split_at(place);
+        let mark = marked.lines().next().unwrap_or_default();
+        let words: Vec<_> = mark
+            .split(' ')
+            .filter(|word| *word != "-->")
+            .skip(1)
+            .collect();
+        let end = format!("<!-- /{} -->", words[0]);
+        let no_end = || Error::NoMark(mark.to_owned(), end.clone());
+        let (_, after) = marked.split_once(&*end).ok_or_else(no_end)?;
+        let item = words.get(1).copied().unwrap_or_default();
+        let mut machines = Vec::new();
+        for machine in words.iter().skip(2) {
+            let stored = stored(&folder.join(machine).join(file_of(item)))?;
+            machines.push((*machine, stored));
+        }
+        let tables = match words[0] {
+            "beside" => beside(&machines),
+            _ => {
+                let of = |(name, stored): &(&str, Stored)| {
+                    let tables = markdown(&stored.tables);
+                    format!("{name}: {}\n\n{tables}", about(stored, &date))
+                };
+                machines.iter().map(of).collect::<Vec<_>>().join("\n")
+            }
+        };
+        let _ = write!(out, "{before}{mark}\n{tables}{end}");
+        rest = after;
+    }
+    Ok(out + rest)
+}
+
+/// Returns the name of an item's outcome.
+fn file_of(item: &str) -> String {
+    item.replace('/', "-") + ".json"
+}
+
+fn stored(file: &Path) -> Result<Stored> {
+    let text = fs::read_to_string(file).map_err(|source| Error::Unreadable {
+        file: file.to_owned(),
+        source,
+    })?;
+    let no_outcome = |what: String| Error::NoOutcome {
+        file: file.display().to_string(),
+        what,
+    };
+    let stored: Stored =
+        serde_json::from_str(&text).map_err(|error| no_outcome(error.to_string()))?;
+    match stored.schema == SCHEMA {
+        true => Ok(stored),
+        false => Err(no_outcome(format!("its schema is not {SCHEMA}"))),
+    }
+}
+
+/// Where, when and how often it was measured.
+fn about(stored: &Stored, date: impl Fn(u64) -> String) -> String {
+    let (environment, machine) = (&stored.environment, &stored.environment["machine"]);
+    let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let time = date(environment["started_unix_s"].as_u64().unwrap_or(0));
+    format!(
+        "{} cores, {}, Linux {}; measured on {} at {}, {} launches by turns.",
+        machine["cores"],
+        text(&machine["cpu_model"]),
+        text(&machine["kernel"]),
+        time.split(' ').next().unwrap_or_default(),
+        text(&environment["commit"]),
+        environment["launches"],
+    )
+}
+
+/// The chief lines of the first machine's first table, against the best of the others there.
+fn beside(machines: &[(&str, Stored)]) -> String {
+    let tables = |stored: &Stored| stored.tables.first().cloned();
+    let tables: Vec<_> = machines
+        .iter()
+        .map(|(name, stored)| (name, tables(stored)))
+        .collect();
+    let mut heads = vec!["two ranks on one machine".to_owned()];
+    for (name, table) in &tables {
+        let own = table.as_ref().and_then(|table| table.columns.first());
+        let own = own.map_or("-", String::as_str);
+        heads.extend([
+            format!("{name}: {own}"),
+            "best peer".to_owned(),
+            "ratio".to_owned(),
+        ]);
+    }
+    let mut out = head(&heads);
+    let first = tables.first().and_then(|(_, table)| table.as_ref());
+    for name in first
+        .iter()
+        .flat_map(|table| &table.lines)
+        .filter(|line| line.chief)
+    {
+        let mut cells = vec![name.line.clone()];
+        for (_, table) in &tables {
+            let of = || {
+                let table = table.as_ref()?;
+                let line = table.lines.iter().find(|line| line.line == name.line)?;
+                let (own, (best, place)) = (line.median(0)?, line.best()?);
+                let best_of = format!("{} ({})", short(best), table.columns[place]);
+                Some([short(own), best_of, format!("{:.2}", own / best)])
+            };
+            cells.extend(of().unwrap_or_else(|| ["-"; 3].map(str::to_owned)));
+        }
+        out += &row(&cells);
+    }
+    out
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests;
