@@ -23,7 +23,6 @@ pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
 mod rail;
-pub(crate) mod rail_windows;
 pub(crate) mod raw;
 pub(crate) mod remote;
 pub(crate) mod window;

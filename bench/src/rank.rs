@@ -14,7 +14,6 @@ use crate::port::Endpoint;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
-use crate::port::rail_windows::RailWindows;
 use crate::port::raw::RawPort;
 use crate::port::window::Windows;
 use crate::profile::Profile;
@@ -160,7 +159,8 @@ impl Job<'_> {
         let raw = raw
             .then(|| RawPort::open(&config, &mut below))
             .transpose()?;
-        let any_thread = self.plan.any_thread();
+        let has_windows = self.plan.has_rma() && !self.plan.opens_only;
+        let any_thread = self.plan.any_thread() || has_windows;
         let open = || PmlPort::open(&config, any_thread, bootstrap.clone());
         let pml = pml.then(open).transpose()?;
         let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
@@ -168,9 +168,8 @@ impl Job<'_> {
         let single = self.needs_single();
         let single = single.then(|| PmlPort::open(&config, false, bootstrap.scoped("single")));
         let single = single.transpose()?;
-        let windows = self.plan.has_rma() && !self.plan.opens_only;
-        let windows = windows.then(|| RailWindows::open(&config, bootstrap.scoped("rma")));
-        let windows = windows.transpose()?;
+        let windows = pml.as_ref().filter(|_| has_windows);
+        let windows = windows.map(PmlPort::windows).transpose()?;
         let used = self.used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
         let no_layers = || Error::Usage("a plan without layers".to_owned());
         let leads = match (&pml, &raw) {
@@ -181,7 +180,6 @@ impl Job<'_> {
         match (&pml, &raw) {
             _ if self.plan.opens_only => {}
             (Some(pml), None) => {
-                let windows = windows.as_ref().map(|it| it as &dyn Windows);
                 self.measure(pml, single.as_ref(), windows, &used, sink)?;
             }
             (Some(pml), Some(raw)) => {
@@ -198,7 +196,6 @@ impl Job<'_> {
             (None, None) => return Err(no_layers()),
         }
         done(leads, sink)?;
-        drop(windows);
         for beside in [cm, single].into_iter().flatten() {
             beside.close()?;
         }

@@ -26,8 +26,10 @@ pub struct Terms {
     pub endpoint: EndpointId,
     /// How many bytes are worth a write of their own, of those that could go together.
     pub write: usize,
-    /// What its one-sided access can do, and within which sizes, where it is worth something; and those of packets.
+    /// What its one-sided access can do, and within which sizes; and those of packets.
     pub access: Option<(Capabilities, Limits)>,
+    /// Access carries the partitions of channels well.
+    pub carries_partitions: bool,
 }
 
 /// What a service works with while its rank is driven.

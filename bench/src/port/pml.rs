@@ -1,7 +1,9 @@
 //! Messages matched by a pml of ours.
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
+mod windows;
+
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
@@ -29,6 +31,8 @@ pub(crate) struct PmlPort {
     messenger: Arc<Messenger>,
     team: Arc<Team>,
     deadline: Duration,
+    /// Drives the rank while it has windows, where `driver` does not.
+    helper: Mutex<Weak<ProgressThread>>,
 }
 
 const WORLD: ContextId = ContextId::WORLD;
@@ -56,6 +60,7 @@ impl PmlPort {
             team,
             messenger,
             deadline: config.duration("close-timeout"),
+            helper: Mutex::default(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Memory of a rank that all others write to: of the bare transport, and of any library of the MPI standard.
+//! Memory of a rank that all others write to: by the pml's remote memory access, and by any library of the MPI standard.
 
 use tagwire_base::Rank;
 

@@ -120,7 +120,7 @@ pub(super) fn regions_are_written_and_read(factory: &Factory) -> Checked {
                 accepted("put", put)?;
                 offset += bytes.len() as u64;
             }
-            accepted("flush", window.flush(&shared.target, PATIENCE))?;
+            accepted("flush", window.flush(&[&shared.target], PATIENCE))?;
             pass_on(port, 2)?;
             await_turn(port, 3)?;
             let mut offset = 0;
@@ -251,12 +251,12 @@ pub(super) fn accesses_are_refused_by_what_they_name(factory: &Factory) -> Check
         pass_on(port, 2)?;
         await_turn(port, 3)?;
         accepted("put", window.put(data.lend_to_send(), target, 0))?;
-        let flushed = window.flush(target, PATIENCE);
+        let flushed = window.flush(&[target], PATIENCE);
         ensure!(
             matches!(flushed, Err(Error::NoSuchRegion(_))),
             "{flushed:?}"
         );
-        accepted("flush", window.flush(target, PATIENCE))?;
+        accepted("flush", window.flush(&[target], PATIENCE))?;
         let got = accepted("get", window.get(data.lend(), target, 0))?;
         let ended = window.wait(got, PATIENCE);
         ensure!(matches!(ended, Err(Error::NoSuchRegion(_))), "{ended:?}");
@@ -297,7 +297,7 @@ pub(super) fn accesses_end_with_the_peer(factory: &Factory) -> Checked {
                 other => return Err(format!("a get from the dead: {other:?}")),
             }
             accepted("put", window.put(room.lend_to_send(), &shared.target, 0))?;
-            let flushed = window.flush(&shared.target, PATIENCE);
+            let flushed = window.flush(&[&shared.target], PATIENCE);
             ensure!(matches!(flushed, Err(Error::Failed(_))), "{flushed:?}");
             accepted("close", port.close(Duration::from_secs(20)))
         },

@@ -113,12 +113,13 @@ impl Channels {
         buffering: Buffering,
     ) -> Option<OpenChannel> {
         let (capabilities, limits) = terms.access.as_ref()?;
+        let writes = terms.carries_partitions && capabilities.contains(Capabilities::PUT);
         let region = data.region()?;
         let total = ends.last().copied().unwrap_or(0);
         let fits = region.len() as u64 == total * buffering.rooms() as u64;
         // A partition of no bytes gives nothing to write, and none is cut.
         let goes = lengths(ends).all(|len| (1..=limits.max_remote_access).contains(&len));
-        if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
+        if !writes || !fits || !goes {
             return None;
         }
         let registration = rail.register(data).ok()?;

@@ -496,6 +496,7 @@ impl LocalRank for Cm {
             endpoint,
             write: preference.write,
             access: remote.map(|remote| (remote.capabilities(), remote.remote_limits())),
+            carries_partitions: preference.remote_access,
         })
     }
 

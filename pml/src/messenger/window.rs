@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::Rank;
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_transport::{Capabilities, RecvBuffer, SendBuffer};
 
 use super::Messenger;
 use crate::error::{Error, Result};
@@ -45,6 +45,12 @@ impl Target {
     pub fn len(&self) -> u64 {
         self.0.key.length
     }
+
+    /// Returns what the transport does of accesses to it by itself; the rest goes by packets.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.0.capabilities
+    }
 }
 
 /// An access that was started. It is there until its end was [taken](Window::test), or [flushed](Window::flush).
@@ -69,6 +75,17 @@ impl Messenger {
 impl Window<'_> {
     fn call<T>(self, body: impl FnOnce(&mut Rma, &mut Wire<'_>) -> Result<T>) -> Result<T> {
         self.0.call(|layer| with(layer, body))
+    }
+
+    /// Returns the name of the rank's transport, and what it does by itself.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn transport(self) -> Result<(&'static str, Capabilities)> {
+        self.0.call(|layer| {
+            let transport = layer.transport();
+            Ok((transport.name(), transport.capabilities()))
+        })
     }
 
     /// Lets peers that are given the key reach `memory`, which is lent until [`withdraw`](Self::withdraw) or the end of the
@@ -163,16 +180,21 @@ impl Window<'_> {
             .wait_until(timeout, |layer| with(layer, |rma, _| rma.take(access.0)))
     }
 
-    /// Waits until all accesses to the memory of the target's rank have ended, and what they have put is visible there. Takes
-    /// their ends: of the first that did not work, the error.
+    /// Waits until all accesses to the memory of the targets' ranks have ended, those of other threads too, and what they have
+    /// put is visible there. Takes their ends: of the first that did not work, the error.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn flush(self, target: &Target, timeout: Option<Duration>) -> Result<()> {
+    pub fn flush(self, targets: &[&Target], timeout: Option<Duration>) -> Result<()> {
         self.0.count_call()?;
         self.0.wait_until(timeout, |layer| {
-            let flushed = with(layer, |rma, wire| rma.flush(&target.0, wire))?;
-            Ok(flushed.then_some(()))
+            with(layer, |rma, wire| {
+                let mut are_flushed = true;
+                for target in targets {
+                    are_flushed &= rma.flush(&target.0, wire)?;
+                }
+                Ok(are_flushed.then_some(()))
+            })
         })
     }
 }

@@ -51,9 +51,7 @@ pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Pattern};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{
-    ByteTransport, Capabilities, RecvBuffer, RemoteAccess, SendBuffer, Transport,
-};
+use tagwire_transport::{ByteTransport, RecvBuffer, RemoteAccess, SendBuffer, Transport};
 
 use self::common::Buffer;
 use self::config::LAYER;
@@ -424,15 +422,12 @@ impl LocalRank for Ob1 {
         let peer = self.driver.contact(&mut self.core, rank)?;
         let endpoint = self.core.peers.endpoint(peer)?;
         let preference = self.driver.rail.preference(endpoint);
-        let (mut capabilities, limits) = self.driver.rail.towards(endpoint);
-        if !preference.remote_access {
-            capabilities -= Capabilities::PUT | Capabilities::GET;
-        }
         Ok(Terms {
             peer,
             endpoint,
             write: preference.write,
-            access: Some((capabilities, limits)),
+            access: Some(self.driver.rail.towards(endpoint)),
+            carries_partitions: preference.remote_access,
         })
     }
 

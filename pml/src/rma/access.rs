@@ -129,6 +129,11 @@ impl Access {
         self.way == Way::WithTransport
     }
 
+    /// Whether it is a put that the transport has not taken yet.
+    pub(super) fn is_posted_later(&self) -> bool {
+        self.way == Way::Transport && matches!(self.what, What::Put(_))
+    }
+
     /// Returns how the peer is gone, of which the transport may know first.
     pub(super) fn failure(&self) -> Failure {
         self.lost.unwrap_or(Failure::PeerFailed(self.target.rank))
@@ -214,7 +219,7 @@ impl Access {
 pub(super) struct Towards {
     /// Accesses that have not ended.
     pub under_way: usize,
-    /// The transport has put bytes since it was last asked to flush.
+    /// The transport has taken puts since it was last asked to flush.
     pub unflushed: bool,
     /// Why the first of those did not work that ended since the last flush.
     pub fault: Option<Fault>,
@@ -222,11 +227,10 @@ pub(super) struct Towards {
 
 impl Towards {
     /// An access has ended.
-    pub(super) fn note(&mut self, access: &Access, end: End) {
+    pub(super) fn note(&mut self, end: End) {
         self.under_way -= 1;
         if let Err(fault) = end {
             self.fault.get_or_insert(fault);
         }
-        self.unflushed |= matches!(access.what, What::Put(_)) && access.is_with_transport();
     }
 }

@@ -93,6 +93,10 @@ impl Rma {
             match access.post(self.tokens.of(handle), wire) {
                 Post::Posted => {
                     access.way = Way::WithTransport;
+                    if matches!(access.what, What::Put(_)) {
+                        let towards = self.towards.entry(access.target.peer);
+                        towards.or_default().unflushed = true;
+                    }
                     return true;
                 }
                 Post::Busy => {
@@ -184,20 +188,23 @@ impl Rma {
     }
 
     /// Moves a flush of all accesses to the owner of `target` on. Returns whether all of them have ended, and what was put is
-    /// visible; their handles are stale then.
+    /// visible; their handles are stale then. The transport is asked to flush as soon as it has all puts, which may be under way.
     ///
     /// # Errors
     /// Why the first of them did not work.
     pub(crate) fn flush(&mut self, target: &Arc<Remote>, wire: &mut Wire<'_>) -> Result<bool> {
+        let mut ready = self.ready.iter().filter_map(|one| self.accesses.get(*one));
+        let is_complete = !ready.any(|one| one.target.peer == target.peer && one.is_posted_later());
         let Some(towards) = self.towards.get_mut(&target.peer) else {
             return Ok(true);
         };
-        if towards.under_way > 0 {
-            return Ok(false);
-        }
-        if std::mem::take(&mut towards.unflushed) && towards.fault.is_none() {
+        let flushes = is_complete && std::mem::take(&mut towards.unflushed);
+        if flushes && towards.fault.is_none() {
             self.start(target, 0, What::Flush, wire)?;
             return self.flush(target, wire);
+        }
+        if towards.under_way > 0 {
+            return Ok(false);
         }
         let fault = towards.fault.take();
         let ended = self.accesses.iter();
@@ -217,6 +224,6 @@ impl Rma {
         debug_assert!(access.end.is_none(), "an access ends once");
         access.end = Some(end);
         let towards = self.towards.entry(access.target.peer).or_default();
-        towards.note(access, end);
+        towards.note(end);
     }
 }

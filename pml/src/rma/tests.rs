@@ -55,6 +55,7 @@ fn target(length: u64) -> Arc<Remote> {
         endpoint: EndpointId(0),
         write: 0,
         access: Some((Capabilities::empty(), Limits::copying(64, PIECE + FRONT))),
+        carries_partitions: false,
     };
     let key = Key {
         region: Handle::from_wire(5),
