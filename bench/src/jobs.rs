@@ -11,13 +11,13 @@ use crate::args::BenchArgs;
 use crate::binding::Placement;
 use crate::drive::Start;
 use crate::error::{Error, ExitStatus, Result, signal_name};
-use crate::link::{Desk, Message};
+use crate::link::{Message, ReportServer};
 use crate::mpi::Family;
 use crate::plan::{self, Plan};
 
 /// What the ranks of a job have reported so far.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Reported {
     is_done: bool,
     /// The gravest failure: wrong bytes before anything else, else the first.
     failure: Option<(u32, String, i32)>,
@@ -39,15 +39,15 @@ impl Jobs<'_> {
         mut plan: Plan,
         mut take: impl FnMut(Message) -> Result<()> + Send,
     ) -> Result<()> {
-        let desk = Desk::open()?;
-        plan.results = Some(desk.address().clone());
+        let server = ReportServer::open()?;
+        plan.results = Some(server.address().clone());
         let spec = self.spec(start, &mut plan)?;
-        let mut heard = Heard::default();
+        let mut heard = Reported::default();
         let listen = |message| {
             heard.note(&message);
             take(message)
         };
-        let (ended, taken) = desk.serve(listen, || tagwire_launch::run(spec));
+        let (ended, taken) = server.serve(listen, || tagwire_launch::run(spec));
         taken?;
         judge(&ended?, &heard, self.args.timeout)
     }
@@ -106,7 +106,7 @@ pub(crate) fn complete(spec: &mut JobSpec, plan: &Plan, host: &Host) -> Result<(
     Ok(())
 }
 
-impl Heard {
+impl Reported {
     /// Keeps what ranks report of how a job ended.
     pub(crate) fn note(&mut self, message: &Message) {
         match message {
@@ -145,7 +145,7 @@ impl Heard {
 }
 
 /// How a job's end is to be understood.
-pub(crate) fn judge(ended: &JobReport, heard: &Heard, limit: Option<Duration>) -> Result<()> {
+pub(crate) fn judge(ended: &JobReport, heard: &Reported, limit: Option<Duration>) -> Result<()> {
     judge_part(ended, heard, limit)?;
     if !heard.is_done {
         return Err(Error::Job(
@@ -156,7 +156,11 @@ pub(crate) fn judge(ended: &JobReport, heard: &Heard, limit: Option<Duration>) -
 }
 
 /// The same of a part of a job, whose results may have gone elsewhere.
-pub(crate) fn judge_part(ended: &JobReport, heard: &Heard, limit: Option<Duration>) -> Result<()> {
+pub(crate) fn judge_part(
+    ended: &JobReport,
+    heard: &Reported,
+    limit: Option<Duration>,
+) -> Result<()> {
     if ended.timed_out {
         let after = limit.unwrap_or_default().as_secs_f64();
         return Err(Error::Job(format!(

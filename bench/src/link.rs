@@ -76,12 +76,12 @@ impl Reporter {
 
 /// The command's end, for one job.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ReportServer {
     listener: UnixListener,
     address: Address,
 }
 
-impl Desk {
+impl ReportServer {
     /// A socket of a fresh name.
     pub(crate) fn open() -> Result<Self> {
         let (name, secret) = (
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn messages_arrive_until_the_work_ends() {
-        let desk = Desk::open().unwrap();
+        let server = ReportServer::open().unwrap();
         let mut taken = Vec::new();
         let take = |message| {
             taken.push(message);
             Ok(())
         };
-        let (result, took) = desk.serve(take, || {
-            let mut reporter = Reporter::connect(desk.address()).unwrap();
+        let (result, took) = server.serve(take, || {
+            let mut reporter = Reporter::connect(server.address()).unwrap();
             reporter.send(&Message::Done).unwrap();
             reporter.send(&failure(1)).unwrap();
             7
@@ -248,32 +248,33 @@ mod tests {
 
     #[test]
     fn strangers_are_not_heard() {
-        let desk = Desk::open().unwrap();
+        let server = ReportServer::open().unwrap();
         let mut taken = 0;
         let take = |_| {
             taken += 1;
             Ok(())
         };
-        desk.serve(take, || {
-            let address = Address {
-                secret: "guess".to_owned(),
-                ..desk.address().clone()
-            };
-            let mut reporter = Reporter::connect(&address).unwrap();
-            let _ = reporter.send(&Message::Done);
-        })
-        .1
-        .unwrap();
+        server
+            .serve(take, || {
+                let address = Address {
+                    secret: "guess".to_owned(),
+                    ..server.address().clone()
+                };
+                let mut reporter = Reporter::connect(&address).unwrap();
+                let _ = reporter.send(&Message::Done);
+            })
+            .1
+            .unwrap();
         assert_eq!(taken, 0);
     }
 
     #[test]
     fn who_cannot_take_ends_the_conversation() {
-        let desk = Desk::open().unwrap();
-        let (cut_off, took) = desk.serve(
+        let server = ReportServer::open().unwrap();
+        let (cut_off, took) = server.serve(
             |_| Err(Error::Job("full".to_owned())),
             || {
-                let mut reporter = Reporter::connect(desk.address()).unwrap();
+                let mut reporter = Reporter::connect(server.address()).unwrap();
                 (0..100).any(|_| {
                     std::thread::sleep(Duration::from_millis(10));
                     reporter.send(&Message::Done).is_err()

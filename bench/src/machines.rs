@@ -25,9 +25,9 @@ mod entrance;
 mod greeting;
 mod help;
 mod listen;
+mod messages;
 mod part;
 mod serve;
-mod words;
 
 /// What this side of two is to do.
 pub(crate) enum Joined {
@@ -65,11 +65,11 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<Joined> {
     let (listening, mut entrance) = Listening::open(args, host, address)?;
     listening.announce("listening", args.test.name);
     loop {
-        let Came::Guest(guest) = entrance.next(args.timeout, None)? else {
+        let Came::Peer(peer) = entrance.next(args.timeout, None)? else {
             return Err(listening.alone(args.timeout.unwrap_or_default()));
         };
-        let who = guest.address.clone();
-        if let Some((link, ready)) = listening.welcome(guest, Some(args.test)) {
+        let who = peer.address.clone();
+        if let Some((link, ready)) = listening.welcome(peer, Some(args.test)) {
             let shares = is_here(ready.identity.as_deref());
             let director = Director::new(link, host, *ready.machine, shares);
             return Ok(Joined::Director(Box::new(director)));

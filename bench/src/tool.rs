@@ -12,7 +12,7 @@ use tagwire_launch::{JobSpec, Part};
 use crate::args::tool::{FABTESTS, TOOL, Tool, UCX};
 use crate::args::{BenchArgs, usage};
 use crate::error::{Error, Result};
-use crate::jobs::{Heard, Jobs, judge_part};
+use crate::jobs::{Jobs, Reported, judge_part};
 use crate::link::Message;
 use crate::plan::Plan;
 use crate::record::{Figures, Quantity, Row, Sampling, Series};
@@ -289,7 +289,7 @@ impl Tool {
         let timeout = spec.timeout;
         let ended = tagwire_launch::run(spec)?;
         let said = |rank| fs::read_to_string(folder.path().join(format!("rank-{rank}.txt")));
-        match judge_part(&ended, &Heard::default(), timeout) {
+        match judge_part(&ended, &Reported::default(), timeout) {
             Ok(()) => said(1).map_err(system),
             Err(Error::Job(reason)) => {
                 let said = [said(0), said(1)].map(Result::unwrap_or_default);

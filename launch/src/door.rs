@@ -1,7 +1,7 @@
-//! Where strangers come in: a socket that listens, and the bounds on those who have not shown yet that they know the secret.
+//! Where pending peers come in: a socket that listens, and the bounds on those who have not shown yet that they know the secret.
 //!
-//! Whoever owns the door waits for its sockets and reads them. The door says who may stay: a stranger has one deadline for all
-//! that it has to say. There is room for so many strangers who have said nothing, and for as many who have said who they are
+//! Whoever owns the door waits for its sockets and reads them. The door says who may stay: a pending peer has one deadline for all
+//! that it has to say. There is room for so many pending peers who have said nothing, and for as many who have said who they are
 //! and have not proved it; one more sends the one away who has been there for longest. So whoever only connects keeps nobody
 //! out, and neither does whoever says half of what is to be said.
 
@@ -16,7 +16,7 @@ use tracing::debug;
 /// How long connections are left waiting when one cannot be taken: this process has no descriptor left, most likely.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The pauses before one comes again whose connection was dropped before it was heard, as it is where strangers crowd.
+/// The pauses before one comes again whose connection was dropped before it was heard, as it is where pending peers crowd.
 pub const COME_AGAIN: [Duration; 6] = [
     Duration::from_millis(20),
     Duration::from_millis(50),
@@ -26,9 +26,9 @@ pub const COME_AGAIN: [Duration; 6] = [
     Duration::from_millis(1000),
 ];
 
-/// A stranger's number. It rises from one to the next, and is not used again.
+/// A pending peer's number. It rises from one to the next, and is not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StrangerId(pub u64);
+pub struct PendingId(pub u64);
 
 /// A door.
 #[derive(Debug)]
@@ -37,16 +37,16 @@ pub struct Door {
     /// Until when connections are left waiting.
     again_at: Option<Instant>,
     /// Those that have said nothing, and until when they may stay.
-    silent: BTreeMap<StrangerId, Instant>,
+    silent: BTreeMap<PendingId, Instant>,
     /// Those that have said who they are.
-    speaking: BTreeMap<StrangerId, Instant>,
+    speaking: BTreeMap<PendingId, Instant>,
     next: u64,
     most: usize,
     patience: Duration,
 }
 
 impl Door {
-    /// Opens a door for `most` strangers of a kind, each of whom has `patience` to show who it is.
+    /// Opens a door for `most` pending peers of a kind, each of whom has `patience` to show who it is.
     ///
     /// # Errors
     /// When the listener cannot be made one that does not block.
@@ -86,29 +86,29 @@ impl Door {
         }
     }
 
-    /// Lets a stranger in, for whom there is room: see [`Door::crowding`].
-    pub fn admit(&mut self, now: Instant) -> StrangerId {
-        let stranger = StrangerId(self.next);
+    /// Lets a pending peer in, for whom there is room: see [`Door::crowding`].
+    pub fn admit(&mut self, now: Instant) -> PendingId {
+        let pending_peer = PendingId(self.next);
         self.next += 1;
-        self.silent.insert(stranger, now + self.patience);
-        stranger
+        self.silent.insert(pending_peer, now + self.patience);
+        pending_peer
     }
 
-    /// Notes that a stranger has said who it is. Returns who has to go for it.
-    pub fn spoke(&mut self, stranger: StrangerId) -> Option<StrangerId> {
-        let until = self.silent.remove(&stranger)?;
+    /// Notes that a pending peer has said who it is. Returns who has to go for it.
+    pub fn spoke(&mut self, pending_peer: PendingId) -> Option<PendingId> {
+        let until = self.silent.remove(&pending_peer)?;
         let oldest = first_of(&self.speaking).filter(|_| self.speaking.len() >= self.most);
         if let Some(oldest) = oldest {
             self.speaking.remove(&oldest);
         }
-        self.speaking.insert(stranger, until);
+        self.speaking.insert(pending_peer, until);
         oldest
     }
 
-    /// Forgets a stranger: it is known now, or gone.
-    pub fn forget(&mut self, stranger: StrangerId) {
-        self.silent.remove(&stranger);
-        self.speaking.remove(&stranger);
+    /// Forgets a pending peer: it is known now, or gone.
+    pub fn forget(&mut self, pending_peer: PendingId) {
+        self.silent.remove(&pending_peer);
+        self.speaking.remove(&pending_peer);
     }
 
     /// Opens the door again where it has been closed for long enough; returns whether it has.
@@ -117,10 +117,10 @@ impl Door {
     }
 
     /// Returns those whose time is over, and forgets them.
-    pub fn take_overdue(&mut self, now: Instant) -> Vec<StrangerId> {
+    pub fn take_overdue(&mut self, now: Instant) -> Vec<PendingId> {
         let mut overdue = Vec::new();
-        for strangers in [&mut self.silent, &mut self.speaking] {
-            while let Some(first) = strangers.first_entry().filter(|first| *first.get() <= now) {
+        for pending in [&mut self.silent, &mut self.speaking] {
+            while let Some(first) = pending.first_entry().filter(|first| *first.get() <= now) {
                 overdue.push(first.remove_entry().0);
             }
         }
@@ -129,21 +129,21 @@ impl Door {
 
     /// Returns the one who has to go before another may come in, where there is no room.
     #[must_use]
-    pub fn crowding(&self) -> Option<StrangerId> {
+    pub fn crowding(&self) -> Option<PendingId> {
         first_of(&self.silent).filter(|_| self.silent.len() >= self.most)
     }
 
     /// Returns the one who has been silent for longest, else the one who has been here for longest: where the process lacks
     /// what a connection costs, others are more likely to be somebody.
     #[must_use]
-    pub fn oldest(&self) -> Option<StrangerId> {
+    pub fn oldest(&self) -> Option<PendingId> {
         first_of(&self.silent).or_else(|| first_of(&self.speaking))
     }
 
-    /// Returns whether this is a stranger.
+    /// Returns whether this is a pending peer.
     #[must_use]
-    pub fn is_stranger(&self, stranger: StrangerId) -> bool {
-        self.silent.contains_key(&stranger) || self.speaking.contains_key(&stranger)
+    pub fn is_pending(&self, pending_peer: PendingId) -> bool {
+        self.silent.contains_key(&pending_peer) || self.speaking.contains_key(&pending_peer)
     }
 
     /// Returns whether connections are taken.
@@ -163,8 +163,10 @@ impl Door {
     }
 }
 
-fn first_of(strangers: &BTreeMap<StrangerId, Instant>) -> Option<StrangerId> {
-    strangers.first_key_value().map(|(stranger, _)| *stranger)
+fn first_of(pending: &BTreeMap<PendingId, Instant>) -> Option<PendingId> {
+    pending
+        .first_key_value()
+        .map(|(pending_peer, _)| *pending_peer)
 }
 
 impl AsFd for Door {
@@ -199,7 +201,7 @@ mod tests {
         let just_before = now + PATIENCE - Duration::from_nanos(1);
         assert_eq!(door.take_overdue(just_before), []);
         assert_eq!(door.take_overdue(now + PATIENCE), [first]);
-        assert!(!door.is_stranger(first) && door.is_stranger(second));
+        assert!(!door.is_pending(first) && door.is_pending(second));
         assert_eq!(door.due(), Some(now + SECOND + PATIENCE));
         door.forget(second);
         assert_eq!(door.due(), None);
@@ -217,7 +219,7 @@ mod tests {
         let third = door.admit(now);
         assert_eq!(door.oldest(), Some(third), "who speaks is rather somebody");
         assert_eq!(door.spoke(third), Some(first));
-        assert!(!door.is_stranger(first) && door.is_stranger(third));
+        assert!(!door.is_pending(first) && door.is_pending(third));
         assert_eq!(door.oldest(), Some(second));
         door.forget(second);
         door.forget(third);

@@ -128,7 +128,7 @@ mod tests {
         }
         // Whoever does not know the secret takes nothing.
         let other_secret = JobSecret::generate().unwrap();
-        let mut stranger = Passing::new(Rank::new(0), 2, other_secret);
-        assert!(stranger.get(Rank::new(1), SOON).is_err());
+        let mut pending_peer = Passing::new(Rank::new(0), 2, other_secret);
+        assert!(pending_peer.get(Rank::new(1), SOON).is_err());
     }
 }

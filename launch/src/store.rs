@@ -39,7 +39,7 @@ pub mod wire;
 
 pub(crate) use client::NotIn;
 pub use client::{Membership, StoreBootstrap};
-pub(crate) use host::{HostLink, Word as HostWord};
+pub(crate) use host::{HostLink, HostMessage};
 pub(crate) use key_space::Report;
 pub use socket::{connect_tcp, watch_tcp};
 

@@ -10,8 +10,8 @@ use tagwire_launch::door::COME_AGAIN;
 use tagwire_launch::{Deadline, connect_tcp};
 
 use super::greeting::{Own, Unknown, introduce};
+use super::messages::{Hearer, PeerMessage, Ready, Silence, Speaker, Welcome};
 use super::part::Link;
-use super::words::{Hearer, Ready, Silence, Speaker, Welcome, Word};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::environment::Other;
@@ -32,7 +32,7 @@ pub(super) fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<(L
     let (stream, speaker, mut hearer) = meet(args, &own, address)?;
     let welcome = welcome(args, address, &mut hearer)?;
     check(args, address, &welcome)?;
-    let ready = Word::Ready(Ready {
+    let ready = PeerMessage::Ready(Ready {
         machine: Box::new(Other::this(host, String::new())),
         identity: identity(),
     });
@@ -42,7 +42,7 @@ pub(super) fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<(L
     Ok((link, welcome))
 }
 
-/// Connects, and gets to know the side that listens. Where strangers crowd it may drop a connection unheard: then this comes
+/// Connects, and gets to know the side that listens. Where pending peers crowd it may drop a connection unheard: then this comes
 /// again.
 fn meet(args: &BenchArgs, own: &Own, address: &str) -> Result<(TcpStream, Speaker, Hearer)> {
     let failed = |error| Error::system(format!("use the connection to '{address}'"), error);
@@ -98,8 +98,8 @@ fn silent(args: &BenchArgs, address: &str, silence: &Silence) -> Error {
 fn welcome(args: &BenchArgs, address: &str, hearer: &mut Hearer) -> Result<Welcome> {
     loop {
         let silence = match hearer.hear() {
-            Ok(Word::Welcome(welcome)) => return Ok(welcome),
-            Ok(Word::Wait { busy_with }) => {
+            Ok(PeerMessage::Welcome(welcome)) => return Ok(welcome),
+            Ok(PeerMessage::Wait { busy_with }) => {
                 let _ = writeln!(
                     std::io::stderr(),
                     "{address} is busy with {busy_with}: waiting"
@@ -107,7 +107,7 @@ fn welcome(args: &BenchArgs, address: &str, hearer: &mut Hearer) -> Result<Welco
                 hearer.set_patience(args.timeout);
                 continue;
             }
-            Ok(Word::Refused { why }) => return Err(refused(address, &why)),
+            Ok(PeerMessage::Refused { why }) => return Err(refused(address, &why)),
             Ok(_) => Silence::Foreign,
             Err(silence) => silence,
         };

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::messages::{Failure, Job, PeerMessage, Starting};
 use super::part::Link;
-use super::words::{Failure, Job, Starting, Word};
 use crate::Host;
 use crate::environment::{Environment, Other, Used};
 use crate::error::{Error, Result};
-use crate::jobs::{Heard, Jobs, complete, judge, spec_of_ours};
-use crate::link::{Desk, Message};
+use crate::jobs::{Jobs, Reported, complete, judge, spec_of_ours};
+use crate::link::{Message, ReportServer};
 use crate::plan::Plan;
 
 /// The settings that ranks of one job have to agree in.
@@ -112,13 +112,13 @@ impl Director {
     ) -> Result<()> {
         let (host, limit) = (jobs.host, jobs.args.timeout);
         let (total, own) = (plan.ranks, self.own(plan.ranks));
-        let desk = Desk::open()?;
-        plan.results = Some(desk.address().clone());
+        let server = ReportServer::open()?;
+        plan.results = Some(server.address().clone());
         let mut spec = spec_of_ours(&plan, own, jobs.placement)?;
         spec.timeout = limit;
         complete(&mut spec, &plan, host)?;
         spec.hosts = Some(self.link.hosts(total, starting.port));
-        let shared = Mutex::new((Heard::default(), take));
+        let shared = Mutex::new((Reported::default(), take));
         let hear = |message: Message| {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let (heard, take) = &mut *shared;
@@ -128,20 +128,20 @@ impl Director {
         let (mut there, mut is_over_there) = (None, false);
         let started = |port: Option<u16>| {
             if let (true, Some(port)) = (self.link.listens, port) {
-                self.link.say(&Word::Meet { port });
+                self.link.say(&PeerMessage::Meet { port });
             }
         };
-        let of_other = |word: Word| match word {
-            Word::Report(message) => hear(message).map(|()| false),
-            Word::Ended { failure } => {
+        let of_other = |word: PeerMessage| match word {
+            PeerMessage::Report(message) => hear(message).map(|()| false),
+            PeerMessage::Ended { failure } => {
                 (there, is_over_there) = (failure, true);
                 Ok(true)
             }
             _ => Err(self.foreign()),
         };
-        let (ended, taken) = desk.serve(hear, || self.link.run(spec, started, of_other, true));
+        let (ended, taken) = server.serve(hear, || self.link.run(spec, started, of_other, true));
         if ended.is_err() && !is_over_there {
-            self.link.say(&Word::GiveUp);
+            self.link.say(&PeerMessage::GiveUp);
             there = self.end_there();
         }
         taken?;
@@ -152,7 +152,7 @@ impl Director {
     /// Waits for the end of the other side's part, where this one's could not be started; returns what went wrong there.
     fn end_there(&self) -> Option<Failure> {
         loop {
-            if let Word::Ended { failure } = self.link.hear()? {
+            if let PeerMessage::Ended { failure } = self.link.hear()? {
                 return failure.filter(|it| it.interrupted);
             }
         }
@@ -160,15 +160,15 @@ impl Director {
 
     /// Asks the other side for its part, and returns how it starts that.
     fn ask(&self, job: &Job) -> Result<Starting> {
-        self.link.say(&Word::Job(Box::new(job.clone())));
+        self.link.say(&PeerMessage::Job(Box::new(job.clone())));
         loop {
             match self.link.hear() {
-                Some(Word::Starting(starting)) => return Ok(starting),
-                Some(Word::Ended {
+                Some(PeerMessage::Starting(starting)) => return Ok(starting),
+                Some(PeerMessage::Ended {
                     failure: Some(failure),
                 }) => return Err(self.failed(failure)),
                 // What was under way when an earlier job was given up.
-                Some(Word::Ended { failure: None } | Word::Report(_)) => {}
+                Some(PeerMessage::Ended { failure: None } | PeerMessage::Report(_)) => {}
                 Some(_) => return Err(self.foreign()),
                 None => return Err(self.link.lost()),
             }
@@ -179,7 +179,7 @@ impl Director {
     fn judge(
         &self,
         ended: Result<tagwire_launch::JobReport>,
-        heard: &Heard,
+        heard: &Reported,
         there: Option<Failure>,
         limit: Option<Duration>,
     ) -> Result<()> {
@@ -219,7 +219,7 @@ impl Director {
 
 impl Drop for Director {
     fn drop(&mut self) {
-        self.link.say(&Word::Bye);
+        self.link.say(&PeerMessage::Bye);
     }
 }
 

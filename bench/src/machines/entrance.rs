@@ -1,4 +1,4 @@
-//! Where the other side comes in. One thread hears all strangers at once: none of them costs a thread, and none keeps another
+//! Where the other side comes in. One thread hears all pending peers at once: none of them costs a thread, and none keeps another
 //! one waiting.
 
 use std::collections::BTreeMap;
@@ -9,33 +9,33 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tagwire_launch::door::{Door, StrangerId};
+use tagwire_launch::door::{Door, PendingId};
 use tagwire_launch::{Deadline, watch_tcp};
 
 use super::greeting::{Greeting, Own, Step};
-use super::words::{FIRST_LINE, Hearer, Speaker, Word};
+use super::messages::{FIRST_LINE, Hearer, PeerMessage, Speaker};
 use crate::error::{Error, Result};
 
-/// How many strangers may be here at once, of those who have said nothing and of those who have said who they are.
+/// How many pending peers may be here at once, of those who have said nothing and of those who have said who they are.
 const MOST: usize = 64;
-/// How long a stranger has to show who it is.
+/// How long a pending peer has to show who it is.
 pub(super) const FIRST_WORDS: Duration = Duration::from_secs(5);
 
 /// An entrance.
 pub(super) struct Entrance {
     door: Door,
     own: Own,
-    strangers: BTreeMap<StrangerId, Stranger>,
+    pending: BTreeMap<PendingId, Pending>,
 }
 
-struct Stranger {
+struct Pending {
     stream: TcpStream,
     address: String,
     greeting: Greeting,
 }
 
 /// Somebody who has shown that it knows the secret.
-pub(super) struct Guest {
+pub(super) struct Peer {
     pub stream: TcpStream,
     pub speaker: Speaker,
     pub hearer: Hearer,
@@ -45,7 +45,7 @@ pub(super) struct Guest {
 /// What ends a wait.
 pub(super) enum Came {
     /// Somebody who belongs here.
-    Guest(Guest),
+    Peer(Peer),
     /// What else was waited for.
     Other,
     /// Nobody, in the time that there was.
@@ -59,11 +59,11 @@ impl Entrance {
         Ok(Self {
             door,
             own,
-            strangers: BTreeMap::new(),
+            pending: BTreeMap::new(),
         })
     }
 
-    /// Waits for a guest, for so long, or until `other` is readable. Whoever does not belong here is named on standard error.
+    /// Waits for a peer, for so long, or until `other` is readable. Whoever does not belong here is named on standard error.
     pub(super) fn next(
         &mut self,
         patience: Option<Duration>,
@@ -73,10 +73,10 @@ impl Entrance {
         loop {
             let now = Instant::now();
             self.let_in(now);
-            for stranger in self.door.take_overdue(now) {
+            for pending_peer in self.door.take_overdue(now) {
                 let within = FIRST_WORDS.as_secs();
                 self.refuse(
-                    stranger,
+                    pending_peer,
                     &format!("it did not say who it is within {within} s"),
                 );
             }
@@ -89,24 +89,24 @@ impl Entrance {
             if is_other {
                 return Ok(Came::Other);
             }
-            for stranger in ready {
-                if let Some(guest) = self.hear(stranger) {
-                    return Ok(Came::Guest(guest));
+            for pending_peer in ready {
+                if let Some(peer) = self.hear(pending_peer) {
+                    return Ok(Came::Peer(peer));
                 }
             }
         }
     }
 
-    /// Waits until there is something to do, for so long at most. Returns whether `other` is readable, and which strangers are.
+    /// Waits until there is something to do, for so long at most. Returns whether `other` is readable, and which pending peers are.
     fn wait(
         &self,
         left: Option<Duration>,
         other: Option<BorrowedFd<'_>>,
-    ) -> Result<(bool, Vec<StrangerId>)> {
+    ) -> Result<(bool, Vec<PendingId>)> {
         let limit = left.and_then(|left| Timespec::try_from(left).ok());
-        let streams = self.strangers.values();
+        let streams = self.pending.values();
         let mut sources: Vec<PollFd<'_>> = streams
-            .map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN))
+            .map(|pending_peer| PollFd::new(&pending_peer.stream, PollFlags::IN))
             .chain(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)))
             .collect();
         if self.door.is_open() {
@@ -117,11 +117,14 @@ impl Entrance {
             Err(error) => return Err(Error::system("wait for the other side", error)),
         }
         let is_ready = |source: &PollFd<'_>| !source.revents().is_empty();
-        let (of_strangers, rest) = sources.split_at(self.strangers.len());
-        let ready = self.strangers.keys().zip(of_strangers);
+        let (of_pending, rest) = sources.split_at(self.pending.len());
+        let ready = self.pending.keys().zip(of_pending);
         let ready = ready.filter(|(_, source)| is_ready(source));
         let is_other = other.is_some() && rest.first().is_some_and(is_ready);
-        Ok((is_other, ready.map(|(stranger, _)| *stranger).collect()))
+        Ok((
+            is_other,
+            ready.map(|(pending_peer, _)| *pending_peer).collect(),
+        ))
     }
 
     /// Lets those in who wait outside, as many as there is room for: those who are here are to be heard between.
@@ -147,7 +150,7 @@ impl Entrance {
     /// Sends the one away who has said nothing for longest, where there is no room for another.
     fn make_room(&mut self) {
         while let Some(oldest) = self.door.crowding() {
-            // Its words may have come meanwhile. With the first of them nobody is a guest.
+            // Its words may have come meanwhile. With the first of them nobody is a peer.
             self.hear(oldest);
             if self.door.crowding() == Some(oldest) {
                 self.refuse(oldest, "it said nothing, and others wait");
@@ -164,21 +167,21 @@ impl Entrance {
         let address = stream
             .peer_addr()
             .map_or_else(|_| "somebody".to_owned(), |address| address.to_string());
-        let stranger = Stranger {
+        let pending_peer = Pending {
             stream,
             address,
             greeting: Greeting::default(),
         };
-        self.strangers.insert(self.door.admit(now), stranger);
+        self.pending.insert(self.door.admit(now), pending_peer);
     }
 
-    /// Takes what a stranger says; returns it, once it is none any more.
-    fn hear(&mut self, id: StrangerId) -> Option<Guest> {
-        let stranger = self.strangers.get_mut(&id)?;
+    /// Takes what a pending peer says; returns it, once it is none any more.
+    fn hear(&mut self, id: PendingId) -> Option<Peer> {
+        let pending_peer = self.pending.get_mut(&id)?;
         let mut bytes = [0; FIRST_LINE as usize];
-        let step = match stranger.stream.read(&mut bytes) {
+        let step = match pending_peer.stream.read(&mut bytes) {
             Ok(0) => return self.refuse(id, "it left without a word"),
-            Ok(count) => stranger.greeting.hear(&bytes[..count], &self.own),
+            Ok(count) => pending_peer.greeting.hear(&bytes[..count], &self.own),
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted => Step::Wait,
                 _ => return self.refuse(id, &error.to_string()),
@@ -187,49 +190,48 @@ impl Entrance {
         match step {
             Step::Wait => None,
             Step::Challenge(word) => {
-                stranger.say(&word);
+                pending_peer.say(&word);
                 let crowded = self.door.spoke(id)?;
                 self.refuse(crowded, "it did not prove who it is, and others wait")
             }
             Step::Welcome(word) => {
-                stranger.say(&word);
+                pending_peer.say(&word);
                 self.door.forget(id);
-                let guest = self.strangers.remove(&id)?.into_guest();
-                guest
-                    .inspect_err(|error| tell("somebody", &error.to_string()))
+                let peer = self.pending.remove(&id)?.into_peer();
+                peer.inspect_err(|error| tell("somebody", &error.to_string()))
                     .ok()
             }
             Step::Refuse { why, told } => {
                 if let Some(word) = told {
-                    stranger.say(&word);
+                    pending_peer.say(&word);
                 }
                 self.refuse(id, &why)
             }
         }
     }
 
-    /// Sends a stranger away.
-    fn refuse(&mut self, id: StrangerId, why: &str) -> Option<Guest> {
+    /// Sends a pending peer away.
+    fn refuse(&mut self, id: PendingId, why: &str) -> Option<Peer> {
         self.door.forget(id);
-        let stranger = self.strangers.remove(&id)?;
-        tell(&stranger.address, why);
+        let pending_peer = self.pending.remove(&id)?;
+        tell(&pending_peer.address, why);
         None
     }
 }
 
-impl Stranger {
+impl Pending {
     /// Says a word. A new connection takes one at once; from another that does not, nothing will be heard.
-    fn say(&mut self, word: &Word) {
+    fn say(&mut self, word: &PeerMessage) {
         if let Ok(line) = word.line() {
             let _ = self.stream.write(&line);
         }
     }
 
-    fn into_guest(self) -> std::io::Result<Guest> {
+    fn into_peer(self) -> std::io::Result<Peer> {
         self.stream.set_nonblocking(false)?;
         let mut hearer = Hearer::new(self.stream.try_clone()?);
         hearer.trust();
-        Ok(Guest {
+        Ok(Peer {
             speaker: Speaker::new(self.stream.try_clone()?),
             hearer,
             stream: self.stream,
@@ -251,7 +253,7 @@ mod tests {
     use tagwire_base::JobSecret;
 
     use super::super::greeting::{Unknown, introduce};
-    use super::super::words::Silence;
+    use super::super::messages::Silence;
     use super::*;
 
     fn own(secret: &str) -> Own {
@@ -285,32 +287,32 @@ mod tests {
         })
     }
 
-    fn guest(entrance: &mut Entrance) -> Guest {
+    fn peer(entrance: &mut Entrance) -> Peer {
         match entrance.next(None, None).unwrap() {
-            Came::Guest(guest) => guest,
+            Came::Peer(peer) => peer,
             Came::Other | Came::Nobody => panic!("there was nothing else to wait for"),
         }
     }
 
-    /// A stranger that says half a word, and does not go, keeps nobody out.
+    /// A pending peer that says half a word, and does not go, keeps nobody out.
     #[test]
     fn a_stranger_that_drips_keeps_nobody_waiting() {
         let (mut entrance, place) = open();
         let mut drips = TcpStream::connect(place).unwrap();
         drips.write_all(b"x").unwrap();
         let partner = partner(place, "ours");
-        let guest = guest(&mut entrance);
+        let peer = peer(&mut entrance);
         assert_eq!(partner.join().unwrap(), Ok(()));
-        assert!(guest.address.starts_with("127.0.0.1:"));
+        assert!(peer.address.starts_with("127.0.0.1:"));
         assert_eq!(
-            entrance.strangers.len(),
+            entrance.pending.len(),
             1,
             "the one that drips is still here"
         );
         drop(drips);
     }
 
-    /// More strangers than may be here leave room for the one who belongs here, and cost no thread.
+    /// More pending peers than may be here leave room for the one who belongs here, and cost no thread.
     #[test]
     fn a_crowd_of_strangers_keeps_nobody_out() {
         let (mut entrance, place) = open();
@@ -325,22 +327,22 @@ mod tests {
             })
             .collect();
         let partner = partner(place, "ours");
-        let _guest = guest(&mut entrance);
+        let _peer = peer(&mut entrance);
         assert_eq!(partner.join().unwrap(), Ok(()));
-        assert!(entrance.strangers.len() <= MOST);
+        assert!(entrance.pending.len() <= MOST);
         drop(crowd);
     }
 
     #[test]
     fn both_sides_see_who_does_not_know_the_secret() {
         let (mut entrance, place) = open();
-        let stranger = partner(place, "theirs");
+        let pending_peer = partner(place, "theirs");
         let partner = partner(place, "ours");
-        let _guest = guest(&mut entrance);
+        let _peer = peer(&mut entrance);
         assert_eq!(partner.join().unwrap(), Ok(()));
         let (stop, ending) = UnixStream::pair().unwrap();
         let watch = std::thread::spawn(move || {
-            let met = stranger.join().unwrap();
+            let met = pending_peer.join().unwrap();
             drop(stop);
             met
         });
@@ -357,9 +359,11 @@ mod tests {
             let speaker = Speaker::new(stream.try_clone().unwrap());
             let mut hearer = Hearer::new(stream);
             hearer.hear().unwrap();
-            speaker.say(&Word::Challenge { nonce: [0; 32] }).unwrap();
+            speaker
+                .say(&PeerMessage::Challenge { nonce: [0; 32] })
+                .unwrap();
             hearer.hear().unwrap();
-            speaker.say(&Word::Proof { proof: [0; 32] }).unwrap();
+            speaker.say(&PeerMessage::Proof { proof: [0; 32] }).unwrap();
         });
         let met = super::tests::partner(place, "ours").join().unwrap();
         assert_eq!(met, Err(Unknown::Impostor));

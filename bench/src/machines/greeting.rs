@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::JobSecret;
 use tagwire_launch::proof::{Nonce, Proof, Side};
 
-use super::words::{FIRST_LINE, Hearer, LANGUAGE, Silence, Speaker, Word};
+use super::messages::{FIRST_LINE, Hearer, PROTOCOL, PeerMessage, Silence, Speaker};
 
 /// The side that connects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// [`LANGUAGE`].
-    pub language: String,
+    /// [`PROTOCOL`].
+    // Builds from before know it by this name, and are told that their version is another.
+    #[serde(rename = "language")]
+    pub protocol: String,
     /// Tagwire's version: plans of others may mean something else.
     pub version: String,
     /// What makes this connection another one than all before.
@@ -20,7 +22,7 @@ pub(super) struct Hello {
 impl Hello {
     fn new(version: &str) -> tagwire_base::Result<Self> {
         Ok(Self {
-            language: LANGUAGE.to_owned(),
+            protocol: PROTOCOL.to_owned(),
             version: version.to_owned(),
             nonce: *Nonce::draw()?.as_bytes(),
         })
@@ -28,7 +30,7 @@ impl Hello {
 
     /// Returns what both sides have said, once the challenge has been.
     fn said(&self, challenge: &Nonce) -> Vec<u8> {
-        let words = format!("{}\0{}\0", self.language, self.version);
+        let words = format!("{}\0{}\0", self.protocol, self.version);
         [words.as_bytes(), &self.nonce, challenge.as_bytes()].concat()
     }
 }
@@ -41,28 +43,31 @@ pub(super) struct Own {
     pub version: String,
 }
 
-/// A stranger, as far as it has said who it is. It has no socket: what came in goes in, and what is to be done comes out.
+/// A pending peer, as far as it has said who it is. It has no socket: what came in goes in, and what is to be done comes out.
 #[derive(Debug, Default)]
 pub(super) struct Greeting {
     line: Vec<u8>,
     challenged: Option<(Hello, Nonce)>,
 }
 
-/// What is to be done with a stranger.
+/// What is to be done with a pending peer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step {
     /// It has more to say.
     Wait,
     /// It has said who it is, and is told this.
-    Challenge(Word),
+    Challenge(PeerMessage),
     /// It knows the secret, and is told this.
-    Welcome(Word),
+    Welcome(PeerMessage),
     /// It does not belong here, because of this, and is told so where it understands.
-    Refuse { why: String, told: Option<Word> },
+    Refuse {
+        why: String,
+        told: Option<PeerMessage>,
+    },
 }
 
 impl Greeting {
-    /// Takes what a stranger says.
+    /// Takes what a pending peer says.
     pub(super) fn hear(&mut self, bytes: &[u8], own: &Own) -> Step {
         self.line.extend_from_slice(bytes);
         let line = match self.line.iter().position(|byte| *byte == b'\n') {
@@ -72,22 +77,22 @@ impl Greeting {
             _ => return foreign(),
         };
         match (serde_json::from_slice(&line), self.challenged.take()) {
-            (Ok(Word::Hello(hello)), None) => self.challenge(hello, own),
-            (Ok(Word::Proof { proof }), Some((hello, challenge))) => {
+            (Ok(PeerMessage::Hello(hello)), None) => self.challenge(hello, own),
+            (Ok(PeerMessage::Proof { proof }), Some((hello, challenge))) => {
                 let said = hello.said(&challenge);
                 if !Proof::from_bytes(proof).shows(&own.secret, Side::Comes, &said) {
                     return refused("its secret is another one (option --secret)".to_owned());
                 }
                 let proof = Proof::of(&own.secret, Side::Listens, &said);
                 let proof = *proof.as_bytes();
-                Step::Welcome(Word::Proof { proof })
+                Step::Welcome(PeerMessage::Proof { proof })
             }
             _ => foreign(),
         }
     }
 
     fn challenge(&mut self, hello: Hello, own: &Own) -> Step {
-        if hello.language != LANGUAGE || hello.version != own.version {
+        if hello.protocol != PROTOCOL || hello.version != own.version {
             return refused(format!(
                 "it is Tagwire {}, and this side is {}: both sides need the same version",
                 hello.version, own.version
@@ -99,7 +104,7 @@ impl Greeting {
         };
         self.challenged = Some((hello, challenge));
         let nonce = *challenge.as_bytes();
-        Step::Challenge(Word::Challenge { nonce })
+        Step::Challenge(PeerMessage::Challenge { nonce })
     }
 }
 
@@ -111,7 +116,7 @@ fn foreign() -> Step {
 }
 
 fn refused(why: String) -> Step {
-    let told = Some(Word::Refused { why: why.clone() });
+    let told = Some(PeerMessage::Refused { why: why.clone() });
     Step::Refuse { why, told }
 }
 
@@ -132,29 +137,29 @@ pub(super) enum Unknown {
 pub(super) fn introduce(speaker: &Speaker, hearer: &mut Hearer, own: &Own) -> Result<(), Unknown> {
     let hello = Hello::new(&own.version).map_err(|error| Unknown::Unprepared(error.to_string()))?;
     // A side that is gone is noticed by what is heard.
-    let _ = speaker.say(&Word::Hello(hello.clone()));
+    let _ = speaker.say(&PeerMessage::Hello(hello.clone()));
     let challenge = match heard(hearer)? {
-        Word::Challenge { nonce } => Nonce::from_bytes(nonce),
+        PeerMessage::Challenge { nonce } => Nonce::from_bytes(nonce),
         _ => return Err(Unknown::Silent(Silence::Foreign)),
     };
     let said = hello.said(&challenge);
     let proof = *Proof::of(&own.secret, Side::Comes, &said).as_bytes();
-    let _ = speaker.say(&Word::Proof { proof });
+    let _ = speaker.say(&PeerMessage::Proof { proof });
     match heard(hearer)? {
-        Word::Proof { proof }
+        PeerMessage::Proof { proof }
             if Proof::from_bytes(proof).shows(&own.secret, Side::Listens, &said) =>
         {
             hearer.trust();
             Ok(())
         }
-        Word::Proof { .. } => Err(Unknown::Impostor),
+        PeerMessage::Proof { .. } => Err(Unknown::Impostor),
         _ => Err(Unknown::Silent(Silence::Foreign)),
     }
 }
 
-fn heard(hearer: &mut Hearer) -> Result<Word, Unknown> {
+fn heard(hearer: &mut Hearer) -> Result<PeerMessage, Unknown> {
     match hearer.hear() {
-        Ok(Word::Refused { why }) => Err(Unknown::Refused(why)),
+        Ok(PeerMessage::Refused { why }) => Err(Unknown::Refused(why)),
         Ok(word) => Ok(word),
         Err(silence) => Err(Unknown::Silent(silence)),
     }
@@ -171,7 +176,7 @@ mod tests {
         }
     }
 
-    fn line(word: &Word) -> Vec<u8> {
+    fn line(word: &PeerMessage) -> Vec<u8> {
         let mut line = serde_json::to_vec(word).unwrap();
         line.push(b'\n');
         line
@@ -179,7 +184,7 @@ mod tests {
 
     fn challenge(step: Step) -> Nonce {
         match step {
-            Step::Challenge(Word::Challenge { nonce }) => Nonce::from_bytes(nonce),
+            Step::Challenge(PeerMessage::Challenge { nonce }) => Nonce::from_bytes(nonce),
             other => panic!("no challenge: {other:?}"),
         }
     }
@@ -198,48 +203,57 @@ mod tests {
             let mut greeting = Greeting::default();
             let hello = Hello::new("1.2.3").unwrap();
             let mut step = Step::Wait;
-            for bytes in line(&Word::Hello(hello.clone())).chunks(piece) {
+            for bytes in line(&PeerMessage::Hello(hello.clone())).chunks(piece) {
                 assert_eq!(step, Step::Wait);
                 step = greeting.hear(bytes, &own);
             }
             let said = hello.said(&challenge(step));
             let proof = *Proof::of(&own.secret, Side::Comes, &said).as_bytes();
             let expected = *Proof::of(&own.secret, Side::Listens, &said).as_bytes();
-            let welcome = Step::Welcome(Word::Proof { proof: expected });
-            assert_eq!(greeting.hear(&line(&Word::Proof { proof }), &own), welcome);
+            let welcome = Step::Welcome(PeerMessage::Proof { proof: expected });
+            assert_eq!(
+                greeting.hear(&line(&PeerMessage::Proof { proof }), &own),
+                welcome
+            );
         }
     }
 
     #[test]
     fn who_does_not_belong_here_is_refused() {
         let own = own("ours");
-        let hear = |words: &[Word]| {
+        let hear = |words: &[PeerMessage]| {
             let mut greeting = Greeting::default();
             let steps = words.iter().map(|word| greeting.hear(&line(word), &own));
             steps.last().unwrap()
         };
         let hello = Hello::new("1.2.3").unwrap();
         let proof = [0; Proof::LEN];
-        let wrong = [Word::Hello(hello.clone()), Word::Proof { proof }];
+        let wrong = [
+            PeerMessage::Hello(hello.clone()),
+            PeerMessage::Proof { proof },
+        ];
         assert!(why(hear(&wrong)).contains("secret is another one"));
         let version = Hello::new("9.9.9").unwrap();
-        assert!(why(hear(&[Word::Hello(version)])).contains("same version"));
-        let language = Hello {
-            language: "other/1".to_owned(),
+        assert!(why(hear(&[PeerMessage::Hello(version)])).contains("same version"));
+        let protocol = Hello {
+            protocol: "other/1".to_owned(),
             ..hello.clone()
         };
-        assert!(why(hear(&[Word::Hello(language)])).contains("same version"));
+        assert!(why(hear(&[PeerMessage::Hello(protocol)])).contains("same version"));
         for words in [
-            &[Word::Proof { proof }][..],
-            &[Word::Hello(hello.clone()), Word::Hello(hello.clone())],
-            &[Word::Bye],
+            &[PeerMessage::Proof { proof }][..],
+            &[
+                PeerMessage::Hello(hello.clone()),
+                PeerMessage::Hello(hello.clone()),
+            ],
+            &[PeerMessage::Bye],
         ] {
             assert!(why(hear(words)).contains("no 'tagwire bench'"));
         }
         for bytes in [
             &b"GET / HTTP/1.1\r\n"[..],
             &[b'x'; FIRST_LINE as usize],
-            &[line(&Word::Hello(hello)), b"more".to_vec()].concat(),
+            &[line(&PeerMessage::Hello(hello)), b"more".to_vec()].concat(),
         ] {
             let mut greeting = Greeting::default();
             assert!(why(greeting.hear(bytes, &own)).contains("no 'tagwire bench'"));
@@ -249,7 +263,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever strangers say, in whatever pieces, nobody is let in by it.
+        /// Whatever pending peers say, in whatever pieces, nobody is let in by it.
         #[test]
         fn arbitrary_words_let_nobody_in(
             hello: bool,
@@ -258,7 +272,7 @@ mod tests {
             let own = own("ours");
             let mut greeting = Greeting::default();
             if hello {
-                let word = Word::Hello(Hello::new("1.2.3").unwrap());
+                let word = PeerMessage::Hello(Hello::new("1.2.3").unwrap());
                 challenge(greeting.hear(&line(&word), &own));
             }
             for bytes in pieces {
@@ -277,11 +291,11 @@ mod tests {
         let own = own("ours");
         let hello = Hello::new("1.2.3").unwrap();
         let [mut first, mut second] = [Greeting::default(), Greeting::default()];
-        let said = line(&Word::Hello(hello.clone()));
+        let said = line(&PeerMessage::Hello(hello.clone()));
         let overheard = challenge(first.hear(&said, &own));
         assert_ne!(challenge(second.hear(&said, &own)), overheard);
         let proof = Proof::of(&own.secret, Side::Comes, &hello.said(&overheard));
-        let proof = line(&Word::Proof {
+        let proof = line(&PeerMessage::Proof {
             proof: *proof.as_bytes(),
         });
         assert!(why(second.hear(&proof, &own)).contains("secret is another one"));

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
+use super::messages::{Failure, Job, PeerMessage, Starting};
 use super::part::Link;
-use super::words::{Failure, Job, Starting, Word};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::binding::Placement;
 use crate::error::{Error, Result};
-use crate::jobs::{Heard, complete, judge_part, spec_of_ours};
-use crate::link::{Desk, Message};
+use crate::jobs::{Reported, complete, judge_part, spec_of_ours};
+use crate::link::{Message, ReportServer};
 use crate::plan::{Carrier, Plan};
 
 /// The most ranks that another machine may ask for.
@@ -44,13 +44,13 @@ pub(super) fn help(
     };
     loop {
         let job = match link.hear() {
-            Some(Word::Job(job)) => job,
-            Some(Word::Bye) => {
+            Some(PeerMessage::Job(job)) => job,
+            Some(PeerMessage::Bye) => {
                 helped.is_done = true;
                 return helped;
             }
             // Said when it gave up what was over here.
-            Some(Word::GiveUp | Word::Meet { .. }) => continue,
+            Some(PeerMessage::GiveUp | PeerMessage::Meet { .. }) => continue,
             _ => return helped,
         };
         if helped.jobs == 0 {
@@ -70,7 +70,7 @@ pub(super) fn help(
         if failure.is_some() {
             helped.failure.clone_from(&failure);
         }
-        link.say(&Word::Ended { failure });
+        link.say(&PeerMessage::Ended { failure });
         if helped.interrupted {
             return helped;
         }
@@ -99,13 +99,13 @@ fn part(link: &Link, args: &BenchArgs, host: &Host, shares: bool, job: Job) -> R
     let bind = args.bind.as_deref().or_else(|| shares.then_some("none"));
     let threads = if plan.any_thread() { 2 } else { 1 };
     let placement = Placement::new(bind, job.ranks, threads)?;
-    let desk = Desk::open()?;
-    plan.results = Some(desk.address().clone());
+    let server = ReportServer::open()?;
+    plan.results = Some(server.address().clone());
     let mut spec = spec_of_ours(&plan, job.ranks, &placement)?;
     spec.timeout = job.timeout;
     complete(&mut spec, &plan, &host)?;
     let starting = |port| {
-        link.say(&Word::Starting(Starting {
+        link.say(&PeerMessage::Starting(Starting {
             port,
             binding: placement.text.clone(),
         }));
@@ -114,7 +114,7 @@ fn part(link: &Link, args: &BenchArgs, host: &Host, shares: bool, job: Job) -> R
     if !link.listens {
         starting(None);
         port = match link.hear() {
-            Some(Word::Meet { port }) => Some(port),
+            Some(PeerMessage::Meet { port }) => Some(port),
             Some(_) => return Err(given_up()),
             None => return Err(link.lost()),
         };
@@ -125,15 +125,15 @@ fn part(link: &Link, args: &BenchArgs, host: &Host, shares: bool, job: Job) -> R
             starting(port);
         }
     };
-    let mut heard = Heard::default();
+    let mut heard = Reported::default();
     let speaker = &link.speaker;
     let take = |message: Message| {
         heard.note(&message);
         // Who is gone is noticed by what is heard.
-        let _ = speaker.say(&Word::Report(message));
+        let _ = speaker.say(&PeerMessage::Report(message));
         Ok(())
     };
-    let (ended, taken) = desk.serve(take, || link.run(spec, started, |_| Err(given_up()), false));
+    let (ended, taken) = server.serve(take, || link.run(spec, started, |_| Err(given_up()), false));
     taken?;
     judge_part(&ended?, &heard, job.timeout)
 }

@@ -8,10 +8,10 @@ use tagwire_base::JobSecret;
 use tagwire_base::host::identity;
 use tagwire_launch::reachable;
 
-use super::entrance::{Entrance, FIRST_WORDS, Guest};
+use super::entrance::{Entrance, FIRST_WORDS, Peer};
 use super::greeting::Own;
+use super::messages::{PeerMessage, Ready, Welcome};
 use super::part::Link;
-use super::words::{Ready, Welcome, Word};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::environment::Other;
@@ -84,27 +84,27 @@ impl Listening {
         ))
     }
 
-    /// Takes a guest in. `decides_on` is the test of this side, where that decides. Returns the connection and what
+    /// Takes a peer in. `decides_on` is the test of this side, where that decides. Returns the connection and what
     /// the other machine is, where it is still there.
     pub(super) fn welcome(
         &self,
-        guest: Guest,
+        peer: Peer,
         decides_on: Option<TestName>,
     ) -> Option<(Link, Ready)> {
-        let Guest {
+        let Peer {
             stream,
             speaker,
             mut hearer,
             ..
-        } = guest;
-        let welcome = Word::Welcome(Welcome {
+        } = peer;
+        let welcome = PeerMessage::Welcome(Welcome {
             decides_on,
             machine: self.machine.clone(),
             identity: identity(),
         });
         speaker.say(&welcome).ok()?;
         hearer.set_patience(Some(FIRST_WORDS));
-        let Ok(Word::Ready(ready)) = hearer.hear() else {
+        let Ok(PeerMessage::Ready(ready)) = hearer.hear() else {
             return None;
         };
         let link = Link::new(stream, hearer, true, self.secret.clone()).ok()?;

@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use tagwire_base::JobSecret;
 use tagwire_launch::{Hosts, Job, JobReport, JobSpec};
 
-use super::words::{Hearer, Speaker, Word};
+use super::messages::{Hearer, PeerMessage, Speaker};
 use crate::error::{Error, Result};
 
 /// What comes while a connection is there.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The other side said something.
-    Word(Box<Word>),
+    PeerMessage(Box<PeerMessage>),
     /// It says nothing any more.
     Gone,
     /// The part of this side is over.
@@ -61,7 +61,7 @@ impl Link {
         std::thread::spawn(move || {
             loop {
                 let event = match hearer.hear() {
-                    Ok(word) => Event::Word(Box::new(word)),
+                    Ok(word) => Event::PeerMessage(Box::new(word)),
                     Err(_) => Event::Gone,
                 };
                 let is_last = matches!(event, Event::Gone);
@@ -84,17 +84,17 @@ impl Link {
     }
 
     /// Says a word; who is gone is noticed by what is heard.
-    pub(super) fn say(&self, word: &Word) {
+    pub(super) fn say(&self, word: &PeerMessage) {
         let _ = self.speaker.say(word);
     }
 
     /// Returns the next word between jobs; `None` when the other side is gone.
-    pub(super) fn hear(&self) -> Option<Word> {
+    pub(super) fn hear(&self) -> Option<PeerMessage> {
         if self.is_gone.get() {
             return None;
         }
         match self.events.recv() {
-            Ok(Event::Word(word)) => Some(*word),
+            Ok(Event::PeerMessage(word)) => Some(*word),
             _ => None,
         }
     }
@@ -129,7 +129,7 @@ impl Link {
         &self,
         spec: JobSpec,
         started: impl FnOnce(Option<u16>),
-        mut hear: impl FnMut(Word) -> Result<bool>,
+        mut hear: impl FnMut(PeerMessage) -> Result<bool>,
         waits: bool,
     ) -> Result<JobReport> {
         let job = Job::start(spec)?;
@@ -150,7 +150,7 @@ impl Link {
                         report = Some(over);
                         continue;
                     }
-                    Ok(Event::Word(word)) => hear(*word),
+                    Ok(Event::PeerMessage(word)) => hear(*word),
                     Ok(Event::Gone) | Err(_) => {
                         is_over_there = true;
                         self.is_gone.set(true);

@@ -11,10 +11,10 @@ use std::thread::Scope;
 
 use tagwire_launch::KeptSignals;
 
-use super::entrance::{Came, Entrance, Guest};
+use super::entrance::{Came, Entrance, Peer};
 use super::help::help;
 use super::listen::Listening;
-use super::words::{Speaker, Word};
+use super::messages::{PeerMessage, Speaker};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::error::{Error, ExitStatus, Result};
@@ -66,27 +66,27 @@ impl Server<'_> {
                     self.end(signal);
                     return Ok(ExitStatus::Signal(signal));
                 }
-                if let Came::Guest(guest) = came {
-                    self.take(scope, guest);
+                if let Came::Peer(peer) = came {
+                    self.take(scope, peer);
                 }
             }
         })
     }
 
-    /// Serves a guest in a thread of its own.
-    fn take<'s>(&'s self, scope: &'s Scope<'s, '_>, guest: Guest) {
-        let address = guest.address.clone();
-        let taken = guest.stream.try_clone().and_then(|known| {
+    /// Serves a peer in a thread of its own.
+    fn take<'s>(&'s self, scope: &'s Scope<'s, '_>, peer: Peer) {
+        let address = peer.address.clone();
+        let taken = peer.stream.try_clone().and_then(|known| {
             let number = self.note(known);
             let serve = move || {
-                self.serve_guest(guest);
+                self.serve_peer(peer);
                 locked(&self.connections).1.remove(&number);
             };
             let thread = std::thread::Builder::new().spawn_scoped(scope, serve);
             thread.map(drop).inspect_err(|error| {
                 let why = format!("the server has no thread for it: {error}");
                 if let Some(known) = locked(&self.connections).1.remove(&number) {
-                    let _ = Speaker::new(known).say(&Word::Refused { why });
+                    let _ = Speaker::new(known).say(&PeerMessage::Refused { why });
                 }
             })
         });
@@ -118,15 +118,15 @@ impl Server<'_> {
     }
 
     /// Serves somebody when it is its turn.
-    fn serve_guest(&self, guest: Guest) {
+    fn serve_peer(&self, peer: Peer) {
         let turn = self.turn.try_lock().ok().unwrap_or_else(|| {
             let busy_with = locked(&self.served).clone().unwrap_or_default();
-            let _ = guest.speaker.say(&Word::Wait { busy_with });
+            let _ = peer.speaker.say(&PeerMessage::Wait { busy_with });
             self.turn.lock().unwrap_or_else(PoisonError::into_inner)
         });
-        let other = guest.address.clone();
+        let other = peer.address.clone();
         *locked(&self.served) = Some(other.clone());
-        let told = match self.listening.welcome(guest, None) {
+        let told = match self.listening.welcome(peer, None) {
             None => "left before anything ran".to_owned(),
             Some((link, ready)) => {
                 let shares = super::is_here(ready.identity.as_deref());

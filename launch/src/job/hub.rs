@@ -10,7 +10,7 @@ use tagwire_base::{JobSecret, Rank};
 use super::hosts::Hosts;
 use crate::error::{Error, Result};
 use crate::patience::Stop;
-use crate::store::{HostLink, HostWord, Membership, Report, Store};
+use crate::store::{HostLink, HostMessage, Membership, Report, Store};
 use crate::{host, patience};
 
 /// Where ranks meet.
@@ -38,7 +38,7 @@ enum Place {
 
 /// What the hub has heard.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum HubEvent {
     /// A rank wants the job ended.
     Abort { rank: Rank, status: u32 },
     /// A rank of another host has failed.
@@ -196,12 +196,12 @@ impl Hub {
     }
 
     /// Returns what has been heard since.
-    pub fn hear(&mut self) -> Vec<Heard> {
+    pub fn hear(&mut self) -> Vec<HubEvent> {
         match &mut self.place {
             Place::Elsewhere(link) => {
                 let words = link.hear().into_iter().map(|word| match word {
-                    HostWord::End(status) => Heard::End { status },
-                    HostWord::Lost => Heard::Lost,
+                    HostMessage::End(status) => HubEvent::End { status },
+                    HostMessage::Lost => HubEvent::Lost,
                 });
                 words.collect()
             }
@@ -209,7 +209,7 @@ impl Hub {
                 .take_reports()
                 .into_iter()
                 .filter_map(|report| match report {
-                    Report::Abort(rank, status) => Some(Heard::Abort { rank, status }),
+                    Report::Abort(rank, status) => Some(HubEvent::Abort { rank, status }),
                     Report::Came(_) | Report::Ended(..) | Report::HostLost(..) => None,
                 })
                 .collect(),
@@ -224,17 +224,17 @@ impl Hub {
                 let mut heard = Vec::new();
                 for report in store.take_reports() {
                     match report {
-                        Report::Abort(rank, status) => heard.push(Heard::Abort { rank, status }),
+                        Report::Abort(rank, status) => heard.push(HubEvent::Abort { rank, status }),
                         Report::Came(ranks) => *came += ranks,
                         Report::Ended(rank, status) => {
                             *over += 1;
                             if status != 0 {
-                                heard.push(Heard::Failed { rank, status });
+                                heard.push(HubEvent::Failed { rank, status });
                             }
                         }
                         Report::HostLost(name, ranks) => {
                             *over += ranks.len() as u32;
-                            heard.push(Heard::HostLost { name, ranks });
+                            heard.push(HubEvent::HostLost { name, ranks });
                         }
                     }
                 }
@@ -242,7 +242,7 @@ impl Hub {
                     *late = None;
                 }
                 if let Some((_, within)) = late.take_if(|(until, _)| *until <= Instant::now()) {
-                    heard.push(Heard::Late {
+                    heard.push(HubEvent::Late {
                         came: *came,
                         wanted: *wanted,
                         within,

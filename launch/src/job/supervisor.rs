@@ -23,7 +23,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
-use super::hub::{Heard, Hub};
+use super::hub::{Hub, HubEvent};
 use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
 
@@ -389,27 +389,27 @@ impl Supervisor {
             match heard {
                 // With that rank's status, whatever a failure means to the others. As the system cuts a status; a job that
                 // was aborted is never a good one.
-                Heard::Abort { rank, status } => {
+                HubEvent::Abort { rank, status } => {
                     let aborted = (rank, Outcome::Exited((status & 0xff).max(1) as i32));
                     self.causes.first_failure.get_or_insert(aborted);
                     self.end_ranks_but(Some(rank));
                     self.report(format_args!("rank {rank} aborts the job"));
                 }
-                Heard::Failed { rank, status } => {
+                HubEvent::Failed { rank, status } => {
                     let failed = (rank, Outcome::Exited(status as i32));
                     self.causes.first_failure.get_or_insert(failed);
                     self.fail(format_args!(
                         "rank {rank}, on another host, ended with status {status}"
                     ));
                 }
-                Heard::HostLost { name, ranks } => {
+                HubEvent::HostLost { name, ranks } => {
                     self.causes.hosts_broken |= self.causes.first_failure.is_none();
                     let ranks = ranges(ranks.into_iter().map(Rank::as_u32));
                     self.fail(format_args!(
                         "the host '{name}' is lost, and with it rank {ranks}"
                     ));
                 }
-                Heard::End { status } => {
+                HubEvent::End { status } => {
                     self.causes.ended_elsewhere = Some(status as i32);
                     self.end_ranks();
                     if status != 0 {
@@ -418,14 +418,14 @@ impl Supervisor {
                         ));
                     }
                 }
-                Heard::Lost => {
+                HubEvent::Lost => {
                     self.causes.hosts_broken = true;
                     self.notes.say(format_args!(
                         "the connection to the host that listens is lost: ending the job"
                     ));
                     self.end_ranks();
                 }
-                Heard::Late {
+                HubEvent::Late {
                     came,
                     wanted,
                     within,

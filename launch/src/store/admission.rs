@@ -1,4 +1,4 @@
-//! Who may come in: strangers say who they are, get a challenge, and prove that they know the job's secret.
+//! Who may come in: pending peers say who they are, get a challenge, and prove that they know the job's secret.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::key_space::ClientId;
 use super::wire::{Hello, Request, VERSION, Who};
 use crate::proof::{Nonce, Proof, Side};
 
-/// How far a stranger has come.
+/// How far a pending peer has come.
 #[derive(Debug)]
 pub(super) enum Step {
     /// It is to prove what it knows.
@@ -17,7 +17,7 @@ pub(super) enum Step {
     Admit(Who, Proof),
 }
 
-/// The strangers of a store.
+/// The pending peers of a store.
 #[derive(Debug)]
 pub(super) struct Admission {
     secret: JobSecret,
@@ -33,7 +33,7 @@ impl Admission {
         }
     }
 
-    /// Takes what a stranger says.
+    /// Takes what a pending peer says.
     ///
     /// # Errors
     /// Why it may not come in.
@@ -46,12 +46,12 @@ impl Admission {
         }
     }
 
-    /// Forgets a stranger that is gone.
+    /// Forgets a pending peer that is gone.
     pub fn forget(&mut self, client: ClientId) {
         self.challenged.remove(&client);
     }
 
-    /// Returns whether a stranger has said who it is.
+    /// Returns whether a pending peer has said who it is.
     pub fn is_challenged(&self, client: ClientId) -> bool {
         self.challenged.contains_key(&client)
     }

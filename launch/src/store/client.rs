@@ -126,7 +126,7 @@ type Answer = (Reply, Option<Passed>);
 
 impl StoreBootstrap {
     /// Connects to the store and says hello. A store that is reached from other machines may drop a connection
-    /// before it has read the hello, where strangers crowd it: then this comes again.
+    /// before it has read the hello, where pending peers crowd it: then this comes again.
     ///
     /// # Errors
     /// When there is no such store, or it refuses this rank.
@@ -204,7 +204,7 @@ impl StoreBootstrap {
             Some((Reply::Challenge(challenge), _)) => challenge,
             answer => return Err(self.not_in(answer, within)),
         };
-        // That is no opinion of this rank yet: where strangers crowd, the store may still hang up without one.
+        // That is no opinion of this rank yet: where pending peers crowd, the store may still hang up without one.
         self.heard = false;
         let proof = hello.proof(&self.membership.secret, Side::Comes, &challenge);
         let answer = self.ask(&Request::Proof(proof), None, time.left());

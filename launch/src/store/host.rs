@@ -66,7 +66,7 @@ impl NoPlace {
 
 /// What a host hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum HostMessage {
     /// The job ends, with this status.
     End(u32),
     /// The connection is lost.
@@ -185,14 +185,14 @@ impl HostLink {
     }
 
     /// Returns all that has come since, also what came in one piece with the place. Never blocks.
-    pub(crate) fn hear(&mut self) -> Vec<Word> {
+    pub(crate) fn hear(&mut self) -> Vec<HostMessage> {
         let mut words = Vec::new();
         while !self.lost {
             match self.next() {
-                Ok(Some(Reply::End { status })) => words.push(Word::End(status)),
+                Ok(Some(Reply::End { status })) => words.push(HostMessage::End(status)),
                 Ok(Some(_)) | Err(()) => {
                     self.lost = true;
-                    words.push(Word::Lost);
+                    words.push(HostMessage::Lost);
                 }
                 Ok(None) => break,
             }

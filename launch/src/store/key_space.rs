@@ -186,7 +186,7 @@ impl KeySpace {
         self.over_with = Some(status);
     }
 
-    /// Carries out `request` of `client`, which may still be a stranger.
+    /// Carries out `request` of `client`, which may still be a pending peer.
     pub fn handle(
         &mut self,
         client: ClientId,
@@ -253,7 +253,7 @@ impl KeySpace {
         Verdict::Keep
     }
 
-    /// Carries out what a stranger says.
+    /// Carries out what a pending peer says.
     fn handle_stranger(&mut self, client: ClientId, id: RequestId, request: Request) -> Verdict {
         match self.admission.hear(client, request) {
             Ok(Step::Challenge(nonce)) => {

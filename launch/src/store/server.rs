@@ -1,7 +1,7 @@
 //! The store's event loop: one thread, no blocking call but the wait for events.
 //!
 //! A client can hold up nobody but itself. Its requests are not read while its replies pile up,
-//! so what it costs is bounded; the door bounds how many strangers there are, and for how long.
+//! so what it costs is bounded; the door bounds how many pending peers there are, and for how long.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::MaybeUninit;
@@ -19,13 +19,13 @@ use tracing::debug;
 use super::key_space::{ClientId, KeySpace, Report, Verdict};
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Malformed, Request};
-use crate::door::{Door, StrangerId};
+use crate::door::{Door, PendingId};
 
 /// Replies that may wait for a client before its requests are left unread.
 const MAX_BACKLOG: usize = 256 * 1024;
-/// How long a stranger has to prove that it belongs to the job.
+/// How long a pending peer has to prove that it belongs to the job.
 const HELLO_DEADLINE: Duration = Duration::from_secs(10);
-/// How many strangers of a kind may be connected beyond one per rank.
+/// How many pending peers of a kind may be connected beyond one per rank.
 pub(super) const SPARE_STRANGERS: usize = 64;
 /// Bytes taken from one client before the next has its turn.
 const READ_CHUNK: usize = 64 * 1024;
@@ -84,16 +84,16 @@ pub(super) enum Control {
     EndJob(u32),
 }
 
-impl From<StrangerId> for ClientId {
-    fn from(stranger: StrangerId) -> Self {
-        Self(stranger.0)
+impl From<PendingId> for ClientId {
+    fn from(pending_peer: PendingId) -> Self {
+        Self(pending_peer.0)
     }
 }
 
 impl ClientId {
     /// Returns the number that it came in by.
-    const fn stranger(self) -> StrangerId {
-        StrangerId(self.0)
+    const fn pending_peer(self) -> PendingId {
+        PendingId(self.0)
     }
 }
 
@@ -250,10 +250,10 @@ impl Server {
             self.resume();
             self.housekeep(Instant::now());
             self.reports.give(self.keys.take_reports());
-            // Strangers are those that come for the next store, or nobody.
-            let is_stranger = |client: &ClientId| self.door.is_stranger(client.stranger());
+            // Pending peers are those that come for the next store, or nobody.
+            let is_pending = |client: &ClientId| self.door.is_pending(client.pending_peer());
             if self.until_empty.is_some()
-                && self.connections.keys().all(is_stranger)
+                && self.connections.keys().all(is_pending)
                 && let Some(sender) = self.until_empty.take()
             {
                 // Whoever waits may have given up.
@@ -297,12 +297,12 @@ impl Server {
                 self.drop_client(oldest.into(), &ending.unwrap_or(Ending::Crowded));
             }
         }
-        let stranger = self.door.admit(now);
-        let client = ClientId::from(stranger);
+        let pending_peer = self.door.admit(now);
+        let client = ClientId::from(pending_peer);
         let data = EventData::new_u64(client.0);
         match epoll::add(&self.poller, &socket, data, EventFlags::IN) {
             Ok(()) => drop(self.connections.insert(client, Connection::new(socket))),
-            Err(_) => self.door.forget(stranger),
+            Err(_) => self.door.forget(pending_peer),
         }
     }
 
@@ -404,9 +404,9 @@ impl Server {
             };
             let verdict = self.keys.handle(client, frame.id, request, descriptor);
             if self.keys.is_member(client) {
-                self.door.forget(client.stranger());
+                self.door.forget(client.pending_peer());
             } else if self.keys.is_challenged(client) {
-                crowded = self.door.spoke(client.stranger());
+                crowded = self.door.spoke(client.pending_peer());
             }
             if verdict == Verdict::Close {
                 connection.closing = true;
@@ -483,15 +483,15 @@ impl Server {
 
     fn remove(&mut self, client: ClientId) {
         self.connections.remove(&client);
-        self.door.forget(client.stranger());
+        self.door.forget(client.pending_peer());
     }
 
     fn housekeep(&mut self, now: Instant) {
         if self.door.reopen(now) {
             self.watch_listener(EventFlags::IN);
         }
-        for stranger in self.door.take_overdue(now) {
-            self.drop_client(stranger.into(), &Ending::Late);
+        for pending_peer in self.door.take_overdue(now) {
+            self.drop_client(pending_peer.into(), &Ending::Late);
         }
     }
 

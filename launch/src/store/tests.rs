@@ -409,19 +409,22 @@ fn who_does_not_know_the_secret_is_refused_and_disconnected() {
     let error = StoreBootstrap::connect(wrong).unwrap_err().to_string();
     assert!(error.contains("wrong job secret"), "{error}");
 
-    let stranger = Raw::new(&store);
-    stranger.send(
+    let pending_peer = Raw::new(&store);
+    pending_peer.send(
         &Request::Get {
             rank: 0,
             key: "a".to_owned(),
         }
         .encode(RequestId(1)),
     );
-    assert!(matches!(&stranger.until_the_end()[..], [Reply::Refused(_)]));
+    assert!(matches!(
+        &pending_peer.until_the_end()[..],
+        [Reply::Refused(_)]
+    ));
     assert_eq!(
         member.poll_events(),
         [],
-        "a stranger's end is nobody's failure"
+        "a pending_peer's end is nobody's failure"
     );
     let mut second = join(&store, 1);
     second.put("fine", b"").unwrap();
@@ -439,9 +442,9 @@ fn garbage_ends_only_its_own_connection() {
         &[0xff; 4096],
         &oversized,
     ] {
-        let stranger = Raw::new(&store);
-        stranger.send(garbage);
-        assert_eq!(stranger.until_the_end(), []);
+        let pending_peer = Raw::new(&store);
+        pending_peer.send(garbage);
+        assert_eq!(pending_peer.until_the_end(), []);
     }
     let rank = Raw::new(&store);
     rank.introduce(&store, 1);
@@ -572,8 +575,10 @@ mod between_machines {
     #[test]
     fn without_the_secret_nobody_takes_part() {
         let (_store, address) = start(2);
-        let stranger = Membership::remote(Rank::new(1), 2, &address, secret(2));
-        let error = StoreBootstrap::connect(stranger).unwrap_err().to_string();
+        let pending_peer = Membership::remote(Rank::new(1), 2, &address, secret(2));
+        let error = StoreBootstrap::connect(pending_peer)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("secret"), "{error}");
     }
 
@@ -613,10 +618,10 @@ mod between_machines {
         let (store, _) = start(2);
         let crowd: Vec<_> = (0..2 + 2 * server::SPARE_STRANGERS)
             .map(|_| {
-                let stranger = Raw::new(&store);
+                let pending_peer = Raw::new(&store);
                 let hello = Hello::of(Who::Rank(0)).unwrap();
-                stranger.send(&Request::Hello(hello).encode(RequestId(1)));
-                stranger
+                pending_peer.send(&Request::Hello(hello).encode(RequestId(1)));
+                pending_peer
             })
             .collect();
         let (mut a, mut b) = (join(&store, 0), join(&store, 1));

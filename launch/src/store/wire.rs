@@ -62,7 +62,7 @@ const MAX_REFUSAL: usize = 1024;
 const HELLO: u8 = 1;
 const HOST: u8 = 9;
 /// What proofs here are over before all else: one of another conversation is none here.
-const LANGUAGE: &[u8] = b"tagwire.store\0";
+const PROTOCOL: &[u8] = b"tagwire.store\0";
 /// The first bytes of a hello's body: "TGWS".
 const MAGIC: u32 = u32::from_le_bytes(*b"TGWS");
 
@@ -134,7 +134,7 @@ impl Hello {
     /// Returns what both sides have said.
     fn said(&self, challenge: &Nonce) -> Vec<u8> {
         let (kind, body) = self.body();
-        let parts: [&[u8]; 4] = [LANGUAGE, &[kind], &body, challenge.as_bytes()];
+        let parts: [&[u8]; 4] = [PROTOCOL, &[kind], &body, challenge.as_bytes()];
         parts.concat()
     }
 

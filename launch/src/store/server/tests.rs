@@ -149,7 +149,7 @@ fn what_ranks_report_reaches_the_launcher_once() {
     assert!(stage.reports.take().is_empty());
 }
 
-/// Strangers who are late are dropped, members are not.
+/// Pending peers who are late are dropped, members are not.
 #[test]
 fn a_stranger_is_dropped_when_its_time_is_over() {
     let mut stage = Stage::new(2);

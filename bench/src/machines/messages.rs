@@ -15,7 +15,7 @@
 //!   and at last Bye
 //! ```
 //!
-//! Both prove that they know the secret, as `launch/src/proof.rs` says: over the language, a zero byte, the version, a zero byte,
+//! Both prove that they know the secret, as `launch/src/proof.rs` says: over the protocol, a zero byte, the version, a zero byte,
 //! the hello's nonce and the challenge's.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -35,8 +35,8 @@ use crate::link::Message;
 use crate::plan::Plan;
 use crate::suite::TestName;
 
-/// The name of this language and its version.
-pub(super) const LANGUAGE: &str = "tagwire.machines/2";
+/// The name of this protocol and its version.
+pub(super) const PROTOCOL: &str = "tagwire.machines/2";
 
 /// The longest line of somebody who has not proved to know the secret yet.
 pub(super) const FIRST_LINE: u64 = 4096;
@@ -46,7 +46,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Word {
+pub(super) enum PeerMessage {
     /// The side that connects is this.
     Hello(Hello),
     /// The side that listens asks for a proof.
@@ -146,7 +146,7 @@ pub(super) struct Failure {
     pub status: i32,
 }
 
-impl Word {
+impl PeerMessage {
     /// Returns the line that it is.
     pub(super) fn line(&self) -> std::io::Result<Vec<u8>> {
         let mut line = serde_json::to_vec(self)?;
@@ -175,7 +175,7 @@ impl Speaker {
     }
 
     /// Says a word. A side that is gone is no error here: who listens to it hears so.
-    pub(super) fn say(&self, word: &Word) -> std::io::Result<()> {
+    pub(super) fn say(&self, word: &PeerMessage) -> std::io::Result<()> {
         let line = word.line()?;
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         stream.write_all(&line)
@@ -203,7 +203,7 @@ pub(super) enum Silence {
 }
 
 impl Hearer {
-    /// Returns an end for a stranger.
+    /// Returns an end for a pending peer.
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             reader: BufReader::new(stream),
@@ -223,7 +223,7 @@ impl Hearer {
     }
 
     /// Returns the next word.
-    pub(super) fn hear(&mut self) -> Result<Word, Silence> {
+    pub(super) fn hear(&mut self) -> Result<PeerMessage, Silence> {
         let until = Deadline::within(self.patience);
         let mut line = Vec::new();
         loop {
@@ -279,10 +279,10 @@ mod tests {
         let (one, other) = pair();
         let speaker = Speaker::new(one);
         let words = [
-            Word::Meet { port: 7 },
-            Word::GiveUp,
-            Word::Report(Message::Done),
-            Word::Ended { failure: None },
+            PeerMessage::Meet { port: 7 },
+            PeerMessage::GiveUp,
+            PeerMessage::Report(Message::Done),
+            PeerMessage::Ended { failure: None },
         ];
         for word in &words {
             speaker.say(word).unwrap();
