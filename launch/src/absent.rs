@@ -27,7 +27,7 @@ impl Join for Meeting {
 
 fn refuse(launcher: &str, place: &dyn Place) -> Result<Box<dyn Bootstrap>> {
     Err(Error::Environment(format!(
-        "this process is {} that {launcher} has started, whose jobs this build cannot join: it was {}; {LAUNCHER}=single runs it as a job of its own",
+        "this process is {} under {launcher}, whose jobs this build cannot join: it was {}; {LAUNCHER}=single runs it as a job of its own",
         place.describe(),
         without_feature("launchers")
     )))
