@@ -2,7 +2,7 @@
 """Measures jobs of many ranks on this machine: how long start, one round of a ring and end take, and of what the memory of a
 rank is made while its ring runs. Medians of ROUNDS jobs; of all ranks of the last one.
 
-    cargo build --profile dist --workspace --examples && bench/memory.py [RANKS [ROUNDS]]
+    cargo build --release --workspace --examples && bench/memory.py [RANKS [ROUNDS]]
 """
 
 import pathlib

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Measures how long launchers take to start two ranks that exchange one message over shared memory, less what they take
-for /bin/true: medians of ROUNDS starts, by turns. Beside those with PMIx, the same of a client of eight calls.
+for /bin/true: medians of ROUNDS starts, by turns. Beside those with PMIx, the same of a client of eight calls; of `tagwire run`, the
+same over each TRANSPORT.
 
-    cargo build --profile dist --workspace --examples && bench/start.py [ROUNDS]
+    cargo build --release --workspace --examples && bench/start.py [ROUNDS [TRANSPORT...]]
 
 Launchers are those of `ci/peers` and, under `bench/in_slurm` or wherever `SLURM_CONF` is set, srun.
 """
@@ -30,6 +31,8 @@ def programs(launcher):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 11
     found = launchers.of_this_host(2)
+    *run, end = found["tagwire run"]
+    found |= {f"over {transport}": [*run, "--transport", transport, end] for transport in sys.argv[2:]}
     if LIBRARIES.keys() & found.keys():
         source = launchers.ROOT / "bench/peers/pmix_client.c"
         subprocess.run(["cc", "-O2", "-o", CLIENT, source, "-ldl"], check=False)

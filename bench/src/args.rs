@@ -20,6 +20,7 @@ pub(crate) mod names;
 pub mod partitioned;
 pub mod pattern;
 mod patterns;
+pub(crate) mod tool;
 mod transport;
 
 pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
@@ -29,6 +30,7 @@ pub use pattern::PatternArgs;
 
 use partitioned::{Cache, Definition};
 
+pub use tool::Tool;
 pub use transport::{TransportChoice, Transports};
 
 use crate::buffer::available_memory;
@@ -120,7 +122,8 @@ pub struct BenchArgs {
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
 
-    /// What carries the messages: a transport of the setting 'transport', mpi, mpi:PATH, or all of ours that work here;
+    /// What carries the messages: a transport of the setting 'transport', mpi, mpi:PATH, a peer's own tool as
+    /// tool:ucx_perftest@PREFIX:TRANSPORTS or tool:fabtests@PREFIX:PROVIDER, or all of ours that work here;
     /// several, by commas or by repeating the option, are compared in one run [default: the
     /// setting 'transport']
     #[arg(short = 't', long, value_name = "NAME")]

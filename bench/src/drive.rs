@@ -496,6 +496,13 @@ impl<W: Write + Send> Run<'_, W> {
             }
             Ok(())
         };
+        if let Carrier::Tool(tool) = &start.carrier {
+            let library = start.used.library.as_ref();
+            return match plan.opens_only {
+                true => Ok(()),
+                false => tool.run(library, &jobs, &plan, take),
+            };
+        }
         match agreed {
             None => jobs.run(start, plan, take),
             Some((other, agreed)) => other.run(&jobs, agreed, take),

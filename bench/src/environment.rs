@@ -10,6 +10,7 @@ use tagwire_base::config::{Config, Origin};
 use tagwire_base::topology::{Topology, clock_cost_ns};
 
 use crate::Host;
+use crate::args::tool::TOOL;
 
 /// What a reader of figures must know of where they come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -150,6 +151,12 @@ impl Used {
 
 /// The name of foreign libraries among the transports.
 pub(crate) const MPI: &str = "mpi";
+
+/// Whether a transport of a report is none of ours.
+pub(crate) fn is_foreign(transport: &str) -> bool {
+    let kind = transport.split(':').next();
+    kind.is_some_and(|kind| kind == MPI || kind == TOOL)
+}
 
 /// What differs from run to run on the same machine, and is no reason to doubt a comparison.
 const OF_EACH_RUN: [&str; 7] = [

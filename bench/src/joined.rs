@@ -63,6 +63,7 @@ fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
             let found = find_library(path.as_deref())?;
             Ok((Carrier::Mpi(found.file), found.why))
         }
+        [TransportChoice::Tool(_)] => lacks("a tool"),
         _ => lacks("more than one transport"),
     }
 }

@@ -39,12 +39,13 @@ mod sizes;
 mod stats;
 mod suite;
 mod time;
+mod tool;
 mod tune;
 mod units;
 pub mod visible;
 mod warnings;
 
-pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TransportChoice};
+pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, Tool, TransportChoice};
 pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
 pub use document::document;
 pub use drive::{quoted, run};

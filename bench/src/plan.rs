@@ -10,7 +10,7 @@ use crate::args::device::DevicePlan;
 use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
 use crate::args::pattern::PatternPlan;
-use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side};
+use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, Tool};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
 use crate::suite::TestName;
@@ -28,6 +28,8 @@ pub(crate) enum Carrier {
     Ours(String),
     /// This library of the MPI standard ABI.
     Mpi(PathBuf),
+    /// This tool, by itself.
+    Tool(Tool),
 }
 
 /// At which height messages are measured.
@@ -146,7 +148,7 @@ impl Plan {
     /// What `args` ask for, over `carrier`.
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         let layers = match carrier {
-            Carrier::Mpi(_) => vec![Layer::Mpi],
+            Carrier::Mpi(_) | Carrier::Tool(_) => vec![Layer::Mpi],
             Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
             Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Cm, Layer::Raw],
             Carrier::Ours(_) if args.raw || args.test.access.is_some() => vec![Layer::Raw],

@@ -6,7 +6,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::environment::MPI;
+use crate::environment::is_foreign;
 use crate::load::RankLoad;
 use crate::stats::Summary;
 
@@ -180,7 +180,7 @@ impl Row {
 
     /// Whether another's library carried the messages, and matched them.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.series.transport == MPI
+        is_foreign(&self.series.transport)
     }
 }
 

@@ -40,4 +40,5 @@ mod process_waiting;
 mod report;
 mod reproduce;
 mod run;
+mod tools;
 mod usage;

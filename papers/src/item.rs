@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::published::{Drawn, PublishedPoint, points};
-use crate::rows::is_peer;
+use crate::rows::{is_peer, tool};
 use crate::turn::Turn;
 
 /// What there must be to reproduce an item.
@@ -184,8 +184,8 @@ impl Item {
     /// another lie in a folder.
     #[must_use]
     pub fn runs(&self, transports: &[String], folder: &str, quick: bool) -> Vec<Run> {
-        let (peers, own): (Vec<_>, Vec<_>) =
-            transports.iter().cloned().partition(|name| is_peer(name));
+        let in_bench = transports.iter().filter(|name| tool(name).is_none());
+        let (peers, own): (Vec<_>, Vec<_>) = in_bench.cloned().partition(|name| is_peer(name));
         let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
         let (shared, network): (Vec<_>, Vec<_>) = own.iter().partition(is_shared);
         let (shared, network) = (cloned(&shared), cloned(&network));

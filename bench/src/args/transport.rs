@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 
+use super::tool::{TOOL, Tool};
 use crate::environment::MPI;
 
 /// The setting behind `--transport`.
@@ -24,6 +25,8 @@ pub enum TransportChoice {
     Ours(String),
     /// Another library, by the MPI standard ABI; at this path, or searched for.
     Mpi(Option<PathBuf>),
+    /// A tool of a peer, which measures by itself.
+    Tool(Tool),
 }
 
 /// What one `--transport` names: several with commas between them. What follows a comma and is no
@@ -66,6 +69,7 @@ impl fmt::Display for TransportChoice {
         match self {
             Self::Ours(name) => f.write_str(name),
             Self::Mpi(_) => f.write_str(MPI),
+            Self::Tool(tool) => tool.fmt(f),
         }
     }
 }
@@ -79,6 +83,7 @@ impl FromStr for TransportChoice {
             None if text == "mpi" => return Ok(Self::Mpi(None)),
             Some(("mpi", "")) => return Err("'mpi:' lacks the path of a library".to_owned()),
             Some(("mpi", path)) => return Ok(Self::Mpi(Some(path.into()))),
+            Some((TOOL, tool)) => return tool.parse().map(Self::Tool),
             _ => {}
         }
         if let Some(name) = text.split('+').map(head).find(|name| !is_known(name)) {
@@ -115,7 +120,7 @@ fn head(part: &str) -> &str {
 }
 
 fn is_known(name: &str) -> bool {
-    name == "mpi" || name == ALL || tagwire_rails::NAMES.contains(&name)
+    name == "mpi" || name == TOOL || name == ALL || tagwire_rails::NAMES.contains(&name)
 }
 
 /// What is no transport by itself, but of a library: details that users know by their names.
@@ -143,7 +148,7 @@ fn unknown(name: &str) -> String {
         format!("; did you mean '{library}{meant}'?")
     });
     format!(
-        "unknown transport; there are {}, 'mpi', 'mpi:PATH' and 'all'{hint}",
+        "unknown transport; there are {}, 'mpi', 'mpi:PATH', 'tool:NAME' and 'all'{hint}",
         all.join(", ")
     )
 }

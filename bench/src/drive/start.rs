@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Host;
-use crate::args::{BenchArgs, TransportChoice};
+use crate::args::{BenchArgs, Tool, TransportChoice};
 use crate::environment::{MPI, Used};
 use crate::error::{Error, Result};
 use crate::mpi::{Family, Mpi, find_launcher, find_library};
@@ -48,6 +48,7 @@ pub(crate) fn starts(args: &BenchArgs, host: &Host) -> Result<(Vec<Start>, Vec<U
 fn as_asked(choice: &TransportChoice) -> String {
     match choice {
         TransportChoice::Ours(name) => name.clone(),
+        TransportChoice::Tool(tool) => tool.to_string(),
         TransportChoice::Mpi(None) => MPI.to_owned(),
         TransportChoice::Mpi(Some(path)) => format!("{MPI}:{}", path.display()),
     }
@@ -57,6 +58,7 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
     let path = match choice {
         TransportChoice::Mpi(path) => path,
         TransportChoice::Ours(name) => return Ok(start_of_ours(args, name)),
+        TransportChoice::Tool(tool) => return start_of_tool(args, tool),
     };
     let found = find_library(path.as_deref())?;
     // Loaded here too, so that a library that cannot be used is known before anything starts.
@@ -76,6 +78,23 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
         carrier: Carrier::Mpi(found.file),
         used,
         mpiexec: Some((mpiexec, family)),
+    })
+}
+
+fn start_of_tool(args: &BenchArgs, tool: &Tool) -> Result<Start> {
+    let used = Used {
+        transport: tool.to_string(),
+        why: "asked for".to_owned(),
+        library: Some(tool.library(args)?),
+        file: tool.file(args),
+        ranks: 2,
+        ..Used::default()
+    };
+    Ok(Start {
+        name: tool.to_string(),
+        carrier: Carrier::Tool(tool.clone()),
+        used,
+        mpiexec: None,
     })
 }
 

@@ -81,7 +81,7 @@ pub(super) fn help(
 fn announce(link: &Link, job: &Job) {
     let transport = match &job.plan.carrier {
         Carrier::Ours(name) => name.as_str(),
-        Carrier::Mpi(_) => "mpi",
+        Carrier::Mpi(_) | Carrier::Tool(_) => "mpi",
     };
     let _ = writeln!(
         std::io::stderr(),
@@ -153,7 +153,7 @@ fn agreed(job: &Job, host: &Host) -> Result<(Host, Plan)> {
     }
     plan.carrier = match &plan.carrier {
         Carrier::Ours(transport) => Carrier::Ours(without_files(transport, &host)?),
-        Carrier::Mpi(_) => {
+        Carrier::Mpi(_) | Carrier::Tool(_) => {
             return Err(Error::Usage(
                 "transport 'mpi' has launchers of its own".to_owned(),
             ));

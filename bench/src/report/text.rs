@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::{Report, quantity_of_row};
 
 use crate::args::Percentiles;
-use crate::environment::{MPI, Machine};
+use crate::environment::{Machine, is_foreign};
 use crate::judgement::{Change, NOTABLE, Sense, Verdict, is_row_disturbed};
 use crate::load::OTHERS;
 use crate::record::{Quantity, Row};
@@ -416,7 +416,8 @@ fn carrier(row: &Row) -> String {
                     break;
                 }
             }
-            format!("mpi:{}", short.join("-"))
+            let kind = row.series.transport.split(':').next();
+            format!("{}:{}", kind.unwrap_or_default(), short.join("-"))
         }
         Some(library) => format!("{}({})", row.series.transport, library.replace(' ', "-")),
         None => row.series.transport.clone(),
@@ -469,7 +470,7 @@ pub(crate) fn preamble(report: &Report) -> String {
                 .map_or_else(String::new, |e| format!(", engine {e}"));
             line("Pml", &format!("{pml}{engine}"));
         }
-        if used.pml.is_none() && used.transport != MPI {
+        if used.pml.is_none() && !is_foreign(&used.transport) {
             line("Pml", "none: the bare transport");
         }
         if let Some(library) = &used.library {
