@@ -282,15 +282,16 @@ fn builds_are_measured_by_turns() {
         (output, lines)
     };
     let partial = "reproduced/performance-collectives-2.partial.json";
-    let fails = format!("bench barrier -t shm --launches 1 -o {partial} --overwrite\n");
+    let fails =
+        format!("bench barrier -t shm --timeout 300 --launches 1 -o {partial} --overwrite\n");
     let (output, lines) = measure(&[], &fails);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let text = stderr(&output);
     assert!(text.contains("5 runs of 'tagwire bench' failed"), "{text}");
     // 11 runs of two builds in each of 5 rounds.
     assert_eq!(lines.len(), 11 * 2 * 5);
-    assert!(lines[0].starts_with("before: bench barrier -t shm --launches 1 "));
-    assert!(lines[1].starts_with("after: bench barrier -t shm --launches 1 "));
+    assert!(lines[0].starts_with("before: bench barrier -t shm --timeout 300 --launches 1 "));
+    assert!(lines[1].starts_with("after: bench barrier -t shm --timeout 300 --launches 1 "));
     assert_eq!(lines[..22], lines[22..44]);
 
     let (output, lines) = measure(&["--resume"], "");
