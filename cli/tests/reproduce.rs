@@ -328,6 +328,22 @@ fn builds_are_measured_by_turns() {
         assert_eq!(values.len(), 5, "{values:?}");
     }
 
+    // What is left of another build gets no launches of this one.
+    let left = fs::read_to_string(&file).unwrap();
+    let fewer = left.replace("\"launch\": 4", "\"launch\": 3");
+    fs::write(
+        &file,
+        fewer.replace("\"commit\": \"c\"", "\"commit\": \"d\""),
+    )
+    .unwrap();
+    let (output, _) = measure(&["--resume"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("of another build"),
+        "{}",
+        stderr(&output)
+    );
+
     for (arguments, word) in [
         (
             ["mtl/fig4", "--build", "old=before"],
