@@ -17,68 +17,28 @@ use crate::link::Message;
 use crate::plan::Plan;
 use crate::record::{Figures, Quantity, Row, Sampling, Series};
 
-/// What a tool has for a test of ours.
-struct Measure {
-    tool: &'static str,
-    test: &'static str,
-    program: &'static str,
-    arguments: &'static [&'static str],
-    /// Where the figure is in the last line of numbers.
-    column: usize,
-    quantity: Quantity,
-    factor: f64,
-}
+/// A tool, what of our tests it has, the program with its own arguments, and the figure.
+struct Measure(&'static str, &'static str, &'static str, Figure);
 
-const fn ucx(
-    test: &'static str,
-    arguments: &'static [&'static str],
-    column: usize,
-    quantity: Quantity,
-    factor: f64,
-) -> Measure {
-    Measure {
-        tool: UCX,
-        test,
-        program: UCX,
-        arguments,
-        column,
-        quantity,
-        factor,
-    }
-}
+/// A figure, its column in the last line of numbers, and what its unit is in ours.
+#[derive(Clone, Copy)]
+struct Figure(Quantity, usize, f64);
 
-const fn fabtest(
-    test: &'static str,
-    program: &'static str,
-    arguments: &'static [&'static str],
-) -> Measure {
-    Measure {
-        tool: FABTESTS,
-        test,
-        program,
-        arguments,
-        column: 5,
-        quantity: Quantity::LATENCY,
-        factor: 1.0,
-    }
-}
+/// Overall averages of `ucx_perftest`, whose megabytes are 2^20 bytes; and what a transfer of fabtests takes.
+const LATENCY: Figure = Figure(Quantity::LATENCY, 3, 1.0);
+const BANDWIDTH: Figure = Figure(Quantity::BANDWIDTH, 5, 1.048_576);
+const RATE: Figure = Figure(Quantity::RATE, 7, 1.0);
+const TRANSFER: Figure = Figure(Quantity::LATENCY, 5, 1.0);
 
 const MEASURES: [Measure; 8] = [
-    // Overall averages. A megabyte of UCX's is 2^20 bytes.
-    ucx("latency", &["-t", "tag_lat"], 3, Quantity::LATENCY, 1.0),
-    ucx(
-        "bandwidth",
-        &["-t", "tag_bw"],
-        5,
-        Quantity::BANDWIDTH,
-        1.048_576,
-    ),
-    ucx("message-rate", &["-t", "tag_bw"], 7, Quantity::RATE, 1.0),
-    ucx("get", &["-t", "ucp_get"], 3, Quantity::LATENCY, 1.0),
-    ucx("put", &["-t", "ucp_put_lat"], 3, Quantity::LATENCY, 1.0),
-    fabtest("latency", "fi_rdm_tagged_pingpong", &[]),
-    fabtest("get", "fi_rma_bw", &["-o", "read", "-W", "1"]),
-    fabtest("put", "fi_rma_bw", &["-o", "write", "-W", "1"]),
+    Measure(UCX, "latency", "ucx_perftest -t tag_lat", LATENCY),
+    Measure(UCX, "bandwidth", "ucx_perftest -t tag_bw", BANDWIDTH),
+    Measure(UCX, "message-rate", "ucx_perftest -t tag_bw", RATE),
+    Measure(UCX, "get", "ucx_perftest -t ucp_get", LATENCY),
+    Measure(UCX, "put", "ucx_perftest -t ucp_put_lat", LATENCY),
+    Measure(FABTESTS, "latency", "fi_rdm_tagged_pingpong", TRANSFER),
+    Measure(FABTESTS, "get", "fi_rma_bw -o read -W 1", TRANSFER),
+    Measure(FABTESTS, "put", "fi_rma_bw -o write -W 1", TRANSFER),
 ];
 
 /// Runs a client until its server listens.
@@ -87,6 +47,12 @@ const CLIENT: &str =
 
 /// After what time a tool is ended, where the command does not say.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Measure {
+    fn program(&self) -> &'static str {
+        self.2.split(' ').next().unwrap_or_default()
+    }
+}
 
 impl Tool {
     /// Returns the library that the tool measures, with its version.
@@ -138,7 +104,7 @@ impl Tool {
     /// Returns the program that measures a test.
     pub(crate) fn file(&self, args: &BenchArgs) -> Option<String> {
         let measure = self.measure(args.test.name).ok()?;
-        Some(self.program(measure.program).display().to_string())
+        Some(self.program(measure.program()).display().to_string())
     }
 
     fn program(&self, name: &str) -> PathBuf {
@@ -147,10 +113,10 @@ impl Tool {
     }
 
     fn measure(&self, test: &str) -> Result<&'static Measure> {
-        let of_tool = || MEASURES.iter().filter(|measure| measure.tool == self.name);
-        of_tool().find(|measure| measure.test == test).map_or_else(
+        let of_tool = || MEASURES.iter().filter(|measure| measure.0 == self.name);
+        of_tool().find(|measure| measure.1 == test).map_or_else(
             || {
-                let tests: Vec<_> = of_tool().map(|measure| measure.test).collect();
+                let tests: Vec<_> = of_tool().map(|measure| measure.1).collect();
                 usage(format!(
                     "'{self}' has no {test}; it has {}",
                     tests.join(", ")
@@ -170,43 +136,21 @@ impl Tool {
         variables
     }
 
-    /// The words of a server, and those of a client.
-    fn commands(
-        &self,
-        measure: &Measure,
-        port: u16,
-        size: u64,
-        iterations: u64,
-    ) -> [Vec<String>; 2] {
-        let program = self.program(measure.program).display().to_string();
-        let (size, iterations) = (size.to_string(), iterations.to_string());
-        let words = |words: &[&str]| {
-            words
-                .iter()
-                .map(|&word| word.to_owned())
-                .collect::<Vec<_>>()
-        };
+    /// The arguments of a server, and those of a client.
+    fn arguments(&self, measure: &Measure, port: u16, plan: &Plan, size: u64) -> [String; 2] {
+        let (_, own) = measure.2.split_once(' ').unwrap_or_default();
+        let iterations = plan.iterations.unwrap_or_else(|| iterations_of(size));
+        let warmup = plan.warmup.map(|count| format!("-w {count}"));
+        let warmup = warmup.unwrap_or_default();
         if self.name == UCX {
-            let server = words(&[&program, "-p", &port.to_string()]);
-            let client = words(&["127.0.0.1", "-s", &size, "-n", &iterations, "-f"]);
-            return [
-                server.clone(),
-                [server, client, words(measure.arguments)].concat(),
-            ];
+            let server = format!("-p {port}");
+            let client = format!("{server} 127.0.0.1 -s {size} -n {iterations} -f {own} {warmup}");
+            return [server, client];
         }
-        let mut server = words(&[
-            &program,
-            &format!("-E={port}"),
-            "-S",
-            &size,
-            "-I",
-            &iterations,
-        ]);
-        server.extend(words(measure.arguments));
-        if let Some(provider) = &self.detail {
-            server.extend(words(&["-p", provider]));
-        }
-        [server.clone(), [server, words(&["127.0.0.1"])].concat()]
+        let provider = self.detail.as_ref().map(|detail| format!("-p {detail}"));
+        let provider = provider.unwrap_or_default();
+        let server = format!("-E={port} -S {size} -I {iterations} {own} {warmup} {provider}");
+        [server.clone(), server + " 127.0.0.1"]
     }
 
     /// Measures the sizes of a plan, one after the other; `take` gets a row for each.
@@ -219,30 +163,29 @@ impl Tool {
     ) -> Result<()> {
         let measure = self.measure(plan.test.name)?;
         for &size in &plan.sizes {
-            let iterations = plan.iterations.unwrap_or_else(|| iterations_of(size));
-            let said = self.said(measure, jobs, size, iterations)?;
-            let value = figure(&said, measure.column).ok_or_else(|| {
+            let said = self.said(measure, jobs, plan, size)?;
+            let Figure(quantity, column, factor) = measure.3;
+            let value = figure(&said, column).ok_or_else(|| {
                 let last = said.lines().last().unwrap_or_default();
                 Error::Job(format!("'{self}' ended without figures: {last}"))
             })?;
             let mut figures = Figures::default();
-            figures.set(measure.quantity.key(), value * measure.factor);
+            figures.set(quantity.key(), value * factor);
             let series = Series {
                 transport: self.to_string(),
                 library: library.cloned(),
                 ranks: 2,
                 ..Series::default()
             };
-            let sampling = Sampling {
-                launch: Some(plan.launch),
-                iterations,
-                repetitions: 1,
-                ..Sampling::default()
-            };
             let row = Row {
                 size,
                 series,
-                sampling,
+                sampling: Sampling {
+                    launch: Some(plan.launch),
+                    iterations: plan.iterations.unwrap_or_else(|| iterations_of(size)),
+                    repetitions: 1,
+                    ..Sampling::default()
+                },
                 figures,
                 ..Row::default()
             };
@@ -252,33 +195,27 @@ impl Tool {
     }
 
     /// Runs a server and its client to their ends, and returns what the client has said.
-    fn said(
-        &self,
-        measure: &Measure,
-        jobs: &Jobs<'_>,
-        size: u64,
-        iterations: u64,
-    ) -> Result<String> {
+    fn said(&self, measure: &Measure, jobs: &Jobs<'_>, plan: &Plan, size: u64) -> Result<String> {
         let system = |error| Error::system("run a tool", error);
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = free.map_err(system)?.port();
         let folder = tempfile::tempdir().map_err(system)?;
-        let [server, client] = self.commands(measure, port, size, iterations);
+        let [server, client] = self.arguments(measure, port, plan, size);
+        let program = self.program(measure.program());
         let variables = self.variables().into_iter();
         let env: Vec<_> = variables
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        let mut spec = JobSpec::new(1, &server[0]);
-        spec.args = server[1..].iter().map(Into::into).collect();
+        let mut spec = JobSpec::new(1, &program);
+        spec.args = server.split_whitespace().map(Into::into).collect();
         spec.env.clone_from(&env);
+        let mut args: Vec<_> = ["-c", CLIENT, "sh"].map(Into::into).into();
+        args.push(program.into());
+        args.extend(client.split_whitespace().map(Into::into));
         spec.others = vec![Part {
             ranks: 1,
             program: "sh".into(),
-            args: ["-c", CLIENT, "sh"]
-                .map(Into::into)
-                .into_iter()
-                .chain(client.iter().map(Into::into))
-                .collect(),
+            args,
             env,
             directory: None,
         }];
@@ -328,12 +265,10 @@ mod tests {
     #[test]
     fn the_last_line_of_numbers_has_the_figure() {
         let ucx = "+---+\n|   Test  |\n   20000   0.161   6.200   6.201   1.23   1.24   161293   161294\n";
-        let columns = |test| MEASURES.iter().find(|it| it.test == test).unwrap().column;
-        let figures =
-            ["latency", "bandwidth", "message-rate"].map(|test| figure(ucx, columns(test)));
+        let figures = [LATENCY, BANDWIDTH, RATE].map(|it| figure(ucx, it.1));
         assert_eq!(figures, [6.201, 1.24, 161_294.0].map(Some));
         let fabtest = "bytes   iters   total   time   MB/sec   usec/xfer   Mxfers/sec\n8   20k   312k   0.12s   2.60   3.07   0.33\n";
-        assert_eq!(figure(fabtest, 5), Some(3.07));
+        assert_eq!(figure(fabtest, TRANSFER.1), Some(3.07));
         for none in ["", "connect: refused\n", "20000 0.1\n"] {
             assert_eq!(figure(none, 3), None);
         }
@@ -347,23 +282,11 @@ mod tests {
             tool.program("ucx_info"),
             PathBuf::from("/opt/ucx/bin/ucx_info")
         );
-        assert!(
-            tool.variables()
-                .contains(&("UCX_TLS", "tcp,self".to_owned()))
-        );
-        let [server, client] = tool.commands(tool.measure("get").unwrap(), 7, 8, 9);
-        assert_eq!(server.join(" "), "/opt/ucx/bin/ucx_perftest -p 7");
-        assert_eq!(
-            client.join(" "),
-            "/opt/ucx/bin/ucx_perftest -p 7 127.0.0.1 -s 8 -n 9 -f -t ucp_get"
-        );
+        let tls = ("UCX_TLS", "tcp,self".to_owned());
+        assert!(tool.variables().contains(&tls));
         let tool: Tool = "fabtests:tcp;ofi_rxm".parse().unwrap();
-        let [server, client] = tool.commands(tool.measure("put").unwrap(), 7, 8, 9);
-        assert_eq!(
-            server.join(" "),
-            "fi_rma_bw -E=7 -S 8 -I 9 -o write -W 1 -p tcp;ofi_rxm"
-        );
-        assert_eq!(client.join(" "), server.join(" ") + " 127.0.0.1");
+        assert_eq!(tool.program("fi_info"), PathBuf::from("fi_info"));
+        assert_eq!(tool.to_string(), "tool:fabtests:tcp;ofi_rxm");
         let error = tool.measure("barrier").err().unwrap().to_string();
         assert!(
             error.ends_with("has no barrier; it has latency, get, put"),

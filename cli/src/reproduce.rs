@@ -352,6 +352,16 @@ fn keep(results: &Path, file: &Path, is_more: bool) -> Result<(), Failure> {
         return fs::rename(results, file).map_err(|error| unwritable(file, &error));
     }
     let (mut whole, mut more) = (of(file)?, of(results)?);
+    let place = |results: &Value| {
+        ["/commit", "/profile", "/machine/host"]
+            .map(|key| results["environment"].pointer(key).cloned())
+    };
+    if place(&whole) != place(&more) {
+        let file = file.display();
+        return Err(Failure::usage(format!(
+            "{file}: it is of another build or machine: measure anew, without --resume"
+        )));
+    }
     let launch = launches(&whole);
     for row in more["rows"].as_array_mut().into_iter().flatten() {
         match row.get_mut("sampling") {

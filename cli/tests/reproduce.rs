@@ -285,15 +285,16 @@ fn builds_are_measured_by_turns() {
         (output, lines)
     };
     let partial = "reproduced/performance-collectives-2.partial.json";
-    let fails = format!("bench barrier -t shm --launches 1 -o {partial} --overwrite\n");
+    let fails =
+        format!("bench barrier -t shm --timeout 300 --launches 1 -o {partial} --overwrite\n");
     let (output, lines) = measure(&[], &fails);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let text = stderr(&output);
     assert!(text.contains("5 runs of 'tagwire bench' failed"), "{text}");
     // 11 runs of two builds in each of 5 rounds.
     assert_eq!(lines.len(), 11 * 2 * 5);
-    assert!(lines[0].starts_with("before: bench barrier -t shm --launches 1 "));
-    assert!(lines[1].starts_with("after: bench barrier -t shm --launches 1 "));
+    assert!(lines[0].starts_with("before: bench barrier -t shm --timeout 300 --launches 1 "));
+    assert!(lines[1].starts_with("after: bench barrier -t shm --timeout 300 --launches 1 "));
     assert_eq!(lines[..22], lines[22..44]);
 
     let (output, lines) = measure(&["--resume"], "");
@@ -329,6 +330,22 @@ fn builds_are_measured_by_turns() {
             .collect();
         assert_eq!(values.len(), 5, "{values:?}");
     }
+
+    // What is left of another build gets no launches of this one.
+    let left = fs::read_to_string(&file).unwrap();
+    let fewer = left.replace("\"launch\": 4", "\"launch\": 3");
+    fs::write(
+        &file,
+        fewer.replace("\"commit\": \"c\"", "\"commit\": \"d\""),
+    )
+    .unwrap();
+    let (output, _) = measure(&["--resume"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("of another build"),
+        "{}",
+        stderr(&output)
+    );
 
     for (arguments, word) in [
         (

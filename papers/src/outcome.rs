@@ -29,9 +29,7 @@ pub struct Outcome {
     /// What claims about units are judged by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     measured: Vec<Measured>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     claims: Vec<Judged>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     published: Vec<&'static Published>,
     /// Where tables were measured.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -74,7 +74,7 @@ impl Turn {
                     .split_whitespace()
                     .chain(["-t", &name])
                     .chain(options.split_whitespace())
-                    .chain(["--launches", "1"])
+                    .chain(["--timeout", "300", "--launches", "1"])
                     .map(str::to_owned)
                     .collect(),
                 environment,

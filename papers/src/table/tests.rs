@@ -130,7 +130,7 @@ fn what_is_measured_has_its_transports() {
     assert_eq!(
         peers[..4],
         ["shm", "mpi:/a", "mpi:/b", "tool:ucx_perftest@/u:self,sm"]
-            .map(|name| format!("latency -m 8 -t {name} --launches 1"))
+            .map(|name| format!("latency -m 8 -t {name} --timeout 300 --launches 1"))
     );
     let networks = of("performance/networks");
     let over_tcp: BTreeSet<_> = networks
@@ -142,10 +142,9 @@ fn what_is_measured_has_its_transports() {
         over_tcp.iter().all(|name| name.starts_with("mpi:")) && !over_tcp.is_empty(),
         "{over_tcp:?}"
     );
-    assert!(
-        lines("performance/one-sided")
-            .contains(&"get -m 8,1M -t tool:fabtests:tcp;ofi_rxm --launches 1".to_owned())
-    );
+    assert!(lines("performance/one-sided").contains(
+        &"get -m 8,1M -t tool:fabtests:tcp;ofi_rxm --timeout 300 --launches 1".to_owned()
+    ));
     for item in all().iter().filter(|item| item.has_tables()) {
         assert!(item.claims.is_empty(), "{}", item.name);
         assert!(
