@@ -1,12 +1,13 @@
 //! First contact, and the end of contact, for both layers: a peer's address is asked for once, a shortage is no death,
 //! and whoever is gone is lost once.
 
-use tagwire_base::{Bootstrap, MemberEvent, Rank};
-use tagwire_transport::{EndpointId, Transport};
+use tagwire_base::{MemberEvent, Rank};
+use tagwire_transport::{AmHeader, EndpointId, Post, Transport};
 
-use crate::contact::Language;
 use crate::error::{Error, Result};
-use crate::peers::{Contact, Known, PeerIndex, Peers};
+use crate::lane::Lane;
+use crate::packet::Packet;
+use crate::peers::{Contact, Known, PeerIndex};
 use crate::types::Failure;
 
 /// What keeps a peer from being contacted.
@@ -46,21 +47,14 @@ const STORE_LOST: &str = "the connection to the launcher's store is lost: ranks 
 
 /// A layer, as far as contact goes.
 pub(crate) trait Contacts {
-    /// The layer's name among ranks.
-    const LAYER: &'static str;
     type Peer: Known;
 
-    fn bootstrap(&mut self) -> &mut dyn Bootstrap;
+    fn lane(&mut self) -> &mut Lane<Self::Peer>;
 
     fn transport(&mut self) -> &mut dyn Transport;
 
-    fn peers(&mut self) -> &mut Peers<Self::Peer>;
-
-    /// Peers that could not be connected to for a shortage, until the rank next looks after its peers.
-    fn out_of_reach(&mut self) -> &mut Vec<PeerIndex>;
-
-    /// How a rank is gone, in contact or not, if it is.
-    fn loss_of(&self, rank: Rank) -> Option<Failure>;
+    /// Sends a packet by the transport.
+    fn send_packet(&mut self, to: EndpointId, header: AmHeader, payload: &[u8]) -> Post;
 
     /// Lets the transport look after its peers.
     fn look_after_peers(&mut self);
@@ -93,19 +87,18 @@ pub(crate) trait Contacts {
 }
 
 fn contact_of<L: Contacts>(layer: &mut L, index: PeerIndex) -> Option<Contact> {
-    layer.peers().get(index).map(Known::contact)
+    layer.lane().peers.get(index).map(Known::contact)
 }
 
 fn connect<L: Contacts>(layer: &mut L, rank: Rank) -> Result<EndpointId> {
-    let language = Language::new(L::LAYER, layer.transport().name());
-    let address = language.address(layer.bootstrap(), rank)?;
+    let address = layer.lane().address(rank)?;
     Ok(layer.transport().connect(rank, &address)?)
 }
 
 /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
 pub(crate) fn hear_of_ends<L: Contacts>(layer: &mut L) {
     layer.look_after_peers();
-    let events = layer.bootstrap().poll_events();
+    let events = layer.lane().bootstrap.poll_events();
     if !events.is_empty() {
         // Whoever left sent what it had to say before: its contact, which the transport may not have looked at
         // yet, comes before the goodbye. What follows the contact then ends with the transport's own word.
@@ -120,10 +113,10 @@ pub(crate) fn hear_of_ends<L: Contacts>(layer: &mut L) {
             }
             MemberEvent::StoreLost => {
                 tracing::error!("{STORE_LOST}");
-                let (own, size) = (layer.bootstrap().rank(), layer.bootstrap().size());
+                let (own, size) = (layer.lane().rank, layer.lane().size);
                 for rank in (0..size).map(Rank::new).filter(|rank| *rank != own) {
                     // Those in contact are watched by the transport.
-                    if layer.peers().find(rank).is_none() {
+                    if layer.lane().peers.find(rank).is_none() {
                         layer.member_gone(rank, Failure::Unreachable(rank));
                     }
                 }
@@ -139,11 +132,11 @@ pub(crate) fn hear_of_ends<L: Contacts>(layer: &mut L) {
 /// When there is no such rank, or it cannot be connected to.
 #[cold]
 pub(crate) fn contact<L: Contacts>(layer: &mut L, rank: Rank) -> Result<PeerIndex> {
-    if let Some(index) = layer.peers().find(rank) {
+    if let Some(index) = layer.lane().peers.find(rank) {
         ensure_connected(layer, index)?;
         return Ok(index);
     }
-    let size = layer.bootstrap().size();
+    let size = layer.lane().size;
     if rank.as_u32() >= size {
         return Err(Error::NoSuchRank { rank, size });
     }
@@ -151,9 +144,9 @@ pub(crate) fn contact<L: Contacts>(layer: &mut L, rank: Rank) -> Result<PeerInde
         Ok(endpoint) => endpoint,
         Err(error) => return Err(explain(layer, rank, error)),
     };
-    let index = layer.peers().enter(rank, endpoint);
+    let index = layer.lane().peers.enter(rank, endpoint);
     layer.note_connected(index);
-    if let Some(failure) = layer.loss_of(rank) {
+    if let Some(failure) = layer.lane().losses.of(rank) {
         layer.lose(index, failure);
     }
     Ok(index)
@@ -194,11 +187,11 @@ fn explain<L: Contacts>(layer: &mut L, rank: Rank, error: Error) -> Error {
     };
     // A goodbye may have come before its end.
     hear_of_ends(layer);
-    let index = layer.peers().find(rank);
+    let index = layer.lane().peers.find(rank);
     let known = index.and_then(|index| contact_of(layer, index)?.lost);
     let left = layer.is_leaving(rank);
     let known = known
-        .or_else(|| layer.loss_of(rank))
+        .or_else(|| layer.lane().losses.of(rank))
         .or_else(|| left.then_some(Failure::PeerLeft(rank)));
     let Some(failure) = known.or(evidence) else {
         return error;
@@ -223,7 +216,7 @@ pub(crate) fn reach<L: Contacts>(layer: &mut L, index: PeerIndex) -> Reach {
 
 #[cold]
 fn reach_out<L: Contacts>(layer: &mut L, index: PeerIndex, rank: Rank) -> Reach {
-    if layer.out_of_reach().contains(&index) {
+    if layer.lane().out_of_reach.contains(&index) {
         return Reach::Later;
     }
     match ensure_connected(layer, index) {
@@ -233,7 +226,7 @@ fn reach_out<L: Contacts>(layer: &mut L, index: PeerIndex, rank: Rank) -> Reach 
         },
         Err(error) if error.is_shortage() => {
             tracing::warn!(rank = rank.as_u32(), "cannot be sent to yet: {error}");
-            layer.out_of_reach().push(index);
+            layer.lane().out_of_reach.push(index);
             Reach::Later
         }
         Err(error) => {
@@ -242,4 +235,42 @@ fn reach_out<L: Contacts>(layer: &mut L, index: PeerIndex, rank: Rank) -> Reach 
             Reach::Never
         }
     }
+}
+
+/// Sends a packet. Returns whether that is done with.
+pub(crate) fn send<L: Contacts>(layer: &mut L, packet: &Packet) -> bool {
+    match (reach(layer, packet.to), contact_of(layer, packet.to)) {
+        (Reach::Now, Some(peer)) => {
+            let post = layer.send_packet(peer.endpoint, packet.header, packet.body());
+            // Where the peer is gone the transport will say how.
+            post != Post::Busy
+        }
+        (reach, _) => reach != Reach::Later,
+    }
+}
+
+/// So many pending things in a row may find the transport busy in a call: where a slow peer has thousands, each call is short, and
+/// those for others have their turn in a later one.
+pub(crate) const IN_VAIN: usize = 64;
+
+/// Sends each packet of a service once; what finds the transport busy stays for the next time, behind the others. Returns how
+/// many are done with.
+#[cold]
+pub(crate) fn send_packets<L: Contacts>(layer: &mut L) -> usize {
+    let (mut sent, mut in_vain) = (0, 0);
+    for _ in 0..layer.lane().packets.len() {
+        if in_vain == IN_VAIN {
+            break;
+        }
+        let Some(packet) = layer.lane().packets.pop_front() else {
+            break;
+        };
+        if send(layer, &packet) {
+            (sent, in_vain) = (sent + 1, 0);
+        } else {
+            in_vain += 1;
+            layer.lane().packets.push_back(packet);
+        }
+    }
+    sent
 }

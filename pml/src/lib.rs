@@ -25,6 +25,7 @@ mod driver;
 mod dumps;
 pub mod error;
 pub mod guard;
+mod lane;
 pub mod layer;
 mod lend;
 mod losses;

@@ -75,6 +75,18 @@ impl Rounds<'_> {
     }
 }
 
+/// The lanes of a rank: each is what one thread drives at a time.
+struct Lanes([Guarded<Layer>; 1]);
+
+impl Lanes {
+    /// Returns the lane that messages of all contexts are on.
+    #[inline(always)]
+    const fn main(&self) -> &Guarded<Layer> {
+        let Self([lane]) = self;
+        lane
+    }
+}
+
 /// One rank's port for point-to-point messages.
 ///
 /// Calls that name no wait return at once. Waits spin, yield and sleep by the [`WaitPolicy`];
@@ -113,7 +125,7 @@ impl Rounds<'_> {
 /// The [`ThreadLevel`] says who may call: at `Single` and `Funneled` the thread that opened the rank, and others get
 /// [`Error::WrongThread`]; at `Serialized` and `Multiple` any.
 pub struct Messenger {
-    pml: Guarded<Layer>,
+    lanes: Lanes,
     level: ThreadLevel,
     pub(crate) sleepers: Arc<Sleepers>,
     policy: WaitPolicy,
@@ -155,7 +167,7 @@ impl Messenger {
             sleepers: Sleepers::new(layer.waiter()),
             rank: layer.rank(),
             size: layer.size(),
-            pml: Guarded::new(level, layer),
+            lanes: Lanes([Guarded::new(level, layer)]),
             level,
             policy,
             core: SharedCore::default(),
@@ -251,7 +263,7 @@ impl Messenger {
 
     #[inline]
     fn enter(&self) -> Result<Entered<'_, Layer>> {
-        self.pml.enter()
+        self.lanes.main().enter()
     }
 
     /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be theirs.
@@ -567,7 +579,7 @@ impl Messenger {
             self.flush()?;
             return Ok(Status::EMPTY);
         }
-        if let Some(mut layer) = self.pml.enter_by_bias()
+        if let Some(mut layer) = self.lanes.main().enter_by_bias()
             && let Some(pml) = layer.value().ob1()
         {
             let mut events = 0;
@@ -596,7 +608,7 @@ impl Messenger {
     #[inline(never)]
     fn wait_at_length(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
         let mut layer = self.enter()?;
-        if self.pml.is_shared() || layer.ob1().is_none() {
+        if self.lanes.main().is_shared() || layer.ob1().is_none() {
             let pml: &mut Layer = &mut layer;
             let mut events = 0;
             for _ in 0..=self.polls_inside() {
@@ -628,7 +640,7 @@ impl Messenger {
     /// may want in.
     #[inline(always)]
     const fn polls_inside(&self) -> u32 {
-        if self.pml.is_shared() {
+        if self.lanes.main().is_shared() {
             1
         } else {
             POLLS_INSIDE
@@ -802,7 +814,7 @@ impl Messenger {
     /// The same for the thread that opened the rank. `None`, with nothing done, for others.
     #[inline(always)]
     fn progress_now<T>(&self, look: impl FnOnce(&mut Layer) -> T) -> Option<T> {
-        let mut biased = self.pml.enter_by_bias()?;
+        let mut biased = self.lanes.main().enter_by_bias()?;
         let layer = biased.value();
         let events = layer.progress();
         self.partitioned.drive(layer);
@@ -981,7 +993,7 @@ impl Messenger {
     #[inline]
     fn after_progress(&self, events: usize) {
         if events > 0 {
-            self.sleepers.note(self.pml.is_shared());
+            self.sleepers.note(self.lanes.main().is_shared());
         }
     }
 

@@ -12,6 +12,7 @@
 
 use tagwire_transport::AmHeader;
 
+use crate::peers::PeerIndex;
 use crate::slab::Handle;
 
 /// What a packet is: its first byte. Each protocol and each other part of ob1, and each service of a rank, declares the kinds
@@ -85,6 +86,47 @@ impl ControlHeader {
             kind,
             handle,
             argument,
+        }
+    }
+}
+
+/// Most bytes behind the header of a packet that lie beside it.
+const BODY: usize = 16;
+
+/// What follows the header of a packet.
+#[derive(Debug)]
+enum Body {
+    Inline { bytes: [u8; BODY], len: u8 },
+    Heap(Box<[u8]>),
+}
+
+/// A control packet that is to be sent.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub to: PeerIndex,
+    pub header: AmHeader,
+    body: Body,
+}
+
+impl Packet {
+    pub(crate) fn new(to: PeerIndex, header: ControlHeader, payload: &[u8]) -> Self {
+        let body = match payload.len() {
+            len @ ..=BODY => {
+                let mut bytes = [0; BODY];
+                bytes[..len].copy_from_slice(payload);
+                let len = len as u8;
+                Body::Inline { bytes, len }
+            }
+            _ => Body::Heap(payload.into()),
+        };
+        let header = header.encode();
+        Self { to, header, body }
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        match &self.body {
+            Body::Inline { bytes, len } => &bytes[..usize::from(*len)],
+            Body::Heap(bytes) => bytes,
         }
     }
 }

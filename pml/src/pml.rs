@@ -200,9 +200,7 @@ pub trait LocalRank: Send {
 
     /// Has the messages of collectives in a context dropped from now on, so that members that have not heard of a
     /// failure do not wait for ever with what they send.
-    fn break_collectives(&mut self, context: ContextId) {
-        let _ = context;
-    }
+    fn break_collectives(&mut self, context: ContextId);
 
     /// From now on only what is under way is done: posted receives complete as
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
@@ -224,6 +222,27 @@ pub trait LocalRank: Send {
     /// # Errors
     /// When `out` refuses.
     fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// Says what is open, if anything is: of each request that is active, whether it is a send, and a rank to be named; and how many
+/// other things are pending.
+pub(crate) fn open_work(
+    active: impl Iterator<Item = (bool, Option<Rank>)>,
+    pending: usize,
+    what: &str,
+) -> Option<String> {
+    let (sends, receives): (Vec<_>, Vec<_>) = active.partition(|(is_send, _)| *is_send);
+    if sends.len() + receives.len() + pending == 0 {
+        return None;
+    }
+    let ranks = sends.iter().chain(&receives).filter_map(|(_, rank)| *rank);
+    let mut ranks: Vec<u32> = ranks.map(Rank::as_u32).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let (sends, receives) = (sends.len(), receives.len());
+    Some(format!(
+        "{sends} sends, {receives} matched receives, {pending} {what}; with ranks {ranks:?}"
+    ))
 }
 
 /// What a layer is, and what it has done.

@@ -14,7 +14,8 @@ use super::state::{
     ReceiverState,
 };
 use crate::packet::{ControlHeader, Kind, PacketKinds};
-use crate::peers::{LANE, Living, PeerIndex};
+use crate::peers::LANE;
+use crate::peers::{Living, PeerIndex};
 use crate::service::{Out, Service, Tokens, Wire, Wrong};
 use crate::slab::Handle;
 use crate::types::Failure;

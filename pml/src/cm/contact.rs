@@ -1,36 +1,31 @@
 //! First contact, as cm does its part of it.
 
-use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::Transport;
+use tagwire_base::Rank;
+use tagwire_transport::{AmHeader, EndpointId, Post, Transport};
 
-use super::peer::{Peer, PeerIndex, Peers};
-use super::{Cm, LAYER};
+use super::Cm;
+use super::peer::{Peer, PeerIndex};
 use crate::contacts::Contacts;
+use crate::lane::Lane;
 use crate::peers::LANE;
 use crate::types::Failure;
 
 impl Contacts for Cm {
-    const LAYER: &'static str = LAYER;
     type Peer = Peer;
 
-    fn bootstrap(&mut self) -> &mut dyn Bootstrap {
-        &mut *self.bootstrap
+    fn lane(&mut self) -> &mut Lane<Peer> {
+        &mut self.core.lane
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
         &mut *self.rail
     }
 
-    fn peers(&mut self) -> &mut Peers {
-        &mut self.core.peers
-    }
-
-    fn out_of_reach(&mut self) -> &mut Vec<PeerIndex> {
-        &mut self.out_of_reach
-    }
-
-    fn loss_of(&self, rank: Rank) -> Option<Failure> {
-        self.core.losses.of(rank)
+    fn send_packet(&mut self, to: EndpointId, header: AmHeader, payload: &[u8]) -> Post {
+        let remote = self.rail.remote();
+        remote.map_or(Post::Unsupported, |remote| {
+            remote.send_packet(to, header, payload)
+        })
     }
 
     fn look_after_peers(&mut self) {
@@ -46,7 +41,7 @@ impl Contacts for Cm {
     }
 
     fn note_connected(&mut self, index: PeerIndex) {
-        if let Some(peer) = self.core.peers.get_mut(index) {
+        if let Some(peer) = self.core.lane.peers.get_mut(index) {
             peer.connected = true;
             peer.refresh_clear();
         }

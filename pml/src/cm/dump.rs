@@ -16,8 +16,8 @@ impl Cm {
         writeln!(
             out,
             "tagwire: rank {} of {} (cm over {})",
-            self.rank,
-            self.size,
+            self.core.lane.rank,
+            self.core.lane.size,
             self.rail.name()
         )?;
         let (mut receives, mut sends) = (Vec::new(), Vec::new());
@@ -40,8 +40,8 @@ impl Cm {
         }
         more(out, sends.len())?;
         self.write_unexpected(names, out)?;
-        writeln!(out, "  peers in contact: {}", core.peers.len())?;
-        for (_, peer) in core.peers.iter().take(SHOWN) {
+        writeln!(out, "  peers in contact: {}", core.lane.peers.len())?;
+        for (_, peer) in core.lane.peers.iter().take(SHOWN) {
             let health = match peer.lost {
                 None => "alive",
                 Some(Failure::PeerLeft(_)) => "has left",
@@ -52,7 +52,7 @@ impl Cm {
             let (rank, waiting) = (peer.rank, peer.queue.len());
             writeln!(out, "    rank {rank}: {health}; {waiting} sends wait")?;
         }
-        more(out, core.peers.len())?;
+        more(out, core.lane.peers.len())?;
         self.rail.describe(out);
         Ok(())
     }

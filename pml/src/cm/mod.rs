@@ -26,23 +26,21 @@ use std::fmt;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    AmHeader, Capabilities, Directed, MatchTransport, Post, Preference, RecvBuffer, RemoteAccess,
-    SendBuffer, Transport,
+    Capabilities, Directed, MatchTransport, Preference, RecvBuffer, RemoteAccess, SendBuffer,
+    Transport,
 };
 
 use self::layout::Layout;
-use self::peer::PeerIndex;
 use self::request::{Buffer, Phase};
 use self::state::{Pending, State};
-use crate::contact::Language;
-use crate::contacts::{self, Reach};
-use crate::contexts::Contexts;
+use crate::contacts;
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
+use crate::lane::Lane;
 use crate::losses::Losses;
 use crate::peers::LANE;
 use crate::peers::Living;
-use crate::pml::{LocalRank, PointToPoint, Statistics};
+use crate::pml::{self, LocalRank, PointToPoint, Statistics};
 use crate::service::{Terms, Wire};
 use crate::services::Services;
 use crate::slab::Handle;
@@ -60,30 +58,23 @@ const GOODBYE_LOOKS: u32 = 20;
 /// The cm layer of one rank.
 pub struct Cm {
     rail: Box<dyn MatchTransport>,
-    bootstrap: Box<dyn Bootstrap>,
     core: State,
-    rank: Rank,
-    size: u32,
     directed: Directed,
     max_message: u64,
     max_posted: usize,
     /// Longest message whose bytes go with its envelope.
     max_short: usize,
     buffer_limit: usize,
-    contexts: Contexts,
-    closing: bool,
     /// Ranks that have left by the bootstrap's word and not yet by the transport's, and how often
     /// that was waited for.
     leavers: Vec<(Rank, u32)>,
-    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
-    out_of_reach: Vec<PeerIndex>,
 }
 
 impl fmt::Debug for Cm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cm")
-            .field("rank", &self.rank)
-            .field("size", &self.size)
+            .field("rank", &self.core.lane.rank)
+            .field("size", &self.core.lane.size)
             .field("rail", &self.rail.name())
             .finish_non_exhaustive()
     }
@@ -98,28 +89,22 @@ impl Cm {
     pub fn open(
         options: &CmOptions,
         rail: Box<dyn MatchTransport>,
-        mut bootstrap: Box<dyn Bootstrap>,
+        bootstrap: Box<dyn Bootstrap>,
     ) -> Result<Self> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let limits = rail.match_limits();
         let layout = Layout::choose(&limits, rail.name(), rank, size)?;
-        let language = Language::new(LAYER, rail.name());
-        language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
+        let (timeout, contexts) = (options.open_timeout, layout.contexts());
+        let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
         Ok(Self {
-            core: State::new(layout, bootstrap.clock()),
-            rank,
-            size,
+            core: State::new(lane, layout),
             directed: limits.directed,
             max_message: limits.max_message,
             max_posted: limits.max_posted,
             max_short: limits.max_short,
             buffer_limit: options.buffer_limit,
-            contexts: Contexts::new(layout.contexts()),
-            closing: false,
             leavers: Vec::new(),
-            out_of_reach: Vec::new(),
             rail,
-            bootstrap,
         })
     }
 
@@ -133,12 +118,7 @@ impl Cm {
     /// [`PointToPoint::progress`], which reports: others may wait for them.
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
-        std::mem::replace(&mut self.core.ended, 0)
-    }
-
-    #[inline]
-    fn is_usable(&self, context: ContextId) -> bool {
-        !self.closing && (context == ContextId::WORLD || self.contexts.contains(context))
+        self.core.lane.take_ended()
     }
 
     /// Checks that the id of a peer's context has a place in the match bits.
@@ -147,37 +127,13 @@ impl Cm {
         if usize::from(context.as_u16()) >= self.core.layout.contexts() {
             return Err(Error::NoSuchContext(context.as_u16()));
         }
-        self.check_open()
-    }
-
-    #[inline]
-    fn check_context(&self, context: ContextId) -> Result<()> {
-        if context == ContextId::WORLD && !self.closing {
-            return Ok(());
-        }
-        self.check_any_context(context)
-    }
-
-    #[cold]
-    fn check_any_context(&self, context: ContextId) -> Result<()> {
-        if !self.contexts.contains(context) {
-            return Err(Error::NoSuchContext(context.as_u16()));
-        }
-        self.check_open()
-    }
-
-    fn check_open(&self) -> Result<()> {
-        if self.closing {
-            Err(Error::Closed)
-        } else {
-            Ok(())
-        }
+        self.core.lane.check_open()
     }
 
     #[inline]
     fn progress_once(&mut self) -> usize {
         let mut events = self.rail.progress(LANE, &mut self.core);
-        if self.core.services.is_some() {
+        if self.core.lane.services.is_some() {
             events += self.drive_services();
         }
         if self.core.pending.is_empty() {
@@ -187,30 +143,15 @@ impl Cm {
         }
     }
 
-    /// Looks at memory that peers write, and has the services that were called do what there is. Returns how many things
-    /// happened.
+    /// Looks at memory that peers write, has the services that were called do what there is, and sends their packets. Returns how
+    /// many things happened.
     #[cold]
     fn drive_services(&mut self) -> usize {
-        let (services, mut wire) = self.services();
-        let come = services.look();
-        match services.are_called() {
-            true => come + services.drive(&mut wire),
-            false => come,
-        }
-    }
-
-    /// Sends a packet. Returns whether that is done with.
-    fn send_packet(&mut self, to: PeerIndex, header: AmHeader, payload: &[u8]) -> bool {
-        match contacts::reach(self, to) {
-            Reach::Now => {}
-            Reach::Later => return false,
-            Reach::Never => return true,
-        }
-        let endpoint = self.core.peers.get(to).map(|peer| peer.endpoint);
-        match (endpoint, self.rail.remote()) {
-            (Some(to), Some(remote)) => remote.send_packet(to, header, payload) != Post::Busy,
-            _ => true,
-        }
+        let come = self.core.lane.look_at_memory();
+        let remote = self.rail.remote();
+        let rail = remote.map(|remote| remote as &mut dyn RemoteAccess);
+        let done = self.core.lane.drive_services(rail);
+        come + done + contacts::send_packets(self)
     }
 
     /// Advances each pending operation once; what finds the transport busy stays for the next time. Returns how
@@ -225,29 +166,13 @@ impl Cm {
             events += match operation {
                 Pending::Flush(peer) => self.flush(peer),
                 Pending::Post => self.post_waiting(),
-                Pending::Packet {
-                    to,
-                    header,
-                    payload,
-                } => {
-                    let sent = self.send_packet(to, header, &payload);
-                    if !sent {
-                        let again = Pending::Packet {
-                            to,
-                            header,
-                            payload,
-                        };
-                        self.core.pending.push_back(again);
-                    }
-                    usize::from(sent)
-                }
                 Pending::Lost {
                     peer,
                     rank,
                     failure,
                     died,
                 } => {
-                    if let Some(peer) = self.core.peers.get_mut(peer) {
+                    if let Some(peer) = self.core.lane.peers.get_mut(peer) {
                         for handle in std::mem::take(&mut peer.queue) {
                             self.core.finish(handle, Some(failure));
                         }
@@ -266,9 +191,9 @@ impl Cm {
     fn await_leavers(&mut self) {
         let is_network = self.rail.capabilities().contains(Capabilities::REMOTE);
         for (rank, looks) in std::mem::take(&mut self.leavers) {
-            let (left, contact) = (Failure::PeerLeft(rank), self.core.peers.find(rank));
+            let (left, contact) = (Failure::PeerLeft(rank), self.core.lane.peers.find(rank));
             match contact {
-                _ if self.core.losses.of(rank).is_some() => {}
+                _ if self.core.lane.losses.of(rank).is_some() => {}
                 _ if is_network && looks < GOODBYE_LOOKS => self.leavers.push((rank, looks + 1)),
                 Some(index) if is_network => self.core.lose(index, left),
                 _ => self.core.member_gone(rank, left),
@@ -349,7 +274,7 @@ impl PointToPoint for Cm {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.start_recv(data, from, tag, context)
     }
 
@@ -359,7 +284,7 @@ impl PointToPoint for Cm {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<Status>> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_receive(from, tag)?;
         self.find(from, tag, context)
     }
@@ -370,13 +295,13 @@ impl PointToPoint for Cm {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_receive(from, tag)?;
         self.find_and_claim(from, tag, context)
     }
 
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         self.start_claimed(data, message)
     }
 
@@ -413,7 +338,7 @@ impl PointToPoint for Cm {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_receive(from, tag)?;
         let (handle, request) = self.core.requests.occupy();
         request.set_recv(from, tag, context, data.capacity());
@@ -424,13 +349,13 @@ impl PointToPoint for Cm {
     }
 
     fn start(&mut self, request: RequestId) -> Result<()> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         let posted = self.core.posted;
         let requests = &mut self.core.requests;
         let entry = requests.at_rest(request, "started: it is not persistent and inactive")?;
         entry.doomed = None;
         if !entry.is_send {
-            if !self.contexts.contains(entry.context) {
+            if !self.core.lane.contexts.contains(entry.context) {
                 return Err(Error::NoSuchContext(entry.context.as_u16()));
             }
             entry.status = Status::EMPTY;
@@ -464,7 +389,7 @@ impl PointToPoint for Cm {
     #[inline]
     fn progress(&mut self) -> usize {
         let events = self.progress_once();
-        self.core.ended = 0;
+        self.core.lane.ended = 0;
         events
     }
 
@@ -476,7 +401,7 @@ impl PointToPoint for Cm {
 
 impl LocalRank for Cm {
     fn identity(&self) -> (Rank, u32) {
-        (self.rank, self.size)
+        (self.core.lane.rank, self.core.lane.size)
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
@@ -485,7 +410,7 @@ impl LocalRank for Cm {
 
     fn terms(&mut self, rank: Rank) -> Result<Terms> {
         let peer = contacts::contact(self, rank)?;
-        let endpoint = self.core.peers.endpoint(peer)?;
+        let endpoint = self.core.lane.peers.endpoint(peer)?;
         let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
             true => Preference::SHARED_MEMORY,
             false => Preference::NETWORK,
@@ -501,30 +426,26 @@ impl LocalRank for Cm {
     }
 
     fn services(&mut self) -> (&mut Services, Wire<'_>) {
-        let (services, peers, out) = self.core.services();
-        let rail = self
-            .rail
-            .remote()
-            .map(|remote| remote as &mut dyn RemoteAccess);
-        (services, Wire { rail, peers, out })
+        let remote = self.rail.remote();
+        let rail = remote.map(|remote| remote as &mut dyn RemoteAccess);
+        self.core.lane.services(rail)
     }
 
     fn services_in_use(&self) -> Option<(&Services, &dyn Living)> {
-        let services = self.core.services.as_deref()?;
-        Some((services, &self.core.peers))
+        self.core.lane.services_in_use()
     }
 
     fn losses(&mut self) -> &mut Losses {
-        &mut self.core.losses
+        &mut self.core.lane.losses
     }
 
     fn look_after_peers(&mut self) {
-        self.out_of_reach.clear();
+        self.core.lane.out_of_reach.clear();
         contacts::hear_of_ends(self);
         if !self.leavers.is_empty() {
             self.await_leavers();
         }
-        for context in self.contexts.broken() {
+        for context in self.core.lane.contexts.broken() {
             // What cannot be dropped now is looked at again.
             let _ = self.drop_collectives(context);
         }
@@ -532,29 +453,35 @@ impl LocalRank for Cm {
     }
 
     fn open_context(&mut self) -> Result<ContextId> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         // Persistent ones may be started again. While receives wait for room no message of a freed context is found: ids rest.
-        let (requests, rests) = (&self.core.requests, !self.core.waiting.is_empty());
+        let State {
+            lane,
+            requests,
+            waiting,
+            ..
+        } = &mut self.core;
+        let rests = !waiting.is_empty();
         let holds = |r: &request::Request| !r.is_send && (r.is_active() || r.persistent);
         let is_busy = |id| rests || requests.iter().any(|(_, r)| r.context == id && holds(r));
-        let context = self.contexts.open(is_busy)?;
+        let context = lane.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
         self.drop_messages(context)?;
         Ok(context)
     }
 
     fn close_context(&mut self, context: ContextId) -> Result<()> {
-        self.contexts.close(context)?;
+        self.core.lane.contexts.close(context)?;
         self.drop_messages(context)
     }
 
     fn break_collectives(&mut self, context: ContextId) {
-        self.contexts.break_collectives(context);
+        self.core.lane.contexts.break_collectives(context);
         let _ = self.drop_collectives(context);
     }
 
     fn begin_close(&mut self) {
-        self.closing = true;
+        self.core.lane.closing = true;
         let receives: Vec<Handle> = self
             .core
             .requests
@@ -581,35 +508,20 @@ impl LocalRank for Cm {
     }
 
     fn open_work(&self) -> Option<String> {
-        let active = || {
-            self.core
-                .requests
-                .iter()
-                .map(|(_, request)| request)
-                .filter(|request| request.is_active())
-        };
-        let sends = active().filter(|request| request.is_send).count();
-        let receives = active().filter(|request| !request.is_send).count();
-        let services = self.core.services.as_ref();
-        let services = services.map_or(0, |services| services.unfinished());
-        let pending = self.core.pending.len() + self.rail.unfinished() + services;
-        if sends + receives + pending == 0 {
-            return None;
-        }
-        let mut peers: Vec<u32> = active()
-            .filter(|request| request.is_send)
-            .map(|request| request.status.source.as_u32())
-            .collect();
-        peers.sort_unstable();
-        peers.dedup();
-        Some(format!(
-            "{sends} sends, {receives} matched receives, {pending} notices; with ranks {peers:?}"
-        ))
+        let core = &self.core;
+        let active = core
+            .requests
+            .iter()
+            .map(|(_, r)| r)
+            .filter(|r| r.is_active());
+        let pending = core.pending.len() + self.rail.unfinished() + core.lane.unfinished();
+        let active = active.map(|r| (r.is_send, r.is_send.then_some(r.status.source)));
+        pml::open_work(active, pending, "notices")
     }
 
     fn leave(&mut self) {
         self.rail.leave();
-        self.bootstrap.leave();
+        self.core.lane.bootstrap.leave();
     }
 
     fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {

@@ -6,12 +6,9 @@ use tagwire_base::Rank;
 use tagwire_transport::EndpointId;
 
 pub(super) use crate::peers::PeerIndex;
-use crate::peers::{self, Contact, Known};
+use crate::peers::{Contact, Known};
 use crate::slab::Handle;
 use crate::types::Failure;
-
-/// The peers in contact.
-pub(crate) type Peers = peers::Peers<Peer>;
 
 /// A peer in contact.
 #[derive(Debug)]

@@ -30,14 +30,14 @@ impl Cm {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        let exists = from.is_any() || from.as_u32() < self.size;
+        let exists = from.is_any() || from.as_u32() < self.core.lane.size;
         let fits = tag.tag().is_none_or(|tag| self.core.layout.fits(tag));
         if !exists
             || !fits
-            || !self.is_usable(context)
+            || !self.core.lane.is_usable(context)
             || self.directed == Directed::AfterConnect
             || !self.core.waiting.is_empty()
-            || !self.core.losses.is_empty()
+            || !self.core.lane.losses.is_empty()
             || data.region().is_none()
         {
             return None;
@@ -51,10 +51,10 @@ impl Cm {
             Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
                 self.enter_recv(from, tag, context, data.capacity());
                 self.core.counters.unexpected_short += 1;
-                let ended = self.core.ended;
+                let ended = self.core.lane.ended;
                 self.core.matched(handle, &envelope, outcome);
                 // Whoever waits for this one is still to be told its name.
-                self.core.ended = ended;
+                self.core.lane.ended = ended;
             }
             // Nothing has happened.
             _ => return None,
@@ -94,13 +94,13 @@ impl Cm {
             let pattern = self.core.layout.pattern(from, tag, context);
             let token = Token(handle.to_wire());
             match self.rail.post(LANE, pattern, &data, token) {
-                Posted::Open if self.core.losses.is_empty() => return Ok(RequestId(handle)),
+                Posted::Open if self.core.lane.losses.is_empty() => return Ok(RequestId(handle)),
                 Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
                     self.core.counters.unexpected_short += 1;
-                    let ended = self.core.ended;
+                    let ended = self.core.lane.ended;
                     self.core.matched(handle, &envelope, outcome);
                     // Whoever waits for this one is still to be told its name.
-                    self.core.ended = ended;
+                    self.core.lane.ended = ended;
                     return Ok(RequestId(handle));
                 }
                 Posted::Open => {
@@ -127,11 +127,11 @@ impl Cm {
         tag.tag().map_or(Ok(()), |tag| self.check_tag(tag))?;
         let contact = self.directed == Directed::AfterConnect;
         match from.rank() {
-            Some(rank) if rank.as_u32() >= self.size => Err(Error::NoSuchRank {
+            Some(rank) if rank.as_u32() >= self.core.lane.size => Err(Error::NoSuchRank {
                 rank,
-                size: self.size,
+                size: self.core.lane.size,
             }),
-            Some(rank) if contact && self.core.losses.of(rank).is_none() => {
+            Some(rank) if contact && self.core.lane.losses.of(rank).is_none() => {
                 match contacts::contact(self, rank).map(drop) {
                     // A source that turns out to have ended is lost by that: the receive is posted, and fails.
                     Err(Error::Failed(_)) => Ok(()),
@@ -145,7 +145,7 @@ impl Cm {
     /// A receive was posted while ranks are gone.
     #[cold]
     pub(super) fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
-        if let Some(failure) = self.core.losses.of_receive(from) {
+        if let Some(failure) = self.core.lane.losses.of_receive(from) {
             self.give_up(handle, failure);
         }
     }
@@ -211,7 +211,7 @@ impl Cm {
                     request.phase = Phase::Open;
                     if let Some(failure) = request.doomed.take() {
                         self.give_up(handle, failure);
-                    } else if claim.is_none() && !self.core.losses.is_empty() {
+                    } else if claim.is_none() && !self.core.lane.losses.is_empty() {
                         self.posted_in_trouble(handle, from);
                     }
                     return true;

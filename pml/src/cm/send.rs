@@ -26,8 +26,8 @@ impl Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Option<RequestId> {
-        let index = self.core.peers.find(to)?;
-        let peer = self.core.peers.get(index)?;
+        let index = self.core.lane.peers.find(to)?;
+        let peer = self.core.lane.peers.get(index)?;
         let is_plain = mode != SendMode::Synchronous && mode != SendMode::Buffered;
         if !is_plain
             || !peer.clear
@@ -71,7 +71,7 @@ impl Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        let index = match self.core.peers.find(to) {
+        let index = match self.core.lane.peers.find(to) {
             Some(index) => index,
             None => contacts::contact(self, to)?,
         };
@@ -84,7 +84,7 @@ impl Cm {
             clear: true,
             endpoint,
             ..
-        }) = self.core.peers.get(index)
+        }) = self.core.lane.peers.get(index)
         {
             let bits = self.core.layout.bits(tag, context);
             let handle = self.core.requests.next_handle();
@@ -195,7 +195,7 @@ impl Cm {
         };
         request.phase = Phase::Queued;
         let index = request.peer;
-        let Some(peer) = self.core.peers.get_mut(index) else {
+        let Some(peer) = self.core.lane.peers.get_mut(index) else {
             return;
         };
         if let Some(failure) = peer.lost {
@@ -220,16 +220,22 @@ impl Cm {
             Reach::Never => return 0,
         }
         let mut gone = 0;
-        while let Some(front) = self.core.peers.get(index).and_then(|p| p.queue.front()) {
+        while let Some(front) = self
+            .core
+            .lane
+            .peers
+            .get(index)
+            .and_then(|p| p.queue.front())
+        {
             if !self.launch(index, *front) {
                 break;
             }
             gone += 1;
-            if let Some(peer) = self.core.peers.get_mut(index) {
+            if let Some(peer) = self.core.lane.peers.get_mut(index) {
                 peer.queue.pop_front();
             }
         }
-        if let Some(peer) = self.core.peers.get_mut(index) {
+        if let Some(peer) = self.core.lane.peers.get_mut(index) {
             peer.refresh_clear();
             if !peer.queue.is_empty() {
                 self.core.pending.push_back(Pending::Flush(index));
@@ -242,7 +248,7 @@ impl Cm {
     #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
     fn launch(&mut self, index: PeerIndex, handle: Handle) -> bool {
         let (Some(peer), Some(request)) = (
-            self.core.peers.get(index),
+            self.core.lane.peers.get(index),
             self.core.requests.get_mut(handle),
         ) else {
             return true;

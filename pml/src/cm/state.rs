@@ -5,20 +5,18 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::{Clock, Rank};
+use tagwire_base::Rank;
 use tagwire_transport::{
-    AmHeader, Arrival, ClaimId, EndpointId, Found, MatchEnvelope, MatchUpcalls, Outcome, PeerEvent,
+    Arrival, ClaimId, EndpointId, Found, MatchEnvelope, MatchUpcalls, Outcome, PeerEvent,
     ReceiveEnd, Token,
 };
 
 use super::bounce::Bounces;
 use super::layout::Layout;
-use super::peer::{PeerIndex, Peers};
+use super::peer::{Peer, PeerIndex};
 use super::request::{Phase, Request};
-use crate::losses::Losses;
+use crate::lane::Lane;
 use crate::packet::{ControlHeader, Kind};
-use crate::service::Out;
-use crate::services::Services;
 use crate::slab::{Handle, Slab};
 use crate::table::Table;
 use crate::types::{Counters, Failure, Status};
@@ -33,12 +31,6 @@ pub(super) enum Pending {
     Flush(PeerIndex),
     /// Receives that wait for room may be posted.
     Post,
-    /// A packet is to be sent.
-    Packet {
-        to: PeerIndex,
-        header: AmHeader,
-        payload: Box<[u8]>,
-    },
     /// End what waits for this rank alone, and, when it `died`, what waits for any.
     Lost {
         peer: PeerIndex,
@@ -48,17 +40,6 @@ pub(super) enum Pending {
     },
 }
 
-impl Out for VecDeque<Pending> {
-    fn packet(&mut self, to: PeerIndex, header: ControlHeader, payload: &[u8]) {
-        let (header, payload) = (header.encode(), payload.into());
-        self.push_back(Pending::Packet {
-            to,
-            header,
-            payload,
-        });
-    }
-}
-
 /// A message that a probe has taken out of matching.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claimed {
@@ -66,63 +47,44 @@ pub(super) struct Claimed {
     pub status: Status,
 }
 
-/// Everything of cm but the transport and the bootstrap.
-#[derive(Debug)]
+/// Everything of cm but the transport.
 pub(super) struct State {
+    pub lane: Lane<Peer>,
     pub layout: Layout,
     pub requests: Table<Request>,
-    pub peers: Peers,
     pub claimed: Slab<Claimed>,
     /// Receives that wait for room, in the order of posting.
     pub waiting: VecDeque<Handle>,
     pub pending: VecDeque<Pending>,
-    pub losses: Losses,
     /// Memory for data that the transport does not take in its shape.
     pub bounces: Bounces,
     /// Bytes of buffered sends that wait.
     pub buffered: usize,
     /// The number of the next receive.
     pub posted: u64,
-    /// Operations that may have ended since this was last asked, other than by progress.
-    pub ended: usize,
     /// The probe that waits for its result, and the result.
     pub probing: u64,
     pub probed: Option<Option<Found>>,
     /// But for the long unexpected messages, of which the transport knows.
     pub counters: Counters,
-    /// What this rank does beside messages, once it does.
-    pub services: Option<Box<Services>>,
-    clock: Clock,
 }
 
 impl State {
-    pub(super) fn new(layout: Layout, clock: Clock) -> Self {
+    pub(super) fn new(lane: Lane<Peer>, layout: Layout) -> Self {
         Self {
+            lane,
             layout,
             requests: Table::new(),
-            peers: Peers::new(),
             claimed: Slab::default(),
             waiting: VecDeque::new(),
             pending: VecDeque::new(),
-            losses: Losses::default(),
             bounces: Bounces::default(),
             buffered: 0,
             posted: 0,
             counters: Counters::default(),
-            ended: 0,
             probing: 0,
             probed: None,
-            services: None,
-            clock,
         }
-    }
-
-    /// Returns the services, which are in use from now on, the peers, and what sends packets.
-    pub(super) fn services(&mut self) -> (&mut Services, &Peers, &mut VecDeque<Pending>) {
-        let clock = &self.clock;
-        let new = || Box::new(Services::new(clock));
-        let services = self.services.get_or_insert_with(new);
-        (services, &self.peers, &mut self.pending)
     }
 
     /// `endpoint` has sent what no correct peer sends.
@@ -144,7 +106,7 @@ impl State {
         let Some(request) = self.requests.get_mut(handle) else {
             return;
         };
-        self.ended += 1;
+        self.lane.ended += 1;
         request.phase = Phase::Complete;
         if failure.is_some() {
             request.status.failure = failure;
@@ -187,7 +149,7 @@ impl State {
         let (Some(status), Outcome::Done(_)) = (status, outcome) else {
             return self.matched_in_vain(handle, envelope, outcome);
         };
-        self.ended += 1;
+        self.lane.ended += 1;
         request.status = status;
         request.phase = Phase::Complete;
         if status.length > request.capacity {
@@ -205,6 +167,7 @@ impl State {
         let failure = match (self.describe(envelope), outcome) {
             (None, _) | (_, Outcome::Done(_)) => Failure::Protocol(source),
             _ => self
+                .lane
                 .losses
                 .of(source)
                 .unwrap_or(Failure::PeerFailed(source)),
@@ -248,7 +211,7 @@ impl State {
     /// Peer `index` is not there any more.
     #[cold]
     pub(super) fn lose(&mut self, index: PeerIndex, failure: Failure) {
-        let Some(peer) = self.peers.get_mut(index) else {
+        let Some(peer) = self.lane.peers.get_mut(index) else {
             return;
         };
         // A failure may follow a goodbye (its end was seen late); the first word stands.
@@ -258,15 +221,13 @@ impl State {
         peer.lost = Some(failure);
         peer.refresh_clear();
         let rank = peer.rank;
-        if let Some(services) = &mut self.services {
-            services.lose(index, failure);
-        }
+        self.lane.end_services(index, failure);
         self.lost(index, rank, failure);
     }
 
     fn lost(&mut self, peer: PeerIndex, rank: Rank, failure: Failure) {
         // Any-source receives fail with the news, once: it may be acknowledged by now.
-        let news = self.losses.note(rank, failure);
+        let news = self.lane.losses.note(rank, failure);
         let died = news && !matches!(failure, Failure::PeerLeft(_));
         self.pending.push_back(Pending::Lost {
             peer,
@@ -278,19 +239,19 @@ impl State {
 
     /// A member of the job is gone that may never have been in contact.
     pub(super) fn member_gone(&mut self, rank: Rank, failure: Failure) {
-        match self.peers.find(rank) {
+        match self.lane.peers.find(rank) {
             // What it sent before it left may still lie in the transport, which will report its
             // end once that is in matching.
             Some(_) if matches!(failure, Failure::PeerLeft(_)) => {}
             Some(peer) => self.lose(peer, failure),
-            None if self.losses.of(rank).is_some() => {}
+            None if self.lane.losses.of(rank).is_some() => {}
             None => self.lost(PeerIndex::NONE, rank, failure),
         }
     }
 
     fn lose_endpoint(&mut self, endpoint: EndpointId, failure: impl Fn(Rank) -> Failure) {
-        if let Some(index) = self.peers.of_endpoint(endpoint)
-            && let Some(peer) = self.peers.get(index)
+        if let Some(index) = self.lane.peers.of_endpoint(endpoint)
+            && let Some(peer) = self.lane.peers.get(index)
         {
             let failure = failure(peer.rank);
             self.lose(index, failure);
@@ -307,7 +268,12 @@ impl MatchUpcalls for State {
         let rank = request.status.source;
         let failure = match outcome {
             Outcome::Done(_) => None,
-            _ => Some(self.losses.of(rank).unwrap_or(Failure::PeerFailed(rank))),
+            _ => Some(
+                self.lane
+                    .losses
+                    .of(rank)
+                    .unwrap_or(Failure::PeerFailed(rank)),
+            ),
         };
         self.finish(handle, failure);
     }
@@ -328,30 +294,22 @@ impl MatchUpcalls for State {
     }
 
     fn packet(&mut self, arrival: Arrival<'_>) {
-        let Some(from) = self.peers.of_endpoint(arrival.from) else {
+        let Some(from) = self.lane.peers.of_endpoint(arrival.from) else {
             return;
         };
-        self.ended += 1;
         let header = ControlHeader::decode(Kind::of(arrival.header), arrival.header);
-        let (services, _, out) = self.services();
-        let taken = services.packet(from, header, arrival.payload, out);
-        if let Err(what) = taken.unwrap_or(Err("a packet of no known kind")) {
+        if let Err(what) = self.lane.packet(from, header, arrival.payload) {
             self.broken(arrival.from, what);
         }
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
-        self.ended += 1;
-        if let Some(services) = &mut self.services {
-            services.complete(token, outcome, &mut self.pending);
-        }
+        self.lane.complete(token, outcome);
     }
 
     fn notice(&mut self, immediate: u64) {
-        self.ended += 1;
-        let services = self.services.as_deref();
-        if let Some(Err((peer, what))) = services.map(|services| services.notice(immediate))
-            && let Some(endpoint) = self.peers.get(peer).map(|peer| peer.endpoint)
+        if let Err((peer, what)) = self.lane.notice(immediate)
+            && let Some(endpoint) = self.lane.peers.get(peer).map(|peer| peer.endpoint)
         {
             self.broken(endpoint, what);
         }
@@ -360,7 +318,7 @@ impl MatchUpcalls for State {
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
-                self.peers.enter(rank, endpoint);
+                self.lane.peers.enter(rank, endpoint);
             }
             PeerEvent::Left(endpoint) => self.lose_endpoint(endpoint, Failure::PeerLeft),
             PeerEvent::Failed(endpoint) => self.lose_endpoint(endpoint, Failure::PeerFailed),

@@ -30,7 +30,7 @@ impl AtOnce<'_> {
         context: ContextId,
         mode: SendMode,
     ) -> Option<RequestId> {
-        let mut layer = self.0.pml.enter_by_bias()?;
+        let mut layer = self.0.lanes.main().enter_by_bias()?;
         layer.value().send_now(data, to, tag, context, mode)
     }
 
@@ -46,7 +46,7 @@ impl AtOnce<'_> {
         context: ContextId,
         pack: impl FnOnce(&mut [u8]),
     ) -> bool {
-        let Some(mut layer) = self.0.pml.enter_by_bias() else {
+        let Some(mut layer) = self.0.lanes.main().enter_by_bias() else {
             return false;
         };
         let Some(ob1) = layer.value().ob1() else {
@@ -69,7 +69,7 @@ impl AtOnce<'_> {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        let mut layer = self.0.pml.enter_by_bias()?;
+        let mut layer = self.0.lanes.main().enter_by_bias()?;
         layer.value().post_now(data, from, tag, context)
     }
 
@@ -89,7 +89,7 @@ impl AtOnce<'_> {
         if !messenger.counts_on() {
             return None;
         }
-        let mut layer = messenger.pml.enter_by_bias()?;
+        let mut layer = messenger.lanes.main().enter_by_bias()?;
         let pml = layer.value().ob1()?;
         let mut waits = Waits { pml, events: 0 };
         let taken = take(&mut waits);
@@ -132,7 +132,7 @@ impl AtOnce<'_> {
     #[inline(always)]
     fn is_quiet_and(self, look: impl FnOnce(&Ob1) -> bool) -> bool {
         let messenger = self.0;
-        let Some(mut layer) = messenger.pml.enter_by_bias() else {
+        let Some(mut layer) = messenger.lanes.main().enter_by_bias() else {
             return false;
         };
         let ob1 = layer.value().ob1();

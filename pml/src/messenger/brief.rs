@@ -11,7 +11,7 @@ const NUDGES: u32 = 16;
 impl Messenger {
     /// As [`Messenger::call`], where that needs no waiting for another thread; `None` where it does.
     pub(crate) fn try_call<T>(&self, body: impl FnOnce(&mut Layer) -> T) -> Option<T> {
-        let mut layer = self.pml.try_enter()?;
+        let mut layer = self.lanes.main().try_enter()?;
         let answer = body(&mut layer);
         self.leave(layer);
         Some(answer)
@@ -21,7 +21,7 @@ impl Messenger {
     /// to sleep, and what is to be done is done by the next call of anybody that makes progress.
     pub(crate) fn nudge(&self) {
         for _ in 0..NUDGES {
-            if let Some(mut layer) = self.pml.try_enter() {
+            if let Some(mut layer) = self.lanes.main().try_enter() {
                 let events = layer.progress();
                 self.partitioned.drive(&mut layer);
                 drop(layer);

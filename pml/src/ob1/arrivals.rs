@@ -24,9 +24,6 @@ const EARLY_WINDOW: i32 = 4096;
 /// What is wrong with a peer that sent envelopes past its window.
 const OVERRUN: &str = "more envelopes than it was granted";
 
-/// What is wrong with a packet whose kind nobody sends.
-const UNKNOWN: &str = "a packet of no known kind";
-
 /// What is wrong with bytes that no message lacks.
 const NO_MESSAGE: &str = "bytes that belong to no message";
 
@@ -43,7 +40,7 @@ impl Arrivals<'_> {
                 .core
                 .broken(from, "a reserved tag, or flags of another version");
         };
-        let open = self.core.peers.get(from).map(|peer| peer.stream);
+        let open = self.core.lane.peers.get(from).map(|peer| peer.stream);
         if kind != Kind::BODY && open.is_some_and(|stream| stream != Stream::None) {
             return self.core.broken(from, "a message inside of another");
         }
@@ -68,7 +65,7 @@ impl Arrivals<'_> {
     #[inline(always)]
     fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
         let AmHeader([word, rest]) = arrival.header;
-        let Some((index, peer)) = self.core.peers.at_endpoint(arrival.from) else {
+        let Some((index, peer)) = self.core.lane.peers.at_endpoint(arrival.from) else {
             return false;
         };
         let length = arrival.payload.len();
@@ -105,7 +102,7 @@ impl Arrivals<'_> {
         if payload.len() > total || charged == Charged::Overdrawn {
             return self.core.broken(from, "more than it was granted");
         }
-        let Some(peer) = self.core.peers.get(from) else {
+        let Some(peer) = self.core.lane.peers.get(from) else {
             return;
         };
         self.eager(from, peer.rank, header, total, payload, synchronous);
@@ -201,7 +198,7 @@ impl Arrivals<'_> {
     }
 
     fn set_stream(&mut self, from: PeerIndex, stream: Stream) {
-        if let Some(peer) = self.core.peers.get_mut(from) {
+        if let Some(peer) = self.core.lane.peers.get_mut(from) {
             peer.stream = stream;
             peer.refresh_clear();
         }
@@ -209,7 +206,7 @@ impl Arrivals<'_> {
 
     /// More bytes of the eager message that `from` has begun.
     fn more(&mut self, from: PeerIndex, payload: Payload<'_>) {
-        let Some(mut stream) = self.core.peers.get(from).map(|peer| peer.stream) else {
+        let Some(mut stream) = self.core.lane.peers.get(from).map(|peer| peer.stream) else {
             return;
         };
         let (Stream::Request { offset, total, .. } | Stream::Unexpected { offset, total, .. }) =
@@ -265,7 +262,7 @@ impl Arrivals<'_> {
         if charged == Charged::Overdrawn {
             return self.core.broken(from, OVERRUN);
         }
-        let Some(peer) = self.core.peers.get(from) else {
+        let Some(peer) = self.core.lane.peers.get(from) else {
             return;
         };
         // One that this rank cannot send to any more may still send: its messages cannot be fetched.
@@ -304,7 +301,7 @@ impl Arrivals<'_> {
     fn pulled(&mut self, from: PeerIndex, header: EnvelopeHeader, body: &RendezvousBody) {
         let sender = Handle::from_wire(body.sender);
         let receive = Handle::from_wire(body.receiver);
-        let source = self.core.peers.get(from).map(|peer| peer.rank);
+        let source = self.core.lane.peers.get(from).map(|peer| peer.rank);
         let wanted = self.core.requests.get(receive).and_then(|request| {
             let place = request.place()?;
             let common = &request.common;
@@ -335,7 +332,7 @@ impl Arrivals<'_> {
 
     /// An envelope that a peer shows.
     fn peeked(&mut self, from: PeerIndex, header: EnvelopeHeader, body: &RendezvousBody) {
-        let Some(source) = self.core.peers.get(from).map(|peer| peer.rank) else {
+        let Some(source) = self.core.lane.peers.get(from).map(|peer| peer.rank) else {
             return;
         };
         // A receive that was posted meanwhile comes first, and has asked for itself.
@@ -347,10 +344,10 @@ impl Arrivals<'_> {
     #[inline(never)]
     fn deliver_other(&mut self, arrival: &Arrival<'_>) {
         let (header, payload) = (arrival.header, arrival.payload);
-        let Some(index) = self.core.peers.of_endpoint(arrival.from) else {
+        let Some(index) = self.core.lane.peers.of_endpoint(arrival.from) else {
             return;
         };
-        let Some(peer) = self.core.peers.get_mut(index) else {
+        let Some(peer) = self.core.lane.peers.get_mut(index) else {
             return;
         };
         if peer.health == Health::Broken {
@@ -382,7 +379,7 @@ impl Arrivals<'_> {
                 Ok(message) => self.deliver_other(&message),
                 Err(what) => self.core.broken(from, what),
             }
-            let peer = self.core.peers.get(from);
+            let peer = self.core.lane.peers.get(from);
             if peer.is_none_or(|peer| peer.health == Health::Broken) {
                 return;
             }
@@ -401,29 +398,16 @@ impl Arrivals<'_> {
             Kind::PEEK => self.core.held().question(from, payload),
             Kind::PULL_TAKEN | Kind::PULL_RETURNED => self.core.held().answered(from, header),
             kind if protocols::is_known(kind) => self.about_operation(from, header, payload),
-            _ => self.for_service(from, header, payload),
+            _ => self.core.lane.packet(from, header, payload),
         };
         if let Err(what) = taken {
             self.core.broken(from, what);
         }
     }
 
-    /// A packet that is no message's.
-    fn for_service(
-        &mut self,
-        from: PeerIndex,
-        header: ControlHeader,
-        payload: Payload<'_>,
-    ) -> Result<(), &'static str> {
-        self.core.ended += 1;
-        let (services, _, out) = self.core.services();
-        let taken = services.packet(from, header, payload, out);
-        taken.unwrap_or(Err(UNKNOWN))
-    }
-
     /// A peer grants more.
     fn credited(&mut self, from: PeerIndex, grant: Window) {
-        if let Some(peer) = self.core.peers.get_mut(from) {
+        if let Some(peer) = self.core.lane.peers.get_mut(from) {
             peer.credit.add(grant);
             if !peer.queue.is_empty() {
                 self.core.flush_later(from);
@@ -443,7 +427,7 @@ impl Arrivals<'_> {
         if request.common.peer != from {
             return Err("an answer about an operation with another");
         }
-        let queue = self.core.peers.get(from).map(|peer| &peer.queue);
+        let queue = self.core.lane.peers.get(from).map(|peer| &peer.queue);
         if queue.and_then(|queue| queue.front()) == Some(&header.handle) {
             return Err("an answer to an envelope that is not out");
         }
@@ -467,7 +451,7 @@ impl Arrivals<'_> {
     /// A packet before its turn is kept; one that came twice, or from far ahead, is an error.
     #[cold]
     fn out_of_turn(&mut self, from: PeerIndex, header: AmHeader, payload: Payload<'_>) {
-        let Some(peer) = self.core.peers.get_mut(from) else {
+        let Some(peer) = self.core.lane.peers.get_mut(from) else {
             return;
         };
         let sequence = Sequence::new((header.0[1] >> 32) as u32);
@@ -484,7 +468,7 @@ impl Arrivals<'_> {
     /// Processes the early packets whose turn has come.
     #[cold]
     fn catch_up(&mut self, from: PeerIndex) {
-        while let Some(peer) = self.core.peers.get_mut(from)
+        while let Some(peer) = self.core.lane.peers.get_mut(from)
             && let Some(early) = peer.early.remove(&peer.next_in.as_u32())
         {
             peer.next_in = peer.next_in.next();
@@ -505,18 +489,18 @@ impl Upcalls for Core {
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
         if Tokens::are_of(token) {
-            self.ended += 1;
-            if let Some(services) = self.services.as_deref_mut() {
-                services.complete(token, outcome, &mut self.pending);
-            }
-            return;
+            return self.lane.complete(token, outcome);
         }
         let handle = Handle::from_wire(token.0);
         let Some(request) = self.requests.get_mut(handle) else {
             debug_assert!(false, "an operation with an open token is there");
             return;
         };
-        let gone = self.peers.get(request.common.peer).and_then(Peer::failure);
+        let gone = self
+            .lane
+            .peers
+            .get(request.common.peer)
+            .and_then(Peer::failure);
         let mut turn = Turn {
             handle,
             pending: &mut self.pending,
@@ -528,40 +512,32 @@ impl Upcalls for Core {
     }
 
     fn notice(&mut self, immediate: u64) {
-        self.ended += 1;
-        let services = self.services.as_deref();
-        if let Some(Err((peer, what))) = services.map(|services| services.notice(immediate)) {
+        if let Err((peer, what)) = self.lane.notice(immediate) {
             self.broken(peer, what);
         }
     }
 
     fn peer(&mut self, event: PeerEvent) {
-        match event {
+        let (endpoint, health) = match event {
             PeerEvent::Up { endpoint, rank } => {
-                let index = self.peers.enter(rank, endpoint);
-                let Some(peer) = self.peers.get_mut(index) else {
-                    return;
-                };
-                let alive = peer.health == Health::Alive;
-                self.budget.open(&mut peer.account, alive);
-            }
-            PeerEvent::Left(endpoint) => {
-                if let Some(peer) = self.peers.of_endpoint(endpoint) {
-                    self.lose(peer, Health::Left);
+                let index = self.lane.peers.enter(rank, endpoint);
+                if let Some(peer) = self.lane.peers.get_mut(index) {
+                    let alive = peer.health == Health::Alive;
+                    self.budget.open(&mut peer.account, alive);
                 }
+                return;
             }
-            PeerEvent::Failed(endpoint) => {
-                if let Some(peer) = self.peers.of_endpoint(endpoint) {
-                    self.lose(peer, Health::Failed);
-                }
-            }
+            PeerEvent::Left(endpoint) => (Some(endpoint), Health::Left),
+            PeerEvent::Failed(endpoint) => (Some(endpoint), Health::Failed),
             PeerEvent::Protocol(endpoint, error) => {
                 tracing::error!("{error}");
-                if let Some(peer) = endpoint.and_then(|endpoint| self.peers.of_endpoint(endpoint)) {
-                    self.lose(peer, Health::Broken);
-                }
+                (endpoint, Health::Broken)
             }
-            _ => {}
+            _ => return,
+        };
+        let peers = &self.lane.peers;
+        if let Some(peer) = endpoint.and_then(|endpoint| peers.of_endpoint(endpoint)) {
+            self.lose(peer, health);
         }
     }
 }

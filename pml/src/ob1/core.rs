@@ -1,87 +1,58 @@
 //! The operations of a rank, and the tables that they stand in: everything of ob1 but the transport and the bootstrap.
 
-use tagwire_base::Clock;
-
 use super::coalesce::Coalescing;
 use super::credit::Budget;
 use super::held::Held;
 use super::matcher::Matcher;
-use super::peer::{Health, PeerIndex, Peers};
+use super::peer::{Health, Peer, PeerIndex};
 use super::pending::Pending;
 use super::protocol::{Fallback, Step, Turn};
 use super::protocols::State;
 use super::request::Requests;
-use crate::losses::Losses;
-use crate::services::Services;
+use crate::lane::Lane;
 use crate::slab::Handle;
 use crate::types::{Counters, Failure};
 
 /// The state of ob1.
-#[derive(Debug)]
 pub(super) struct Core {
+    pub lane: Lane<Peer>,
     pub matcher: Matcher,
     pub requests: Requests,
-    pub peers: Peers,
     pub budget: Budget,
     pub pending: Pending,
-    pub losses: Losses,
     /// A rank is gone or a budget is spent: posted receives are looked at twice.
     pub in_trouble: bool,
     /// Bytes of buffered sends that wait.
     pub buffered: usize,
-    /// Operations that may have ended since this was last asked, other than by progress.
-    pub ended: usize,
     pub counters: Counters,
     pub coalescing: Coalescing,
     /// Messages may wait for others, or services are in use: progress has more to do.
     pub has_extras: bool,
-    /// What this rank does beside messages, once it does.
-    pub services: Option<Box<Services>>,
-    clock: Clock,
 }
 
 impl Core {
-    pub(super) fn new(matcher: Matcher, budget: Budget, clock: Clock) -> Self {
+    pub(super) fn new(lane: Lane<Peer>, matcher: Matcher, budget: Budget) -> Self {
         Self {
+            lane,
             matcher,
             requests: Requests::new(),
-            peers: Peers::new(),
             budget,
             pending: Pending::new(),
-            losses: Losses::default(),
             in_trouble: false,
             buffered: 0,
-            ended: 0,
             counters: Counters::default(),
             coalescing: Coalescing::default(),
             has_extras: false,
-            services: None,
-            clock,
         }
     }
 
     /// Returns the envelopes that are held back, on both sides.
     pub(super) const fn held(&mut self) -> Held<'_> {
         Held {
-            peers: &mut self.peers,
+            peers: &mut self.lane.peers,
             requests: &mut self.requests,
             pending: &mut self.pending,
         }
-    }
-
-    /// Returns the services, which are in use from now on, the peers, and what sends packets.
-    pub(super) fn services(&mut self) -> (&mut Services, &Peers, &mut Pending) {
-        self.has_extras = true;
-        let clock = &self.clock;
-        let new = || Box::new(Services::new(clock));
-        let services = self.services.get_or_insert_with(new);
-        (services, &self.peers, &mut self.pending)
-    }
-
-    /// Looks at memory that peers write for services; returns how many things have come.
-    #[inline(never)]
-    pub(super) fn look_at_memory(&self) -> usize {
-        self.services.as_deref().map_or(0, Services::look)
     }
 
     /// Ends an operation.
@@ -90,7 +61,7 @@ impl Core {
             debug_assert!(false, "an operation ends once");
             return;
         };
-        self.ended += 1;
+        self.lane.ended += 1;
         request.state = State::Complete;
         let common = &mut request.common;
         if failure.is_some() {
@@ -155,7 +126,7 @@ impl Core {
 
     /// Notes that sends to this peer may go on.
     pub(super) fn flush_later(&mut self, index: PeerIndex) {
-        if let Some(peer) = self.peers.get_mut(index) {
+        if let Some(peer) = self.lane.peers.get_mut(index) {
             peer.flush_later(index, &mut self.pending);
         }
     }
@@ -163,7 +134,7 @@ impl Core {
     /// `from` has sent what no correct peer sends: it is not listened to any more.
     #[cold]
     pub(super) fn broken(&mut self, from: PeerIndex, what: &str) {
-        if let Some(peer) = self.peers.get(from)
+        if let Some(peer) = self.lane.peers.get(from)
             && peer.health == Health::Alive
         {
             tracing::error!(rank = peer.rank.as_u32(), "protocol error: {what}");

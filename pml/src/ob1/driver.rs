@@ -1,7 +1,6 @@
 //! Runs ob1 against its transport: whatever is pending, and the sends that wait for their turn.
 
-use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::{Class, Post, RemoteAccess};
+use tagwire_transport::{Post, RemoteAccess};
 use zerocopy::IntoBytes;
 
 use super::config::Ob1Options;
@@ -9,19 +8,14 @@ use super::core::Core;
 use super::header::RendezvousBody;
 use super::link::Link;
 use super::peer::PeerIndex;
-use super::pending::{Control, Operation};
+use super::pending::Operation;
 use super::protocol::{Launch, Turn};
 use super::protocols::State;
 use super::rail::Rail;
-use crate::contacts::Reach;
-use crate::peers::LANE;
-use crate::service::Wire;
+use crate::contacts::{self, IN_VAIN, Reach};
+use crate::lane::Lane;
 use crate::slab::Handle;
 use crate::types::SendMode;
-
-/// So many pending operations in a row may do nothing in a call: where a slow peer has thousands, each call is short, and those
-/// for others have their turn in a later one.
-pub(super) const IN_VAIN: usize = 64;
 
 /// How far a queued send came.
 enum Turned {
@@ -38,63 +32,29 @@ enum Turned {
 /// The transport of a rank, and how it finds its peers.
 pub(super) struct Driver {
     pub rail: Rail,
-    pub bootstrap: Box<dyn Bootstrap>,
     pub options: Ob1Options,
-    rank: Rank,
-    size: u32,
     /// The longest piece of one get or put; 0 where the transport has neither.
     piece: usize,
-    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
-    pub out_of_reach: Vec<PeerIndex>,
 }
 
 impl Driver {
-    pub(super) fn new(
-        rail: Rail,
-        bootstrap: Box<dyn Bootstrap>,
-        options: Ob1Options,
-        piece: usize,
-    ) -> Self {
+    pub(super) const fn new(rail: Rail, options: Ob1Options, piece: usize) -> Self {
         Self {
-            rank: bootstrap.rank(),
-            size: bootstrap.size(),
             rail,
-            bootstrap,
             options,
             piece,
-            out_of_reach: Vec::new(),
         }
-    }
-
-    #[inline(always)]
-    pub(super) const fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    #[inline(always)]
-    pub(super) const fn size(&self) -> u32 {
-        self.size
     }
 
     /// Sends what waits for others, and drives the services that were called. Returns how many things happened.
     #[cold]
     pub(super) fn run_extras(&mut self, core: &mut Core) -> usize {
         let Core {
-            coalescing,
-            peers,
-            pending,
-            services,
-            ..
+            coalescing, lane, ..
         } = core;
-        let batches = coalescing.flush_all(&mut *self.rail, peers);
-        match services.as_deref_mut() {
-            Some(services) if services.are_called() => {
-                let rail = Some(&mut *self.rail as &mut dyn RemoteAccess);
-                let out = pending;
-                batches + services.drive(&mut Wire { rail, peers, out })
-            }
-            _ => batches,
-        }
+        let batches = coalescing.flush_all(&mut *self.rail, &mut lane.peers);
+        let rail = Some(&mut *self.rail as &mut dyn RemoteAccess);
+        batches + lane.drive_services(rail)
     }
 
     /// Does each pending operation once, or up to [`IN_VAIN`] after each other that did nothing; what finds the transport busy
@@ -110,7 +70,7 @@ impl Driver {
             };
             let happened = match operation {
                 Operation::Control(control) => {
-                    let sent = self.send_control(core, &control);
+                    let sent = contacts::send(&mut self.contacts(core), &control);
                     if !sent {
                         core.pending.push(Operation::Control(control));
                     }
@@ -119,7 +79,7 @@ impl Driver {
                 Operation::Advance(request) => self.advance(core, request),
                 Operation::Age(peer) => core.held().age_shown(peer),
                 Operation::Flush(index) => {
-                    if let Some(peer) = core.peers.get_mut(index) {
+                    if let Some(peer) = core.lane.peers.get_mut(index) {
                         peer.flush_noted = false;
                     }
                     self.flush(core, index)
@@ -131,32 +91,11 @@ impl Driver {
         events
     }
 
-    /// Returns whether the packet is off the list.
-    fn send_control(&mut self, core: &mut Core, control: &Control) -> bool {
-        match self.reach(core, control.peer) {
-            Reach::Now => {}
-            Reach::Later => return false,
-            Reach::Never => return true,
-        }
-        let Some(peer) = core.peers.get(control.peer) else {
-            return true;
-        };
-        let (to, header) = (peer.endpoint, control.header);
-        match self
-            .rail
-            .send(LANE, to, Class::Control, header, control.body())
-        {
-            Post::Busy => false,
-            // Where the peer is gone the transport will say how.
-            Post::Posted | Post::Gone | Post::Unsupported => true,
-        }
-    }
-
     /// Lets the protocol of a request go on. Returns how many things happened.
     fn advance(&mut self, core: &mut Core, handle: Handle) -> usize {
         let Core {
             requests,
-            peers,
+            lane: Lane { peers, .. },
             pending,
             ..
         } = core;
@@ -182,7 +121,7 @@ impl Driver {
 
     /// Sends what waits for `index`, as far as credits and the transport allow. Returns how many things happened.
     pub(super) fn flush(&mut self, core: &mut Core, index: PeerIndex) -> usize {
-        match self.reach(core, index) {
+        match contacts::reach(&mut self.contacts(core), index) {
             Reach::Now => {}
             Reach::Later => {
                 core.flush_later(index);
@@ -191,21 +130,21 @@ impl Driver {
             Reach::Never => return 0,
         }
         let Core {
-            coalescing, peers, ..
+            coalescing, lane, ..
         } = core;
-        if !coalescing.flush(&mut *self.rail, peers, index) {
+        if !coalescing.flush(&mut *self.rail, &mut lane.peers, index) {
             core.flush_later(index);
             return 0;
         }
         let mut sent = 0;
-        while let Some(peer) = core.peers.get(index)
+        while let Some(peer) = core.lane.peers.get(index)
             && peer.pulled.is_none()
             && let Some(&front) = peer.queue.front()
         {
             match self.launch(core, index, front) {
                 Turned::Over => {
                     sent += 1;
-                    if let Some(peer) = core.peers.get_mut(index)
+                    if let Some(peer) = core.lane.peers.get_mut(index)
                         && peer.queue.front() == Some(&front)
                     {
                         peer.queue.pop_front();
@@ -223,7 +162,7 @@ impl Driver {
                 Turned::Lost => break,
             }
         }
-        if let Some(peer) = core.peers.get_mut(index) {
+        if let Some(peer) = core.lane.peers.get_mut(index) {
             peer.refresh_clear();
         }
         sent
@@ -233,7 +172,7 @@ impl Driver {
     fn launch(&mut self, core: &mut Core, index: PeerIndex, handle: Handle) -> Turned {
         let Core {
             requests,
-            peers,
+            lane: Lane { peers, .. },
             counters,
             ..
         } = core;
@@ -294,7 +233,7 @@ impl Driver {
         let Some(asked) = core.held().asked_for(index) else {
             return;
         };
-        let Some(peer) = core.peers.get_mut(index) else {
+        let Some(peer) = core.lane.peers.get_mut(index) else {
             return;
         };
         let handle = peer.queue.get(asked.place).copied();

@@ -47,6 +47,7 @@ pub(super) fn write(
     writeln!(out, "  unexpected messages: {}", core.matcher.len())?;
     for message in core.matcher.messages().take(SHOWN) {
         let source = core
+            .lane
             .peers
             .get(message.peer)
             .map_or(u32::MAX, |peer| peer.rank.as_u32());
@@ -70,11 +71,11 @@ pub(super) fn write(
         core.budget.left().bytes,
         core.pending.len()
     )?;
-    writeln!(out, "  peers in contact: {}", core.peers.len())?;
-    for (_, peer) in core.peers.iter().take(SHOWN) {
+    writeln!(out, "  peers in contact: {}", core.lane.peers.len())?;
+    for (_, peer) in core.lane.peers.iter().take(SHOWN) {
         write_peer(out, peer)?;
     }
-    more(out, core.peers.len())?;
+    more(out, core.lane.peers.len())?;
     rail.describe(out);
     Ok(())
 }

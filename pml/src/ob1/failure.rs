@@ -13,7 +13,7 @@ impl Core {
     /// Peer `index` is not there any more, for the reason that `health` says.
     #[cold]
     pub(super) fn lose(&mut self, index: PeerIndex, health: Health) {
-        let Some(peer) = self.peers.get_mut(index) else {
+        let Some(peer) = self.lane.peers.get_mut(index) else {
             return;
         };
         // A failure may follow a goodbye (its end was seen late); the first word stands.
@@ -34,14 +34,12 @@ impl Core {
         let Some(failure) = peer.failure() else {
             return;
         };
-        self.budget.close(&mut self.peers, index);
+        self.budget.close(&mut self.lane.peers, index);
         self.look_for_trouble();
         let budget = &mut self.budget;
         self.matcher
             .forget(index, |charged| budget.release(charged));
-        if let Some(services) = &mut self.services {
-            services.lose(index, failure);
-        }
+        self.lane.end_services(index, failure);
         self.fail_operations(index, rank, failure);
         self.note_gone(rank, failure);
         self.feed_the_starved();
@@ -50,12 +48,12 @@ impl Core {
     /// A member of the job is gone that may never have been in contact.
     pub(super) fn member_gone(&mut self, rank: Rank, failure: Failure) {
         let health = Health::of(failure);
-        match self.peers.find(rank) {
+        match self.lane.peers.find(rank) {
             // What it sent before it left may still lie in the transport, which will report its
             // end once that is drained.
             Some(_) if health == Health::Left => {}
             Some(peer) => self.lose(peer, health),
-            None if self.losses.of(rank).is_some() => {}
+            None if self.lane.losses.of(rank).is_some() => {}
             None => {
                 self.fail_operations(PeerIndex::NONE, rank, failure);
                 self.note_gone(rank, failure);
@@ -64,7 +62,7 @@ impl Core {
     }
 
     fn note_gone(&mut self, rank: Rank, failure: Failure) {
-        if self.losses.note(rank, failure) {
+        if self.lane.losses.note(rank, failure) {
             self.in_trouble = true;
         }
     }
@@ -72,7 +70,7 @@ impl Core {
     /// Ends the operations that involve `rank`.
     fn fail_operations(&mut self, index: PeerIndex, rank: Rank, failure: Failure) {
         // Any-source receives fail with the news, once: it may be acknowledged by now.
-        let died = !matches!(failure, Failure::PeerLeft(_)) && self.losses.of(rank).is_none();
+        let died = !matches!(failure, Failure::PeerLeft(_)) && self.lane.losses.of(rank).is_none();
         let concerned: Vec<Handle> = self
             .requests
             .iter()

@@ -39,7 +39,7 @@ impl Core {
     /// Charges a message with `bytes` of eager payload to the account of its sender.
     #[inline]
     pub(super) fn charge(&mut self, index: PeerIndex, bytes: usize) -> Charged {
-        match self.peers.get_mut(index) {
+        match self.lane.peers.get_mut(index) {
             Some(peer) => self.budget.charge(&mut peer.account, index, bytes),
             None => Charged::Overdrawn,
         }
@@ -48,7 +48,7 @@ impl Core {
     /// Refills the windows of the starved, after something kept was received.
     pub(super) fn feed_the_starved(&mut self) {
         for place in (0..self.budget.starving().len()).rev() {
-            if !self.budget.can_feed(self.peers.len()) {
+            if !self.budget.can_feed(self.lane.peers.len()) {
                 return;
             }
             // A refill takes no other than its own peer off the list.
@@ -59,8 +59,8 @@ impl Core {
     /// Grants a peer as much as its window lacks and the budget has.
     #[cold]
     pub(super) fn refill(&mut self, index: PeerIndex) {
-        let senders = self.peers.len();
-        let refill = self.budget.refill(&mut self.peers, index, senders);
+        let senders = self.lane.peers.len();
+        let refill = self.budget.refill(&mut self.lane.peers, index, senders);
         if let Some(grant) = refill.grant {
             let header = ControlHeader {
                 kind: Kind::CREDIT,
@@ -77,13 +77,13 @@ impl Core {
 
     /// Sets whether posted receives are looked at twice.
     pub(super) fn look_for_trouble(&mut self) {
-        self.in_trouble = !(self.losses.is_empty() && self.budget.starving().is_empty());
+        self.in_trouble = !(self.lane.losses.is_empty() && self.budget.starving().is_empty());
     }
 
     /// Asks `peer`, which may hold envelopes back, for one for each posted receive that would
     /// take it.
     fn pull_for_posted(&mut self, peer: PeerIndex) {
-        let Some(rank) = self.peers.get(peer).map(|peer| peer.rank) else {
+        let Some(rank) = self.lane.peers.get(peer).map(|peer| peer.rank) else {
             return;
         };
         for slot in self.matcher.waiting(|pattern| pattern.source.accepts(rank)) {

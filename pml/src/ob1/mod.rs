@@ -17,7 +17,7 @@ mod arrivals;
 mod coalesce;
 mod common;
 mod config;
-mod contacts;
+mod contact;
 mod core;
 mod credit;
 mod driver;
@@ -60,14 +60,14 @@ use self::driver::Driver;
 use self::matcher::Matcher;
 use self::protocols::State;
 use self::request::Request;
-use crate::contact::Language;
-use crate::contexts::Contexts;
+use crate::contacts;
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
+use crate::lane::Lane;
 use crate::lend::lend;
 use crate::losses::Losses;
 use crate::peers::Living;
-use crate::pml::{LocalRank, PointToPoint, Statistics};
+use crate::pml::{self, LocalRank, PointToPoint, Statistics};
 use crate::service::{Terms, Wire};
 use crate::services::Services;
 use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -76,15 +76,13 @@ use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Statu
 pub struct Ob1 {
     driver: Driver,
     core: Core,
-    contexts: Contexts,
-    closing: bool,
 }
 
 impl fmt::Debug for Ob1 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ob1")
-            .field("rank", &self.driver.rank())
-            .field("size", &self.driver.size())
+            .field("rank", &self.core.lane.rank)
+            .field("size", &self.core.lane.size)
             .field("rail", &self.driver.rail.name())
             .finish_non_exhaustive()
     }
@@ -99,21 +97,19 @@ impl Ob1 {
     pub fn open(
         options: &Ob1Options,
         rail: Box<dyn ByteTransport>,
-        mut bootstrap: Box<dyn Bootstrap>,
+        bootstrap: Box<dyn Bootstrap>,
     ) -> Result<Self> {
         let engine = AnyEngine::by_name(
             &options.engine,
             Capacity::new(options.match_capacity, options.match_capacity),
         )?;
-        let language = Language::new(LAYER, rail.name());
-        language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
+        let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
+        let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
         let piece = config::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
-            core: Core::new(Matcher::new(engine), budget, bootstrap.clock()),
-            contexts: Contexts::new(TagLimits::ALL.contexts),
-            closing: false,
-            driver: Driver::new(rail.into(), bootstrap, options.clone(), piece),
+            core: Core::new(lane, Matcher::new(engine), budget),
+            driver: Driver::new(rail.into(), options.clone(), piece),
         })
     }
 
@@ -127,16 +123,19 @@ impl Ob1 {
     /// Makes progress that delivers at most `burst` messages of each peer.
     #[inline]
     pub(crate) fn progress_by(&mut self, burst: usize) -> usize {
-        let Self { driver, core, .. } = self;
+        let Self { driver, core } = self;
         let mut events = 0;
         if core.has_extras {
             events = driver.run_extras(core);
         }
         events += driver.rail.progress_in_line(burst, core);
         if core.has_extras || !core.pending.is_empty() {
-            events += core.look_at_memory() + driver.run_pending(core);
+            events += core.lane.look_at_memory() + driver.run_pending(core);
+            if !core.lane.packets.is_empty() {
+                events += contacts::send_packets(&mut driver.contacts(core));
+            }
         }
-        core.ended = 0;
+        core.lane.ended = 0;
         events
     }
 
@@ -178,44 +177,14 @@ impl Ob1 {
     /// [`PointToPoint::progress`], which reports: others may wait for them.
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
-        std::mem::replace(&mut self.core.ended, 0)
-    }
-
-    fn check_open(&self) -> Result<()> {
-        if self.closing {
-            Err(Error::Closed)
-        } else {
-            Ok(())
-        }
+        self.core.lane.take_ended()
     }
 
     /// Drops the messages that are here and that nobody will receive.
     fn drop_strays(&mut self) {
-        let Self { core, contexts, .. } = self;
-        core.drop_messages(|message| contexts.drops(message.context, message.tag));
+        self.core
+            .drop_messages(|contexts, message| contexts.drops(message.context, message.tag));
         self.driver.run_pending(&mut self.core);
-    }
-
-    /// Whether new receives may use `context`.
-    #[inline(always)]
-    fn is_usable(&self, context: ContextId) -> bool {
-        self.contexts.contains(context) && !self.closing
-    }
-
-    #[inline]
-    fn check_context(&self, context: ContextId) -> Result<()> {
-        if self.is_usable(context) {
-            return Ok(());
-        }
-        self.check_any_context(context)
-    }
-
-    #[cold]
-    fn check_any_context(&self, context: ContextId) -> Result<()> {
-        if !self.contexts.contains(context) {
-            return Err(Error::NoSuchContext(context.as_u16()));
-        }
-        self.check_open()
     }
 
     fn insert_inactive(&mut self, mut request: Request) -> RequestId {
@@ -262,7 +231,7 @@ impl PointToPoint for Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         self.start_send(data, to, tag, context, mode)
     }
 
@@ -274,7 +243,7 @@ impl PointToPoint for Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.start_recv(data, from, tag, context)
     }
 
@@ -284,7 +253,7 @@ impl PointToPoint for Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<Status>> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_source(from)?;
         Ok(self.core.probe(Pattern {
             source: from,
@@ -299,7 +268,7 @@ impl PointToPoint for Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_source(from)?;
         Ok(self.core.claim(Pattern {
             source: from,
@@ -309,7 +278,7 @@ impl PointToPoint for Ob1 {
     }
 
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         let Some(claimed) = self.core.matcher.claimed(message.0) else {
             return Err(Error::StaleRequest);
         };
@@ -339,8 +308,8 @@ impl PointToPoint for Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_open()?;
-        let peer = self.driver.contact(&mut self.core, to)?;
+        self.core.lane.check_open()?;
+        let peer = contacts::contact(&mut self.driver.contacts(&mut self.core), to)?;
         Ok(self.insert_inactive(Request::send(data, peer, to, tag, context, mode)))
     }
 
@@ -351,13 +320,13 @@ impl PointToPoint for Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.core.lane.check_context(context)?;
         self.check_source(from)?;
         Ok(self.insert_inactive(Request::recv(data, from, tag, context)))
     }
 
     fn start(&mut self, request: RequestId) -> Result<()> {
-        self.check_open()?;
+        self.core.lane.check_open()?;
         let requests = &mut self.core.requests.table;
         let entry = requests.at_rest(request, "started: it is not persistent and inactive")?;
         let common = &mut entry.common;
@@ -374,7 +343,7 @@ impl PointToPoint for Ob1 {
                     tag: common.tag,
                     context: common.context,
                 };
-                if !self.contexts.contains(pattern.context) {
+                if !self.core.lane.contexts.contains(pattern.context) {
                     return Err(Error::NoSuchContext(pattern.context.as_u16()));
                 }
                 self.core.post(request.0, pattern)?;
@@ -411,7 +380,7 @@ impl PointToPoint for Ob1 {
 
 impl LocalRank for Ob1 {
     fn identity(&self) -> (Rank, u32) {
-        (self.driver.rank(), self.driver.size())
+        (self.core.lane.rank, self.core.lane.size)
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
@@ -419,8 +388,8 @@ impl LocalRank for Ob1 {
     }
 
     fn terms(&mut self, rank: Rank) -> Result<Terms> {
-        let peer = self.driver.contact(&mut self.core, rank)?;
-        let endpoint = self.core.peers.endpoint(peer)?;
+        let peer = contacts::contact(&mut self.driver.contacts(&mut self.core), rank)?;
+        let endpoint = self.core.lane.peers.endpoint(peer)?;
         let preference = self.driver.rail.preference(endpoint);
         Ok(Terms {
             peer,
@@ -432,57 +401,56 @@ impl LocalRank for Ob1 {
     }
 
     fn services(&mut self) -> (&mut Services, Wire<'_>) {
-        let (services, peers, out) = self.core.services();
-        let rail = Some(&mut *self.driver.rail as &mut dyn RemoteAccess);
-        (services, Wire { rail, peers, out })
+        self.core.has_extras = true;
+        let rail = &mut *self.driver.rail as &mut dyn RemoteAccess;
+        self.core.lane.services(Some(rail))
     }
 
     fn services_in_use(&self) -> Option<(&Services, &dyn Living)> {
-        let services = self.core.services.as_deref()?;
-        Some((services, &self.core.peers))
+        self.core.lane.services_in_use()
     }
 
     fn losses(&mut self) -> &mut Losses {
-        &mut self.core.losses
+        &mut self.core.lane.losses
     }
 
     fn look_after_peers(&mut self) {
         self.drop_strays();
-        self.driver.out_of_reach.clear();
-        self.driver.hear_of_ends(&mut self.core);
+        self.core.lane.out_of_reach.clear();
+        contacts::hear_of_ends(&mut self.driver.contacts(&mut self.core));
         self.driver.run_pending(&mut self.core);
     }
 
     fn open_context(&mut self) -> Result<ContextId> {
-        self.check_open()?;
-        let requests = &self.core.requests;
+        self.core.lane.check_open()?;
+        let Core { lane, requests, .. } = &mut self.core;
         let is_busy = |context| {
             let mut requests = requests.iter().map(|(_, request)| request);
             // Persistent ones may be started again.
             let is_open = |r: &Request| r.place().is_some() || r.common.persistent;
             requests.any(|r| !r.is_send() && r.common.context == context && is_open(r))
         };
-        let context = self.contexts.open(is_busy)?;
+        let context = lane.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
         self.core
-            .drop_messages(|message| message.context == context);
+            .drop_messages(|_, message| message.context == context);
         self.driver.run_pending(&mut self.core);
         Ok(context)
     }
 
     fn close_context(&mut self, context: ContextId) -> Result<()> {
-        self.contexts.close(context)?;
+        self.core.lane.contexts.close(context)?;
         self.drop_strays();
         Ok(())
     }
 
     fn break_collectives(&mut self, context: ContextId) {
-        self.contexts.break_collectives(context);
+        self.core.lane.contexts.break_collectives(context);
         self.drop_strays();
     }
 
     fn begin_close(&mut self) {
-        self.closing = true;
+        self.core.lane.closing = true;
         let requests = self.core.requests.iter();
         let posted: Vec<_> = requests
             .filter_map(|(handle, request)| Some((handle, request.place()?)))
@@ -502,32 +470,20 @@ impl LocalRank for Ob1 {
     }
 
     fn open_work(&self) -> Option<String> {
-        let requests = || self.core.requests.iter().map(|(_, request)| request);
-        let sends = requests().filter(|r| r.is_active() && r.is_send()).count();
-        let receives = requests().filter(|r| r.is_active() && !r.is_send()).count();
-        let closing = self
-            .core
-            .services
-            .as_ref()
-            .map_or(0, |services| services.unfinished());
-        let pending = self.core.pending.len() + self.core.coalescing.len() + closing;
-        if sends + receives + pending == 0 {
-            return None;
-        }
-        let mut peers: Vec<u32> = requests()
-            .filter(|r| r.is_active())
-            .map(|r| r.common.status.source.as_u32())
-            .collect();
-        peers.sort_unstable();
-        peers.dedup();
-        Some(format!(
-            "{sends} sends, {receives} matched receives, {pending} control packets; with ranks {peers:?}"
-        ))
+        let core = &self.core;
+        let active = core
+            .requests
+            .iter()
+            .map(|(_, r)| r)
+            .filter(|r| r.is_active());
+        let pending = core.pending.len() + core.coalescing.len() + core.lane.unfinished();
+        let active = active.map(|r| (r.is_send(), Some(r.common.status.source)));
+        pml::open_work(active, pending, "control packets")
     }
 
     fn leave(&mut self) {
         self.driver.rail.leave();
-        self.driver.bootstrap.leave();
+        self.core.lane.bootstrap.leave();
     }
 
     fn dump(&self, names: &ContextNames, out: &mut dyn fmt::Write) -> fmt::Result {

@@ -2,45 +2,16 @@
 
 use std::collections::VecDeque;
 
-use tagwire_transport::AmHeader;
-
 use super::header::{ControlHeader, Kind};
+use crate::packet::Packet;
 use crate::peers::PeerIndex;
-use crate::service::Out;
 use crate::slab::Handle;
-
-/// Most bytes behind the header of a control packet that lie beside it.
-const BODY: usize = 16;
-
-/// What follows the header of a control packet.
-#[derive(Debug)]
-enum Body {
-    Inline { bytes: [u8; BODY], len: u8 },
-    Heap(Box<[u8]>),
-}
-
-/// A control packet that is to be sent.
-#[derive(Debug)]
-pub(super) struct Control {
-    pub peer: PeerIndex,
-    pub header: AmHeader,
-    body: Body,
-}
-
-impl Control {
-    pub(super) fn body(&self) -> &[u8] {
-        match &self.body {
-            Body::Inline { bytes, len } => &bytes[..usize::from(*len)],
-            Body::Heap(bytes) => bytes,
-        }
-    }
-}
 
 /// Something to be done with the transport, outside its progress.
 #[derive(Debug)]
 pub(super) enum Operation {
     /// Send a control packet.
-    Control(Control),
+    Control(Packet),
     /// Let the protocol of this request go on.
     Advance(Handle),
     /// Sends that wait for this peer may go on.
@@ -77,20 +48,7 @@ impl Pending {
 
     /// Sends `peer` a control packet about its operation `header.handle`.
     pub(super) fn control(&mut self, peer: PeerIndex, header: ControlHeader, payload: &[u8]) {
-        let body = match payload.len() {
-            len @ ..=BODY => {
-                let mut bytes = [0; BODY];
-                bytes[..len].copy_from_slice(payload);
-                let len = len as u8;
-                Body::Inline { bytes, len }
-            }
-            _ => Body::Heap(payload.into()),
-        };
-        self.push(Operation::Control(Control {
-            peer,
-            header: header.encode(),
-            body,
-        }));
+        self.push(Operation::Control(Packet::new(peer, header, payload)));
     }
 
     /// Sends `peer` a control packet of `kind` about its operation `handle`, without argument.
@@ -106,12 +64,6 @@ impl Pending {
     /// Lets the protocol of `request` go on, with the transport.
     pub(super) fn advance(&mut self, request: Handle) {
         self.push(Operation::Advance(request));
-    }
-}
-
-impl Out for Pending {
-    fn packet(&mut self, to: PeerIndex, header: ControlHeader, payload: &[u8]) {
-        self.control(to, header, payload);
     }
 }
 

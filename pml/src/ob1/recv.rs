@@ -14,7 +14,9 @@ use super::peer::{PeerIndex, Stream};
 use super::protocols::State;
 use super::request::Request;
 use super::unexpected::{Content, Unexpected};
+use crate::contexts::Contexts;
 use crate::error::{Error, Result};
+use crate::lane::Lane;
 use crate::slab::Handle;
 use crate::types::{CancelOutcome, MessageId, RequestId, Status};
 
@@ -57,10 +59,10 @@ impl Ob1 {
     /// Whether no message is here that a receive could take, nobody is gone and nobody short of budget: a probe finds nothing.
     #[inline(always)]
     pub(crate) fn has_nothing(&self, from: SourceSelector, context: ContextId) -> bool {
-        let exists = from.is_any() || from.as_u32() < self.driver.size();
+        let exists = from.is_any() || from.as_u32() < self.core.lane.size;
         let core = &self.core;
         exists
-            && self.is_usable(context)
+            && self.core.lane.is_usable(context)
             && !core.in_trouble
             && core.matcher.has_nothing_unexpected()
     }
@@ -86,7 +88,7 @@ impl Ob1 {
         ) {
             Ok(()) => {
                 // Whoever waits for this one is still to be told its name.
-                self.core.ended = 0;
+                self.core.lane.ended = 0;
                 if !self.core.pending.is_empty() {
                     self.driver.run_pending(&mut self.core);
                 }
@@ -102,9 +104,9 @@ impl Ob1 {
     #[inline]
     pub(super) fn check_source(&self, from: SourceSelector) -> Result<()> {
         match from.rank() {
-            Some(rank) if rank.as_u32() >= self.driver.size() => Err(Error::NoSuchRank {
+            Some(rank) if rank.as_u32() >= self.core.lane.size => Err(Error::NoSuchRank {
                 rank,
-                size: self.driver.size(),
+                size: self.core.lane.size,
             }),
             _ => Ok(()),
         }
@@ -136,7 +138,7 @@ impl Core {
     /// A receive was posted while ranks are gone or budgets are spent.
     #[cold]
     fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
-        let Some(failure) = self.losses.of_receive(from) else {
+        let Some(failure) = self.lane.losses.of_receive(from) else {
             return self.pull_from_starved(handle);
         };
         if let Some(request) = self.requests.get_mut(handle) {
@@ -164,7 +166,8 @@ impl Core {
             Content::Announced(_) => self.counters.unexpected_long += 1,
             _ => self.counters.unexpected_short += 1,
         }
-        let (Some(peer), Some(request)) = (self.peers.get_mut(from), self.requests.get_mut(handle))
+        let (Some(peer), Some(request)) =
+            (self.lane.peers.get_mut(from), self.requests.get_mut(handle))
         else {
             debug_assert!(false, "both ends of a message are there");
             return;
@@ -179,7 +182,7 @@ impl Core {
                 request.common.write(0, here);
                 if here.len() == length {
                     request.complete();
-                    self.ended += 1;
+                    self.lane.ended += 1;
                 } else if let Some(failure) = failure {
                     self.finish(handle, Some(failure));
                 } else {
@@ -201,12 +204,13 @@ impl Core {
     }
 
     /// Receives, into no room, the messages that are here, that nobody has claimed and that `is_stray` accepts.
-    pub(super) fn drop_messages(&mut self, is_stray: impl Fn(&Unexpected) -> bool) {
+    pub(super) fn drop_messages(&mut self, is_stray: impl Fn(&Contexts, &Unexpected) -> bool) {
         if self.matcher.has_nothing_unexpected() {
             return;
         }
-        let messages = self.matcher.messages();
-        let strays = messages.filter(|message| message.queued.is_some() && is_stray(message));
+        let (messages, contexts) = (self.matcher.messages(), &self.lane.contexts);
+        let strays =
+            messages.filter(|message| message.queued.is_some() && is_stray(contexts, message));
         let strays = strays.map(|message| Pattern {
             source: SourceSelector::ANY,
             tag: TagSelector::exact(message.tag),
@@ -249,7 +253,7 @@ impl Core {
             return here;
         }
         let index = self.showing(&pattern)?;
-        let shown = self.peers.get(index)?.peeks.shown.as_ref()?;
+        let shown = self.lane.peers.get(index)?.peeks.shown.as_ref()?;
         self.status(Seen::of(index, shown))
     }
 
@@ -279,7 +283,7 @@ impl Core {
     /// Returns the starved peer that shows a reply to a probe; asks them where none does.
     fn showing(&mut self, pattern: &Pattern) -> Option<PeerIndex> {
         let Self {
-            peers,
+            lane: Lane { peers, .. },
             requests,
             pending,
             budget,
@@ -296,7 +300,7 @@ impl Core {
     /// Returns what a probe reports of a message.
     fn status(&self, message: Seen) -> Option<Status> {
         Some(Status {
-            source: self.peers.get(message.peer)?.rank,
+            source: self.lane.peers.get(message.peer)?.rank,
             tag: message.tag,
             length: message.length,
             cancelled: false,

@@ -10,6 +10,7 @@ use super::header::{EnvelopeHeader, Kind};
 use super::peer::PeerIndex;
 use super::protocols::State;
 use super::request::Request;
+use crate::contacts;
 use crate::error::{Error, Result};
 use crate::lend::lend;
 use crate::peers::LANE;
@@ -46,10 +47,10 @@ impl Ob1 {
         context: ContextId,
         bytes: impl FnOnce() -> &'b [u8],
     ) -> bool {
-        if self.closing {
+        if self.core.lane.closing {
             return false;
         }
-        let Some(peer) = self.core.peers.known(to) else {
+        let Some(peer) = self.core.lane.peers.known(to) else {
             return false;
         };
         if length > peer.path.terms.at_once || !peer.clear || !peer.credit.covers(length) {
@@ -83,9 +84,9 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        let index = match self.core.peers.find(to) {
+        let index = match self.core.lane.peers.find(to) {
             Some(index) => index,
-            None => self.driver.contact(&mut self.core, to)?,
+            None => contacts::contact(&mut self.driver.contacts(&mut self.core), to)?,
         };
         if self.send_now(&data, to, tag, context, mode)
             || self.core.coalescing.enabled && self.send_coalesced(&data, index, tag, context, mode)
@@ -105,11 +106,11 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.driver.ensure_connected(&mut self.core, index)?;
+        contacts::ensure_connected(&mut self.driver.contacts(&mut self.core), index)?;
         // A program that only ever posts sends would not hear of new credit: this call asks.
         // A few times, since the peer's first contact comes before its first packet.
         for _ in 0..4 {
-            let peer = self.core.peers.get(index);
+            let peer = self.core.lane.peers.get(index);
             if !peer.is_some_and(|peer| peer.credit.is_spent()) {
                 break;
             }
@@ -117,7 +118,7 @@ impl Ob1 {
             if events == 0 {
                 break;
             }
-            self.core.ended += events;
+            self.core.lane.ended += events;
             self.driver.run_pending(&mut self.core);
         }
         let mut request = Request::send(data, index, to, tag, context, mode);
@@ -170,7 +171,7 @@ impl Ob1 {
         let common = &mut request.common;
         common.wanted = common.send_buffer().len();
         let (index, tag, context) = (common.peer, common.status.tag, common.context);
-        let Some(peer) = self.core.peers.get_mut(index) else {
+        let Some(peer) = self.core.lane.peers.get_mut(index) else {
             return;
         };
         if let Some(failure) = peer.failure() {
@@ -207,10 +208,11 @@ impl Ob1 {
             length: bytes.len() as u32,
         };
         let Core {
-            coalescing, peers, ..
+            coalescing, lane, ..
         } = &mut self.core;
         let rail = &mut *self.driver.rail;
-        mode != SendMode::Synchronous && coalescing.send(rail, peers, index, header, bytes)
+        mode != SendMode::Synchronous
+            && coalescing.send(rail, &mut lane.peers, index, header, bytes)
     }
 
     /// Whether messages wait for others.

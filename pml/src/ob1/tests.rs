@@ -609,7 +609,7 @@ fn a_dead_peer_fails_what_involves_it() {
 }
 
 fn audit(core: &Core) {
-    let accounts = core.peers.iter().map(|(_, peer)| &peer.account);
+    let accounts = core.lane.peers.iter().map(|(_, peer)| &peer.account);
     let kept = core.matcher.messages().map(|message| message.charged);
     core.budget.audit(accounts, kept);
 }

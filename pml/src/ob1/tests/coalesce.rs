@@ -26,7 +26,7 @@ fn coalescing(size: u32) -> World {
 impl World {
     /// Bytes that wait at rank 0 for rank `to`.
     fn waiting(&mut self, to: u32) -> usize {
-        let peers = &mut self.ranks[0].core.peers;
+        let peers = &mut self.ranks[0].core.lane.peers;
         let index = peers.find(Rank::new(to)).unwrap();
         peers.get(index).unwrap().batch.len()
     }
@@ -140,7 +140,7 @@ fn what_waits_for_a_rank_that_dies_is_forgotten() {
         world.send_word(1, value);
     }
     assert!(world.waiting(1) > 0);
-    let index = world.ranks[0].core.peers.find(Rank::new(1)).unwrap();
+    let index = world.ranks[0].core.lane.peers.find(Rank::new(1)).unwrap();
     world.ranks[0].core.lose(index, Health::Failed);
     assert_eq!(world.ranks[0].open_work(), None);
     assert_eq!(world.waiting(1), 0);

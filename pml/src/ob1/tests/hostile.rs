@@ -26,7 +26,7 @@ fn victim() -> World {
 impl World {
     /// Lets a packet of rank 1 arrive at rank 0 that rank 1 never sent.
     fn forge(&mut self, header: AmHeader, payload: &[u8]) {
-        let endpoint = self.ranks[0].core.peers.get(PEER).unwrap().endpoint;
+        let endpoint = self.ranks[0].core.lane.peers.get(PEER).unwrap().endpoint;
         self.ranks[0].core.deliver(Arrival {
             from: endpoint,
             header,
@@ -49,19 +49,19 @@ impl World {
             kind,
             context: WORLD,
             tag: tag(1),
-            sequence: self.ranks[0].core.peers.get(PEER).unwrap().next_in,
+            sequence: self.ranks[0].core.lane.peers.get(PEER).unwrap().next_in,
             length,
         };
         self.forge(header.encode(), payload);
     }
 
     fn health(&self) -> Health {
-        self.ranks[0].core.peers.get(PEER).unwrap().health
+        self.ranks[0].core.lane.peers.get(PEER).unwrap().health
     }
 
     /// A send of rank 0 that was held back, and whose envelope rank 1 has pulled.
     fn pulled_send(&mut self, len: usize) -> RequestId {
-        let peer = self.ranks[0].core.peers.get_mut(PEER).unwrap();
+        let peer = self.ranks[0].core.lane.peers.get_mut(PEER).unwrap();
         peer.credit.envelopes = 0;
         let sent = self.send(0, 1, tag(1), &pattern(1, len), SendMode::Standard);
         let body = PullBody {
@@ -70,7 +70,7 @@ impl World {
             reserved: 0,
         };
         self.forge_control(Kind::PULL, Handle::NONE, 0, body.as_bytes());
-        let peer = self.ranks[0].core.peers.get(PEER).unwrap();
+        let peer = self.ranks[0].core.lane.peers.get(PEER).unwrap();
         assert_eq!(peer.pulled, Some((sent.0, 0)), "nothing was pulled");
         sent
     }
@@ -89,7 +89,7 @@ fn an_envelope_does_not_come_back_after_its_match() {
             world.forge_control(answer, sent.0, receive.to_wire(), &wanted);
             world.forge_control(Kind::PULL_RETURNED, sent.0, 0, &[]);
             assert_eq!(world.health(), Health::Broken, "{len} bytes, {answer:?}");
-            let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+            let queue = &world.ranks[0].core.lane.peers.get(PEER).unwrap().queue;
             assert!(queue.is_empty(), "{len} bytes, {answer:?}");
         }
     }
@@ -101,7 +101,7 @@ fn an_envelope_that_was_not_answered_comes_back() {
     let sent = world.pulled_send(100);
     world.forge_control(Kind::PULL_RETURNED, sent.0, 0, &[]);
     assert_eq!(world.health(), Health::Alive);
-    let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+    let queue = &world.ranks[0].core.lane.peers.get(PEER).unwrap().queue;
     assert_eq!(queue.front(), Some(&sent.0));
 }
 
@@ -114,7 +114,7 @@ fn flags_of_another_version_are_refused() {
                 kind,
                 context: WORLD,
                 tag: tag(1),
-                sequence: world.ranks[0].core.peers.get(PEER).unwrap().next_in,
+                sequence: world.ranks[0].core.lane.peers.get(PEER).unwrap().next_in,
                 length: 8,
             };
             let AmHeader([word, rest]) = header.encode();
@@ -187,7 +187,7 @@ fn batches_hold_whole_messages_and_nothing_else() {
     };
     let forge = |change: &dyn Fn(&mut Vec<u8>, tagwire_base::Sequence)| {
         let mut world = victim();
-        let next = world.ranks[0].core.peers.get(PEER).unwrap().next_in;
+        let next = world.ranks[0].core.lane.peers.get(PEER).unwrap().next_in;
         let mut batch = Vec::new();
         batch.extend_from_slice(header(Kind::MATCH, next, 5).0.as_bytes());
         batch.extend_from_slice(b"first");
@@ -233,7 +233,7 @@ fn an_answer_to_an_envelope_that_is_not_out_is_refused() {
         }
         let sent = world.send(0, 1, tag(2), &pattern(1, 100_000), SendMode::Standard);
         assert_eq!(world.network.exposed(), 1, "it has begun");
-        let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+        let queue = &world.ranks[0].core.lane.peers.get(PEER).unwrap().queue;
         assert_eq!(queue.front(), Some(&sent.0), "its envelope is not out");
         world.forge_control(kind, sent.0, 0, &8_u64.to_le_bytes());
         assert_eq!(world.health(), Health::Broken, "{kind:?}");

@@ -1,7 +1,7 @@
 //! How much work things are, counted in entries looked at: no clock.
 
 use super::*;
-use crate::ob1::driver::IN_VAIN;
+use crate::contacts::IN_VAIN;
 
 /// While a budget is spent, each receive pulls its message from the senders. What that costs does
 /// not depend on how many other operations there are.

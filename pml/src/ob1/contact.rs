@@ -1,42 +1,26 @@
 //! First contact, as ob1 does its part of it.
 
-use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::Transport;
+use tagwire_base::Rank;
+use tagwire_transport::{AmHeader, Class, EndpointId, Post, Transport};
 
-use super::config::LAYER;
 use super::core::Core;
 use super::driver::Driver;
-use super::peer::{Health, Peer, PeerIndex, Peers};
+use super::peer::{Health, Peer, PeerIndex};
 use super::protocols;
-use crate::contacts::{self, Contacts, Reach};
-use crate::error::Result;
+use crate::contacts::Contacts;
+use crate::lane::Lane;
 use crate::peers::LANE;
 use crate::types::Failure;
 
 impl Driver {
-    /// Takes note of the ends of members; see [`contacts::hear_of_ends`].
-    pub(super) fn hear_of_ends(&mut self, core: &mut Core) {
-        contacts::hear_of_ends(&mut Ob1Contacts { driver: self, core });
-    }
-
-    /// Returns the peer that `rank` is, connected; see [`contacts::contact`].
-    pub(super) fn contact(&mut self, core: &mut Core, rank: Rank) -> Result<PeerIndex> {
-        contacts::contact(&mut Ob1Contacts { driver: self, core }, rank)
-    }
-
-    /// Connects to a peer; see [`contacts::ensure_connected`].
-    pub(super) fn ensure_connected(&mut self, core: &mut Core, index: PeerIndex) -> Result<()> {
-        contacts::ensure_connected(&mut Ob1Contacts { driver: self, core }, index)
-    }
-
-    /// Returns whether a peer can be sent to now; see [`contacts::reach`].
-    pub(super) fn reach(&mut self, core: &mut Core, index: PeerIndex) -> Reach {
-        contacts::reach(&mut Ob1Contacts { driver: self, core }, index)
+    /// Returns ob1, as far as contact goes.
+    pub(super) const fn contacts<'a>(&'a mut self, core: &'a mut Core) -> Ob1Contacts<'a> {
+        Ob1Contacts { driver: self, core }
     }
 
     /// A peer can be sent to: how, its transport knows.
     fn note_connected(&mut self, core: &mut Core, index: PeerIndex) {
-        let Some(peer) = core.peers.get_mut(index) else {
+        let Some(peer) = core.lane.peers.get_mut(index) else {
             return;
         };
         let preference = self.rail.preference(peer.endpoint);
@@ -52,33 +36,25 @@ impl Driver {
 }
 
 /// ob1, as far as contact goes.
-struct Ob1Contacts<'a> {
+pub(super) struct Ob1Contacts<'a> {
     driver: &'a mut Driver,
     core: &'a mut Core,
 }
 
 impl Contacts for Ob1Contacts<'_> {
-    const LAYER: &'static str = LAYER;
     type Peer = Peer;
 
-    fn bootstrap(&mut self) -> &mut dyn Bootstrap {
-        &mut *self.driver.bootstrap
+    fn lane(&mut self) -> &mut Lane<Peer> {
+        &mut self.core.lane
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
         &mut *self.driver.rail
     }
 
-    fn peers(&mut self) -> &mut Peers {
-        &mut self.core.peers
-    }
-
-    fn out_of_reach(&mut self) -> &mut Vec<PeerIndex> {
-        &mut self.driver.out_of_reach
-    }
-
-    fn loss_of(&self, rank: Rank) -> Option<Failure> {
-        self.core.losses.of(rank)
+    fn send_packet(&mut self, to: EndpointId, header: AmHeader, payload: &[u8]) -> Post {
+        let rail = &mut self.driver.rail;
+        rail.send(LANE, to, Class::Control, header, payload)
     }
 
     fn look_after_peers(&mut self) {
