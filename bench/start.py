@@ -31,8 +31,9 @@ def programs(launcher):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 11
     found = launchers.of_this_host(2)
-    *run, end = found["tagwire run"]
-    found |= {f"over {transport}": [*run, "--transport", transport, end] for transport in sys.argv[2:]}
+    for transport in sys.argv[2:]:
+        *run, end = found["tagwire run"]
+        found[f"over {transport}"] = [*run, "--transport", transport, end]
     if LIBRARIES.keys() & found.keys():
         source = launchers.ROOT / "bench/peers/pmix_client.c"
         subprocess.run(["cc", "-O2", "-o", CLIENT, source, "-ldl"], check=False)
