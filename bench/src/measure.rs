@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::leader::{self, Script, warm_up};
 use crate::load::Load;
 use crate::plan::Plan;
-use crate::port::{Endpoint, Port};
+use crate::port::{Endpoint, Port, barrier};
 use crate::record::{FIRST_BLOCK, Figures, Quantity};
 use crate::stats::Summary;
 use crate::time::nanoseconds;
@@ -114,6 +114,8 @@ pub(crate) trait Stage {
     fn begin(&mut self, size: usize) -> Result<()>;
     fn block(&mut self, size: usize, count: u64, each: bool) -> Result<Measured>;
     fn end(&mut self, size: usize) -> Result<()>;
+    /// Returns once every rank has ended its part of a block: what is on its way to this rank may need its progress.
+    fn settle(&self) -> Result<()>;
     fn times(&self) -> &Times;
     /// Returns the time of a block, in nanoseconds, of which all ranks have measured this.
     fn time(&self, told: &[Measured]) -> u64;
@@ -149,6 +151,10 @@ impl<P: Port, B: Body<P>> Stage for Runner<'_, P, B> {
 
     fn end(&mut self, size: usize) -> Result<()> {
         self.body.end(self.port, size)
+    }
+
+    fn settle(&self) -> Result<()> {
+        barrier(self.port)
     }
 
     fn times(&self) -> &Times {
@@ -204,8 +210,14 @@ impl Script for Stages<'_> {
 
     fn block(&mut self, block: &Block) -> Result<Measured> {
         let missing = || Error::Peer("rank 0 announced a stage that does not exist".to_owned());
+        let is_one_of_many = self.0.len() > 1;
         let stage = self.0.get_mut(block.stage).ok_or_else(missing)?;
-        stage.block(block.size, block.count, block.each)
+        let measured = stage.block(block.size, block.count, block.each)?;
+        // The next step comes over the port of the first stage, which makes no progress on the others.
+        if is_one_of_many {
+            stage.settle()?;
+        }
+        Ok(measured)
     }
 
     fn end(&mut self, &size: &usize) -> Result<()> {
@@ -365,6 +377,8 @@ pub(crate) fn first_block_pct(unit_ns: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -394,6 +408,59 @@ mod tests {
         assert_eq!(first_block_pct(&[1.0, 1.0, 2.0, 1.0]), Some(-50.0));
         assert_eq!(first_block_pct(&[3.0, 1.0, 2.0]), None);
         assert_eq!(first_block_pct(&[]), None);
+    }
+
+    /// Counts how often it settles.
+    struct Settling(Cell<u32>, Times);
+
+    impl Stage for &Settling {
+        fn begin(&mut self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn block(&mut self, _: usize, units: u64, _: bool) -> Result<Measured> {
+            Ok(Measured {
+                elapsed: Duration::ZERO,
+                units,
+            })
+        }
+
+        fn end(&mut self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn settle(&self) -> Result<()> {
+            self.0.set(self.0.get() + 1);
+            Ok(())
+        }
+
+        fn times(&self) -> &Times {
+            &self.1
+        }
+
+        fn time(&self, _: &[Measured]) -> u64 {
+            1
+        }
+    }
+
+    #[test]
+    fn one_of_several_layers_settles_after_each_of_its_blocks() {
+        let all = [(); 2].map(|()| Settling(Cell::new(0), Times::new()));
+        let block = Block {
+            stage: 1,
+            size: 8,
+            count: 3,
+            each: false,
+        };
+        let stage = |one| Box::new(one) as Box<dyn Stage + '_>;
+        let mut stages = Stages(all.iter().map(stage).collect());
+        for _ in 0..2 {
+            assert_eq!(stages.block(&block).unwrap().units, 3);
+        }
+        assert_eq!(all.each_ref().map(|one| one.0.get()), [0, 2]);
+        let alone = Block { stage: 0, ..block };
+        Stages(vec![stage(&all[0])]).block(&alone).unwrap();
+        assert_eq!(all[0].0.get(), 0, "nothing else is driven meanwhile");
     }
 
     fn sample() -> Sample {
