@@ -155,7 +155,6 @@ impl<P: Known> Lane<P> {
     }
 
     /// Looks at memory that peers write for services. Returns how many things have come.
-    #[inline(never)]
     pub(crate) fn look_at_memory(&self) -> usize {
         self.services.as_deref().map_or(0, Services::look)
     }

@@ -8,7 +8,7 @@
 //!      /   \
 //!   ob1     cm     ob1 matches in software, over any ByteTransport;
 //!      \   /       cm leaves matching to its MatchTransport
-//!     Services     of both: channels of partitions, remote memory access
+//!       Lane       of both: peers, contexts, and services: channels of partitions, remote memory access
 //! ```
 //!
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the

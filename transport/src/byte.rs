@@ -92,7 +92,7 @@ pub trait ByteTransport: RemoteAccess + CooperativeTransfers {
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls);
 
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
-    /// had found out itself.
+    /// had found out itself. What was under way with it may end with later calls of progress.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls);
 }
 

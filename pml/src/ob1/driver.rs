@@ -57,6 +57,16 @@ impl Driver {
         batches + lane.drive_services(rail)
     }
 
+    /// Looks at memory that peers write, does what is pending, and sends the packets of services. Returns how many things happened.
+    #[inline(never)]
+    pub(super) fn run_rest(&mut self, core: &mut Core) -> usize {
+        let events = core.lane.look_at_memory() + self.run_pending(core);
+        match core.lane.packets.is_empty() {
+            true => events,
+            false => events + contacts::send_packets(&mut self.contacts(core)),
+        }
+    }
+
     /// Does each pending operation once, or up to [`IN_VAIN`] after each other that did nothing; what finds the transport busy
     /// stays for the next time, behind the others. Returns how many things happened.
     pub(super) fn run_pending(&mut self, core: &mut Core) -> usize {

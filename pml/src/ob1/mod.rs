@@ -130,10 +130,7 @@ impl Ob1 {
         }
         events += driver.rail.progress_in_line(burst, core);
         if core.has_extras || !core.pending.is_empty() {
-            events += core.lane.look_at_memory() + driver.run_pending(core);
-            if !core.lane.packets.is_empty() {
-                events += contacts::send_packets(&mut driver.contacts(core));
-            }
+            events += driver.run_rest(core);
         }
         core.lane.ended = 0;
         events

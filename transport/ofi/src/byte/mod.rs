@@ -258,11 +258,6 @@ impl ByteTransport for Ofi {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.engine.peer_failed(rank, &mut Above(upcalls));
-        // What was under way ends with the connection, or is given up: both very soon.
-        while self.engine.lets_die() {
-            self.engine.progress(&mut Above(upcalls));
-            std::thread::yield_now();
-        }
     }
 }
 

@@ -151,7 +151,7 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
     // The owner of the memory computes.
     loop {
         pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
-        if !pair.ranks[0].engine.lets_die() {
+        if pair.ranks[0].engine.dying.is_empty() {
             break;
         }
     }

@@ -130,7 +130,7 @@ pub(crate) struct Engine {
     broken: bool,
     /// Operations with the gone, and when they are given up, the earliest first. Those that end by
     /// themselves meanwhile stay: their names name nothing then.
-    dying: VecDeque<(Time, OpId)>,
+    pub(crate) dying: VecDeque<(Time, OpId)>,
     silent: Arc<AtomicBool>,
     disconnect_timeout: Duration,
     waiter: Arc<OfiWaiter>,
@@ -617,11 +617,6 @@ impl Engine {
     /// no others.
     pub(crate) const fn is_broken(&self) -> bool {
         self.broken
-    }
-
-    /// Whether operations with a peer that is gone are about to be given up.
-    pub(crate) fn lets_die(&self) -> bool {
-        !self.dying.is_empty()
     }
 
     /// Gives up what the provider was given long enough to end.

@@ -117,7 +117,8 @@ impl Engine {
                 told_all &= self.say_goodbye(endpoint);
             }
             self.progress(&mut IgnoreUpcalls);
-            if told_all && self.parting.is_empty() && !self.waits_to_be_heard() {
+            let are_gone = self.parting.is_empty() && self.dying.is_empty();
+            if told_all && are_gone && !self.waits_to_be_heard() {
                 return;
             }
             if self.clock.now().since(start) < EAGER {

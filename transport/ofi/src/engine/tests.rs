@@ -283,7 +283,7 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
     assert_eq!(again, slot, "the slot is used again");
     hand.advance(END_LIMIT);
     ranks[0].progress(&mut events[0]);
-    assert!(!ranks[0].lets_die());
+    assert!(ranks[0].dying.is_empty());
     assert_eq!(events[0].ends.len(), 1, "{:?}", events[0].ends);
     while events[0].ends.len() < 2 || events[2].messages.is_empty() {
         ranks[0].progress(&mut events[0]);
@@ -313,11 +313,11 @@ fn operations_with_the_gone_are_given_up_on_time() {
     for _ in 0..100 {
         ranks[0].progress(&mut events[0]);
     }
-    assert!(ranks[0].lets_die());
+    assert!(!ranks[0].dying.is_empty());
     assert_eq!(events[0].given_up, []);
     hand.advance(Duration::from_nanos(1));
     ranks[0].progress(&mut events[0]);
-    assert!(!ranks[0].lets_die());
+    assert!(ranks[0].dying.is_empty());
     assert_eq!(events[0].given_up, [3]);
 }
 

@@ -480,11 +480,6 @@ impl MatchTransport for OfiMatch {
             .engine
             .peer_failed(rank, &mut Collect(&mut self.happenings));
         self.settle(upcalls);
-        // What was under way ends with the connection, or is given up: both very soon.
-        while self.bytes.engine.lets_die() {
-            self.progress(Lane(0), upcalls);
-            std::thread::yield_now();
-        }
     }
 
     fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
