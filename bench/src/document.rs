@@ -16,8 +16,8 @@ const FLAT: &str = "tagwire.bench/1";
 const PARTS: [&str; 3] = ["series", "sampling", "figures"];
 
 /// Returns what a file of results holds: an object with `test`, `rows` and, as far as the file has them, `environment` and
-/// `command`. Rows are flat: the fields of their parts are their own, as in CSV and in `tagwire.bench/1`. CSV that was written by earlier versions has neither. Its texts have [letters that show](crate::visible::text)
-/// alone.
+/// `command`. Rows are flat: the fields of their parts are their own, as in CSV and in `tagwire.bench/1`. CSV that was written by
+/// earlier versions has neither. Its texts have [letters that show](crate::visible::text) alone.
 ///
 /// # Errors
 /// What is wrong with it, in words: it is empty, cut off, of another schema, or something else.

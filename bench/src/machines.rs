@@ -2,7 +2,7 @@
 //! one decides on jobs and prints, the other helps with its part of each. Who listens decides, unless it stays: then whoever
 //! connects does.
 //!
-//! A job's ranks are children of both sides, the first half of them where one listens. `words.rs` has what the two say.
+//! A job's ranks are children of both sides, the first half of them where one listens. `messages.rs` has what the two say.
 
 use std::io::Write;
 

@@ -7,7 +7,7 @@ use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_bench::Sizes;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_launch::store::wire::{FrameBuffer, Reply, Request};
-use tagwire_pml::contact::{KEY, Language};
+use tagwire_pml::contact::{KEY, Stack};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{LocalRank, PointToPoint};
 use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post, RecvBuffer, Transport};
@@ -25,7 +25,7 @@ use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post, RecvBuffer, 
 /// comes, the rank gives the peer up or goes on, and can be closed.
 pub fn ob1_packets(data: &[u8]) {
     const LANE: Lane = Lane(0);
-    const LANGUAGE: Language = Language::new("ob1", "memory");
+    const STACK: Stack = Stack::new("ob1", "memory");
     let network = MemoryNetwork::new(2, MemoryOptions::full());
     let Ok(job) = LocalJob::new(2) else { return };
     let (victim, villain) = (Rank::new(0), Rank::new(1));
@@ -37,7 +37,7 @@ pub fn ob1_packets(data: &[u8]) {
         });
         let mut member = job.member(villain);
         let address = rail.address();
-        let _ = member.put(KEY, &LANGUAGE.card(&address));
+        let _ = member.put(KEY, &STACK.card(&address));
         let _ = member.fence(std::time::Duration::from_secs(30));
         let opened = opened.join().expect("opening does not panic");
         opened.expect("a rank over memory opens")
@@ -46,8 +46,8 @@ pub fn ob1_packets(data: &[u8]) {
     let Ok(card) = job.member(villain).get(victim, KEY, patience) else {
         return;
     };
-    // The address is behind the language, which is the same here and there.
-    let Ok(to) = rail.connect(victim, &card[LANGUAGE.card(&[]).len()..]) else {
+    // The address is behind the stack, which is the same here and there.
+    let Ok(to) = rail.connect(victim, &card[STACK.card(&[]).len()..]) else {
         return;
     };
     let mut room = vec![0_u8; 4096];

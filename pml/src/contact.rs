@@ -33,17 +33,17 @@ impl OpenTimeout {
     }
 }
 
-/// Under which key a rank publishes its address. One for all, so that who speaks another language is told so.
+/// Under which key a rank publishes its address. One for all, so that a rank of another stack is told so.
 pub const KEY: &str = "transport";
 
-/// Who speaks to whom: a layer over a transport. Ranks understand each other where both agree.
+/// What a rank speaks: a layer over a transport. Ranks understand each other where both agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Language {
+pub struct Stack {
     layer: &'static str,
     transport: &'static str,
 }
 
-impl Language {
+impl Stack {
     /// That of `layer` over `transport`.
     #[must_use]
     pub const fn new(layer: &'static str, transport: &'static str) -> Self {
@@ -88,7 +88,7 @@ impl Language {
         let own = self.name();
         if theirs != own.as_bytes() {
             let theirs = String::from_utf8_lossy(theirs).into_owned();
-            return Err(Error::OtherLanguage { rank, theirs, own });
+            return Err(Error::OtherStack { rank, theirs, own });
         }
         Ok(address.to_vec())
     }
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const OWN: Language = Language::new("ob1", "shm");
+    const OWN: Stack = Stack::new("ob1", "shm");
 
     #[test]
     fn ranks_that_differ_in_layer_or_transport_are_told_so() {
@@ -110,7 +110,7 @@ mod tests {
             ("ob1", "ofi", false),
         ] {
             let job = LocalJob::new(2).unwrap();
-            let theirs = Language::new(layer, transport);
+            let theirs = Stack::new(layer, transport);
             let card = theirs.card(b"here");
             job.member(Rank::new(1)).put(KEY, &card).unwrap();
             match OWN.address(&mut job.member(Rank::new(0)), Rank::new(1)) {

@@ -99,7 +99,7 @@ pub enum Error {
     #[error(
         "rank {rank} speaks '{theirs}', this one '{own}': the settings 'pml' and 'transport' have to be the same in all ranks"
     )]
-    OtherLanguage {
+    OtherStack {
         /// The rank.
         rank: Rank,
         /// Its layer and transport.
@@ -244,7 +244,7 @@ impl Error {
             Self::BadPartition { .. } => 337,
             Self::BadRound(_) => 338,
             Self::Mismatch { .. } => 339,
-            Self::OtherLanguage { .. } => 341,
+            Self::OtherStack { .. } => 341,
             Self::OpenTimeout(_) => 342,
             Self::NoDescriptor(_) => 343,
             Self::BadRegion(_) => 344,

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use tagwire_base::{Bootstrap, Clock, ContextId, Rank};
 use tagwire_transport::{Outcome, Payload, RemoteAccess, Token, Transport};
 
-use crate::contact::{Language, OpenTimeout};
+use crate::contact::{OpenTimeout, Stack};
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::losses::Losses;
@@ -50,7 +50,7 @@ pub(crate) struct Lane<P> {
     pub size: u32,
     /// New operations are refused.
     pub closing: bool,
-    language: Language,
+    stack: Stack,
     clock: Clock,
 }
 
@@ -67,8 +67,8 @@ impl<P: Known> Lane<P> {
         timeout: OpenTimeout,
         contexts: usize,
     ) -> Result<Self> {
-        let language = Language::new(layer, transport.name());
-        language.publish(&mut *bootstrap, &transport.address(), timeout)?;
+        let stack = Stack::new(layer, transport.name());
+        stack.publish(&mut *bootstrap, &transport.address(), timeout)?;
         Ok(Self {
             peers: Peers::new(),
             losses: Losses::default(),
@@ -77,7 +77,7 @@ impl<P: Known> Lane<P> {
             services: None,
             ended: 0,
             out_of_reach: Vec::new(),
-            language,
+            stack,
             clock: bootstrap.clock(),
             rank: bootstrap.rank(),
             size: bootstrap.size(),
@@ -113,7 +113,7 @@ impl<P: Known> Lane<P> {
 
     /// Returns the address that `rank` has published.
     pub(crate) fn address(&mut self, rank: Rank) -> Result<Vec<u8>> {
-        self.language.address(&mut *self.bootstrap, rank)
+        self.stack.address(&mut *self.bootstrap, rank)
     }
 
     /// Returns how many operations have ended other than by progress, as [`ended`](Self::ended) says.
