@@ -166,7 +166,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     // What was measured is printed even when the run broke off.
     let printed = run.output.finish();
     result.and(printed)?;
-    Ok(ExitStatus::Good)
+    Ok(run.output.report().status())
 }
 
 /// `host` with the settings that `args` have options for.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use self::advice::Advice;
 use crate::environment::{Environment, Used};
+use crate::error::ExitStatus;
 use crate::load::{OTHERS, SIBLINGS, WAIT};
 use crate::profile::Profile;
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row, SCHEMA};
@@ -88,6 +89,14 @@ impl Report {
     /// The rows that have figures.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.error.is_none())
+    }
+
+    /// Returns how a run ends that went well: with nothing to be told where no row has a figure.
+    pub(crate) fn status(&self) -> ExitStatus {
+        match self.rows.is_empty() || self.measured().next().is_some() {
+            true => ExitStatus::Good,
+            false => ExitStatus::Untold,
+        }
     }
 
     /// What the warnings follow from, where the command can start jobs `again`.

@@ -143,7 +143,9 @@ fn run(line: &str) -> Output {
 fn measure(line: &str) -> Value {
     let output = run(&format!("{line} --format json --timeout 60"));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}: {errors}");
+    // Beside other load there may be no row with a figure.
+    let is_untold = output.status.code() == Some(6) && line.starts_with("bench availability");
+    assert!(output.status.success() || is_untold, "{line}: {errors}");
     let document = results(&output.stdout);
     assert_eq!(document["schema"], "tagwire.bench/2");
     document

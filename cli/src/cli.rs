@@ -99,7 +99,7 @@ Examples:
 const AFTER_BENCH: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
 
-Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed (with -c), 128 + n after signal n.
+Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed (with -c), 6 no row has a figure, 128 + n after signal n.
 'tagwire bench TEST --help' shows the options of that test alone.
 
 Examples:

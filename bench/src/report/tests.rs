@@ -359,6 +359,16 @@ fn disturbed(size: u64) -> Row {
     row
 }
 
+#[test]
+fn a_run_without_a_figure_tells_nothing() {
+    let mut report = report(1);
+    assert_eq!(report.status(), ExitStatus::Good, "nothing was asked for");
+    report.add(failed(8));
+    assert_eq!(report.status(), ExitStatus::Untold);
+    report.add(sample(8, "shm", 0, 0.25));
+    assert_eq!(report.status(), ExitStatus::Good);
+}
+
 /// A job that failed.
 fn failed(size: u64) -> Row {
     Row {
