@@ -147,14 +147,6 @@ pub(crate) struct Ports<'a, P> {
     pub single: Option<&'a P>,
 }
 
-impl<P> Clone for Ports<'_, P> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P> Copy for Ports<'_, P> {}
-
 /// A rank's part in a test: what it is to do, and what it has to say.
 pub(crate) struct Run<'a> {
     pub port: &'a dyn Endpoint,

@@ -139,7 +139,7 @@ impl Tool {
     /// The arguments of a server, and those of a client.
     fn arguments(&self, measure: &Measure, port: u16, plan: &Plan, size: u64) -> [String; 2] {
         let (_, own) = measure.2.split_once(' ').unwrap_or_default();
-        let iterations = plan.iterations.unwrap_or_else(|| iterations_of(size));
+        let iterations = iterations_of(plan, size);
         let warmup = plan.warmup.map(|count| format!("-w {count}"));
         let warmup = warmup.unwrap_or_default();
         if self.name == UCX {
@@ -182,7 +182,7 @@ impl Tool {
                 series,
                 sampling: Sampling {
                     launch: Some(plan.launch),
-                    iterations: plan.iterations.unwrap_or_else(|| iterations_of(size)),
+                    iterations: iterations_of(plan, size),
                     repetitions: 1,
                     ..Sampling::default()
                 },
@@ -243,9 +243,10 @@ impl Tool {
     }
 }
 
-/// How often a tool sends by itself: for about as long at every size.
-fn iterations_of(size: u64) -> u64 {
-    ((2 << 30) / size.max(1)).clamp(500, 300_000)
+/// How often a tool sends: as was said, else for about as long at every size.
+fn iterations_of(plan: &Plan, size: u64) -> u64 {
+    let own = || ((2 << 30) / size.max(1)).clamp(500, 300_000);
+    plan.iterations.unwrap_or_else(own)
 }
 
 /// The figure of a column in the last line that is numbers alone.

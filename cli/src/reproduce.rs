@@ -353,8 +353,7 @@ fn keep(results: &Path, file: &Path, is_more: bool) -> Result<(), Failure> {
     }
     let (mut whole, mut more) = (of(file)?, of(results)?);
     let place = |results: &Value| {
-        ["/commit", "/profile", "/machine/host"]
-            .map(|key| results["environment"].pointer(key).cloned())
+        ["commit", "profile", "host"].map(|key| results["environment"].get(key).cloned())
     };
     if place(&whole) != place(&more) {
         let file = file.display();

@@ -254,7 +254,7 @@ line="$*"
 while [ "$1" != -o ]; do shift; done
 cat > "$2" <<EOF
 {"schema": "tagwire.bench/1", "test": "barrier", "command": "tagwire ${line%% -o *} -o $2",
- "environment": {"launches": 1, "started_unix_s": 0, "commit": "c", "machine": {"cores": 2}},
+ "environment": {"launches": 1, "started_unix_s": 0, "commit": "c", "cores": 2},
  "rows": [{"size": 8, "transport": "shm", "pml": "ob1", "ranks": 2, "launch": 0, "iterations": 1, "repetitions": 1, "latency_us": $$}]}
 EOF
 "#;

@@ -52,7 +52,7 @@ pub trait Kit: 'static {
     type Job;
     /// What a check wants of its ranks.
     type Wanted;
-    /// What a factory says of its subject beside the number of ranks.
+    /// What a factory claims of its subject beside the number of ranks.
     type Claims: Default + fmt::Debug;
 }
 

@@ -274,14 +274,14 @@ fn stored(file: &Path) -> Result<Stored> {
 
 /// Where, when and how often it was measured.
 fn about(stored: &Stored, date: impl Fn(u64) -> String) -> String {
-    let (environment, machine) = (&stored.environment, &stored.environment["machine"]);
+    let environment = &stored.environment;
     let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let time = date(environment["started_unix_s"].as_u64().unwrap_or(0));
     format!(
         "{} cores, {}, Linux {}; measured on {} at {}, {} launches by turns.",
-        machine["cores"],
-        text(&machine["cpu_model"]),
-        text(&machine["kernel"]),
+        environment["cores"],
+        text(&environment["cpu_model"]),
+        text(&environment["kernel"]),
         time.split(' ').next().unwrap_or_default(),
         text(&environment["commit"]),
         environment["launches"],

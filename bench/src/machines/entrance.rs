@@ -175,7 +175,7 @@ impl Entrance {
         self.pending.insert(self.door.admit(now), pending_peer);
     }
 
-    /// Takes what a pending peer says; returns it, once it is none any more.
+    /// Reads from a pending peer. Returns it once it has proved to know the secret.
     fn hear(&mut self, id: PendingId) -> Option<Peer> {
         let pending_peer = self.pending.get_mut(&id)?;
         let mut bytes = [0; FIRST_LINE as usize];
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// A pending peer that says half a word, and does not go, keeps nobody out.
+    /// A pending peer that sends half a message, and stays, keeps nobody out.
     #[test]
     fn a_stranger_that_drips_keeps_nobody_waiting() {
         let (mut entrance, place) = open();

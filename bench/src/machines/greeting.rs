@@ -67,7 +67,7 @@ pub(super) enum Step {
 }
 
 impl Greeting {
-    /// Takes what a pending peer says.
+    /// Takes bytes of a pending peer.
     pub(super) fn hear(&mut self, bytes: &[u8], own: &Own) -> Step {
         self.line.extend_from_slice(bytes);
         let line = match self.line.iter().position(|byte| *byte == b'\n') {

@@ -83,15 +83,25 @@ impl Team {
         ON_BOARD.contains(&self.size()) && !self.checks()
     }
 
-    /// Whether the table gives a board to such an operation.
+    /// Returns the algorithm by which such an operation goes on a board, where the table gives it one.
     #[inline]
-    pub(crate) fn takes_board(&self, what: Collective, bytes: usize, may_reorder: bool) -> bool {
-        let selection = self.selection();
-        let taken = selection.on_board(what, self.size(), bytes, may_reorder);
-        taken.is_some()
+    fn by_board(
+        &self,
+        what: Collective,
+        bytes: usize,
+        may_reorder: bool,
+    ) -> Option<&'static Algorithm> {
+        self.selection()
+            .on_board(what, self.size(), bytes, may_reorder)
     }
 
-    /// Returns the algorithm by which a reduction goes on a board, where the table gives it one.
+    /// Whether there is one.
+    #[inline]
+    pub(crate) fn takes_board(&self, what: Collective, bytes: usize, may_reorder: bool) -> bool {
+        self.by_board(what, bytes, may_reorder).is_some()
+    }
+
+    /// Returns the one of a reduction.
     #[inline]
     pub(crate) fn reduces_on_board(
         &self,
@@ -102,8 +112,7 @@ impl Team {
         // Two operands are one tree, and values do not lie across pieces.
         let may_reorder = self.size() == 2 || self.may_reorder(reduction);
         let is_ordered = reduction.layout.extent() <= LARGEST_UNIT;
-        let selection = self.selection();
-        let taken = || selection.on_board(what, self.size(), bytes, may_reorder);
+        let taken = || self.by_board(what, bytes, may_reorder);
         is_ordered.then(taken).flatten()
     }
 

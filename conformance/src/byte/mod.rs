@@ -49,7 +49,7 @@ use crate::{Check, Kit, Subject};
 #[derive(Debug)]
 pub enum Bytes {}
 
-/// What a factory says of its transports.
+/// What a factory claims of its transports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Claims {
     allocates: bool,

@@ -97,7 +97,7 @@ pub struct Slack {
     pub messages: usize,
 }
 
-/// What a factory says of its transports.
+/// What a factory claims of its transports.
 #[derive(Debug, Clone)]
 pub struct Claims {
     slack: Slack,

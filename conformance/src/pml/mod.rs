@@ -122,7 +122,7 @@ impl Kit for Layers {
     type Claims = Claims;
 }
 
-/// What a factory says of its pair.
+/// What a factory claims of its pair.
 #[derive(Debug, Clone)]
 pub struct Claims {
     boundaries: Vec<usize>,

@@ -10,7 +10,7 @@ use crate::item::{all, find};
 fn rows(files: &[(usize, &str, Value)]) -> Rows {
     let mut all = Rows::default();
     for (turn, build, rows) in files {
-        let environment = json!({"commit": "abc", "launches": 3, "started_unix_s": 86_400, "machine": {"cores": 2, "cpu_model": "M", "kernel": "6"}});
+        let environment = json!({"commit": "abc", "launches": 3, "started_unix_s": 86_400, "cores": 2, "cpu_model": "M", "kernel": "6"});
         let results = json!({"environment": environment, "rows": rows});
         all.add(results.as_object().unwrap().clone(), Some(*turn), build);
     }
