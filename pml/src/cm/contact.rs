@@ -4,13 +4,35 @@ use tagwire_base::Rank;
 use tagwire_transport::{AmHeader, EndpointId, Post, Transport};
 
 use super::Cm;
+use super::driver::Driver;
 use super::peer::{Peer, PeerIndex};
+use super::state::State;
 use crate::contacts::Contacts;
 use crate::lane::Lane;
 use crate::peers::LANE;
 use crate::types::Failure;
 
-impl Contacts for Cm {
+impl Cm {
+    /// Returns cm, as far as contact goes.
+    pub(super) const fn contacts(&mut self) -> CmContacts<'_> {
+        self.driver.contacts(&mut self.core)
+    }
+}
+
+impl Driver {
+    /// Returns cm, as far as contact goes.
+    pub(super) const fn contacts<'a>(&'a mut self, core: &'a mut State) -> CmContacts<'a> {
+        CmContacts { driver: self, core }
+    }
+}
+
+/// cm, as far as contact goes.
+pub(super) struct CmContacts<'a> {
+    driver: &'a mut Driver,
+    core: &'a mut State,
+}
+
+impl Contacts for CmContacts<'_> {
     type Peer = Peer;
 
     fn lane(&mut self) -> &mut Lane<Peer> {
@@ -18,26 +40,26 @@ impl Contacts for Cm {
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
-        &mut *self.rail
+        &mut *self.driver.rail
     }
 
     fn send_packet(&mut self, to: EndpointId, header: AmHeader, payload: &[u8]) -> Post {
-        let remote = self.rail.remote();
+        let remote = self.driver.rail.remote();
         remote.map_or(Post::Unsupported, |remote| {
             remote.send_packet(to, header, payload)
         })
     }
 
     fn look_after_peers(&mut self) {
-        self.rail.look_after_peers(&mut self.core);
+        self.driver.rail.look_after_peers(self.core);
     }
 
     fn receive(&mut self) {
-        let _ = self.rail.progress(LANE, &mut self.core);
+        let _ = self.driver.rail.progress(LANE, self.core);
     }
 
     fn peer_failed(&mut self, rank: Rank) {
-        self.rail.peer_failed(rank, &mut self.core);
+        self.driver.rail.peer_failed(rank, self.core);
     }
 
     fn note_connected(&mut self, index: PeerIndex) {
@@ -56,10 +78,13 @@ impl Contacts for Cm {
     }
 
     fn member_left(&mut self, rank: Rank) {
-        self.leavers.push((rank, 0));
+        self.driver.leavers.push((rank, 0));
     }
 
     fn is_leaving(&self, rank: Rank) -> bool {
-        self.leavers.iter().any(|(leaver, _)| *leaver == rank)
+        self.driver
+            .leavers
+            .iter()
+            .any(|(leaver, _)| *leaver == rank)
     }
 }

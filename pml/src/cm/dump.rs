@@ -18,7 +18,7 @@ impl Cm {
             "tagwire: rank {} of {} (cm over {})",
             self.core.lane.rank,
             self.core.lane.size,
-            self.rail.name()
+            self.driver.rail.name()
         )?;
         let (mut receives, mut sends) = (Vec::new(), Vec::new());
         for (_, request) in core.requests.iter().filter(|(_, r)| r.is_active()) {
@@ -53,12 +53,12 @@ impl Cm {
             writeln!(out, "    rank {rank}: {health}; {waiting} sends wait")?;
         }
         more(out, core.lane.peers.len())?;
-        self.rail.describe(out);
+        self.driver.rail.describe(out);
         Ok(())
     }
 
     fn write_unexpected(&self, names: &ContextNames, out: &mut dyn Write) -> fmt::Result {
-        let levels = self.rail.levels();
+        let levels = self.driver.rail.levels();
         writeln!(
             out,
             "  unexpected messages: {} ({} bytes here); {} of ours are held back; {} claimed",
@@ -68,7 +68,7 @@ impl Cm {
             self.core.claimed.len()
         )?;
         let (mut count, mut result) = (0, Ok(()));
-        self.rail.visit_unexpected(&mut |envelope| {
+        self.driver.rail.visit_unexpected(&mut |envelope| {
             count += 1;
             if count > SHOWN || result.is_err() {
                 return;

@@ -13,6 +13,7 @@
 mod bounce;
 mod config;
 mod contact;
+mod driver;
 mod dump;
 mod layout;
 mod peer;
@@ -26,19 +27,18 @@ use std::fmt;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Capabilities, Directed, MatchTransport, Preference, RecvBuffer, RemoteAccess, SendBuffer,
-    Transport,
+    Capabilities, MatchTransport, Preference, RecvBuffer, RemoteAccess, SendBuffer, Transport,
 };
 
+use self::driver::Driver;
 use self::layout::Layout;
 use self::request::{Buffer, Phase};
-use self::state::{Pending, State};
+use self::state::State;
 use crate::contacts;
 use crate::dumps::ContextNames;
 use crate::error::{Error, Result};
 use crate::lane::Lane;
 use crate::losses::Losses;
-use crate::peers::LANE;
 use crate::peers::Living;
 use crate::pml::{self, LocalRank, PointToPoint, Statistics};
 use crate::service::{Terms, Wire};
@@ -51,23 +51,11 @@ use crate::types::{
 /// The name of the layer.
 const LAYER: &str = "cm";
 
-/// How often peers are looked after, about ten times a second, before a goodbye that does not come is
-/// taken for granted.
-const GOODBYE_LOOKS: u32 = 20;
-
 /// The cm layer of one rank.
 pub struct Cm {
-    rail: Box<dyn MatchTransport>,
+    driver: Driver,
     core: State,
-    directed: Directed,
-    max_message: u64,
-    max_posted: usize,
-    /// Longest message whose bytes go with its envelope.
-    max_short: usize,
     buffer_limit: usize,
-    /// Ranks that have left by the bootstrap's word and not yet by the transport's, and how often
-    /// that was waited for.
-    leavers: Vec<(Rank, u32)>,
 }
 
 impl fmt::Debug for Cm {
@@ -75,7 +63,7 @@ impl fmt::Debug for Cm {
         f.debug_struct("Cm")
             .field("rank", &self.core.lane.rank)
             .field("size", &self.core.lane.size)
-            .field("rail", &self.rail.name())
+            .field("rail", &self.driver.rail.name())
             .finish_non_exhaustive()
     }
 }
@@ -98,13 +86,8 @@ impl Cm {
         let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
         Ok(Self {
             core: State::new(lane, layout),
-            directed: limits.directed,
-            max_message: limits.max_message,
-            max_posted: limits.max_posted,
-            max_short: limits.max_short,
             buffer_limit: options.buffer_limit,
-            leavers: Vec::new(),
-            rail,
+            driver: Driver::new(rail),
         })
     }
 
@@ -128,98 +111,6 @@ impl Cm {
             return Err(Error::NoSuchContext(context.as_u16()));
         }
         self.core.lane.check_open()
-    }
-
-    #[inline]
-    fn progress_once(&mut self) -> usize {
-        let mut events = self.rail.progress(LANE, &mut self.core);
-        if self.core.lane.services.is_some() {
-            events += self.drive_services();
-        }
-        if self.core.pending.is_empty() {
-            events
-        } else {
-            events + self.advance_pending()
-        }
-    }
-
-    /// Looks at memory that peers write, has the services that were called do what there is, and sends their packets. Returns how
-    /// many things happened.
-    #[cold]
-    fn drive_services(&mut self) -> usize {
-        let come = self.core.lane.look_at_memory();
-        let remote = self.rail.remote();
-        let rail = remote.map(|remote| remote as &mut dyn RemoteAccess);
-        let done = self.core.lane.drive_services(rail);
-        come + done + contacts::send_packets(self)
-    }
-
-    /// Advances each pending operation once; what finds the transport busy stays for the next time. Returns how
-    /// many things happened.
-    #[cold]
-    fn advance_pending(&mut self) -> usize {
-        let mut events = 0;
-        for _ in 0..self.core.pending.len() {
-            let Some(operation) = self.core.pending.pop_front() else {
-                break;
-            };
-            events += match operation {
-                Pending::Flush(peer) => self.flush(peer),
-                Pending::Post => self.post_waiting(),
-                Pending::Lost {
-                    peer,
-                    rank,
-                    failure,
-                    died,
-                } => {
-                    if let Some(peer) = self.core.lane.peers.get_mut(peer) {
-                        for handle in std::mem::take(&mut peer.queue) {
-                            self.core.finish(handle, Some(failure));
-                        }
-                    }
-                    self.end_waiting(rank, failure, died)
-                }
-            };
-        }
-        events
-    }
-
-    /// Whoever left has been heard to the end by the transport, as a rule, which says so itself. Where
-    /// that is a network, contact and goodbye may be on the way, or may never come: who left
-    /// before it had heard of us said no goodbye.
-    #[cold]
-    fn await_leavers(&mut self) {
-        let is_network = self.rail.capabilities().contains(Capabilities::REMOTE);
-        for (rank, looks) in std::mem::take(&mut self.leavers) {
-            let (left, contact) = (Failure::PeerLeft(rank), self.core.lane.peers.find(rank));
-            match contact {
-                _ if self.core.lane.losses.of(rank).is_some() => {}
-                _ if is_network && looks < GOODBYE_LOOKS => self.leavers.push((rank, looks + 1)),
-                Some(index) if is_network => self.core.lose(index, left),
-                _ => self.core.member_gone(rank, left),
-            }
-        }
-    }
-
-    /// Ends the receives that wait for `rank`, and, when it `died`, those that wait for any.
-    fn end_waiting(&mut self, rank: Rank, failure: Failure, died: bool) -> usize {
-        let concerned: Vec<Handle> = self
-            .core
-            .requests
-            .iter()
-            .filter(|(_, request)| {
-                request.is_active()
-                    && !request.is_send
-                    && request.claim.is_none()
-                    && request.from.accepts(rank)
-                    && (died || !request.from.is_any())
-            })
-            .map(|(handle, _)| handle)
-            .collect();
-        for handle in &concerned {
-            self.give_up(*handle, failure);
-        }
-        concerned.len() + 1
     }
 
     /// Starts a persistent buffered send: an ordinary one, with a copy, in its place.
@@ -249,7 +140,7 @@ impl PointToPoint for Cm {
         TagLimits {
             largest_tag: self.core.layout.largest_tag(),
             contexts: self.core.layout.contexts(),
-            receives: self.max_posted,
+            receives: self.driver.max_posted,
         }
     }
 
@@ -302,14 +193,14 @@ impl PointToPoint for Cm {
 
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
         self.core.lane.check_open()?;
-        self.start_claimed(data, message)
+        self.driver.start_claimed(&mut self.core, data, message)
     }
 
     fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome> {
         if request == RequestId::COMPLETE {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
-        self.take_back(request.0)
+        self.driver.take_back(&mut self.core, request.0)
     }
 
     fn send_init(
@@ -322,7 +213,7 @@ impl PointToPoint for Cm {
     ) -> Result<RequestId> {
         self.check_destination(context)?;
         self.check_message(tag, data.len())?;
-        let peer = contacts::contact(self, to)?;
+        let peer = contacts::contact(&mut self.contacts(), to)?;
         let (handle, request) = self.core.requests.occupy();
         request.set_send(peer, to, tag, context, mode, data.len());
         request.buffer = Buffer::Send(data);
@@ -361,14 +252,14 @@ impl PointToPoint for Cm {
             entry.status = Status::EMPTY;
             entry.order = posted;
             self.core.posted += 1;
-            self.queue_recv(request.0);
+            self.driver.queue_recv(&mut self.core, request.0);
             return Ok(());
         }
         entry.status.failure = None;
         if entry.mode == SendMode::Buffered {
             return self.start_persistent_buffered(request);
         }
-        self.enqueue(request.0);
+        self.driver.enqueue(&mut self.core, request.0);
         Ok(())
     }
 
@@ -388,7 +279,7 @@ impl PointToPoint for Cm {
 
     #[inline]
     fn progress(&mut self) -> usize {
-        let events = self.progress_once();
+        let events = self.driver.progress_once(&mut self.core);
         self.core.lane.ended = 0;
         events
     }
@@ -405,17 +296,22 @@ impl LocalRank for Cm {
     }
 
     fn transport(&mut self) -> &mut dyn Transport {
-        &mut *self.rail
+        &mut *self.driver.rail
     }
 
     fn terms(&mut self, rank: Rank) -> Result<Terms> {
-        let peer = contacts::contact(self, rank)?;
+        let peer = contacts::contact(&mut self.contacts(), rank)?;
         let endpoint = self.core.lane.peers.endpoint(peer)?;
-        let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
+        let preference = match self
+            .driver
+            .rail
+            .capabilities()
+            .contains(Capabilities::CHANNELS)
+        {
             true => Preference::SHARED_MEMORY,
             false => Preference::NETWORK,
         };
-        let remote = self.rail.remote();
+        let remote = self.driver.rail.remote();
         Ok(Terms {
             peer,
             endpoint,
@@ -426,7 +322,7 @@ impl LocalRank for Cm {
     }
 
     fn services(&mut self) -> (&mut Services, Wire<'_>) {
-        let remote = self.rail.remote();
+        let remote = self.driver.rail.remote();
         let rail = remote.map(|remote| remote as &mut dyn RemoteAccess);
         self.core.lane.services(rail)
     }
@@ -441,15 +337,15 @@ impl LocalRank for Cm {
 
     fn look_after_peers(&mut self) {
         self.core.lane.out_of_reach.clear();
-        contacts::hear_of_ends(self);
-        if !self.leavers.is_empty() {
-            self.await_leavers();
+        contacts::hear_of_ends(&mut self.contacts());
+        if !self.driver.leavers.is_empty() {
+            self.driver.await_leavers(&mut self.core);
         }
         for context in self.core.lane.contexts.broken() {
             // What cannot be dropped now is looked at again.
-            let _ = self.drop_collectives(context);
+            let _ = self.driver.drop_collectives(&mut self.core, context);
         }
-        self.advance_pending();
+        self.driver.advance_pending(&mut self.core);
     }
 
     fn open_context(&mut self) -> Result<ContextId> {
@@ -466,18 +362,18 @@ impl LocalRank for Cm {
         let is_busy = |id| rests || requests.iter().any(|(_, r)| r.context == id && holds(r));
         let context = lane.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
-        self.drop_messages(context)?;
+        self.driver.drop_messages(&mut self.core, context)?;
         Ok(context)
     }
 
     fn close_context(&mut self, context: ContextId) -> Result<()> {
         self.core.lane.contexts.close(context)?;
-        self.drop_messages(context)
+        self.driver.drop_messages(&mut self.core, context)
     }
 
     fn break_collectives(&mut self, context: ContextId) {
         self.core.lane.contexts.break_collectives(context);
-        let _ = self.drop_collectives(context);
+        let _ = self.driver.drop_collectives(&mut self.core, context);
     }
 
     fn begin_close(&mut self) {
@@ -492,16 +388,16 @@ impl LocalRank for Cm {
             .map(|(handle, _)| handle)
             .collect();
         for handle in receives {
-            self.give_up(handle, Failure::Closed);
+            self.driver.give_up(&mut self.core, handle, Failure::Closed);
         }
     }
 
     fn statistics(&self) -> Statistics {
         Statistics {
             layer: LAYER,
-            matcher: self.rail.matcher(),
+            matcher: self.driver.rail.matcher(),
             counters: Counters {
-                unexpected_long: self.rail.fetched(),
+                unexpected_long: self.driver.rail.fetched(),
                 ..self.core.counters
             },
         }
@@ -514,13 +410,13 @@ impl LocalRank for Cm {
             .iter()
             .map(|(_, r)| r)
             .filter(|r| r.is_active());
-        let pending = core.pending.len() + self.rail.unfinished() + core.lane.unfinished();
+        let pending = core.pending.len() + self.driver.rail.unfinished() + core.lane.unfinished();
         let active = active.map(|r| (r.is_send, r.is_send.then_some(r.status.source)));
         pml::open_work(active, pending, "notices")
     }
 
     fn leave(&mut self) {
-        self.rail.leave();
+        self.driver.rail.leave();
         self.core.lane.bootstrap.leave();
     }
 

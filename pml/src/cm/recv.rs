@@ -6,6 +6,7 @@ use tagwire_transport::{
 };
 
 use super::Cm;
+use super::driver::Driver;
 use super::request::{Buffer, Phase};
 use super::state::{Claimed, Pending, State};
 use crate::contacts;
@@ -35,7 +36,7 @@ impl Cm {
         if !exists
             || !fits
             || !self.core.lane.is_usable(context)
-            || self.directed == Directed::AfterConnect
+            || self.driver.directed == Directed::AfterConnect
             || !self.core.waiting.is_empty()
             || !self.core.lane.losses.is_empty()
             || data.region().is_none()
@@ -44,7 +45,11 @@ impl Cm {
         }
         let handle = self.core.requests.next_handle();
         let pattern = self.core.layout.pattern(from, tag, context);
-        match self.rail.post(LANE, pattern, data, Token(handle.to_wire())) {
+        match self
+            .driver
+            .rail
+            .post(LANE, pattern, data, Token(handle.to_wire()))
+        {
             Posted::Open => {
                 self.enter_recv(from, tag, context, data.capacity());
             }
@@ -93,7 +98,7 @@ impl Cm {
         if self.core.waiting.is_empty() {
             let pattern = self.core.layout.pattern(from, tag, context);
             let token = Token(handle.to_wire());
-            match self.rail.post(LANE, pattern, &data, token) {
+            match self.driver.rail.post(LANE, pattern, &data, token) {
                 Posted::Open if self.core.lane.losses.is_empty() => return Ok(RequestId(handle)),
                 Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
                     self.core.counters.unexpected_short += 1;
@@ -104,7 +109,7 @@ impl Cm {
                     return Ok(RequestId(handle));
                 }
                 Posted::Open => {
-                    self.posted_in_trouble(handle, from);
+                    self.driver.posted_in_trouble(&mut self.core, handle, from);
                     return Ok(RequestId(handle));
                 }
                 Posted::Full => {
@@ -117,7 +122,7 @@ impl Cm {
         if let Some(request) = self.core.requests.get_mut(handle) {
             request.buffer = Buffer::Recv(data);
         }
-        self.queue_recv(handle);
+        self.driver.queue_recv(&mut self.core, handle);
         Ok(RequestId(handle))
     }
 
@@ -125,14 +130,14 @@ impl Cm {
     #[inline]
     pub(super) fn check_receive(&mut self, from: SourceSelector, tag: TagSelector) -> Result<()> {
         tag.tag().map_or(Ok(()), |tag| self.check_tag(tag))?;
-        let contact = self.directed == Directed::AfterConnect;
+        let contact = self.driver.directed == Directed::AfterConnect;
         match from.rank() {
             Some(rank) if rank.as_u32() >= self.core.lane.size => Err(Error::NoSuchRank {
                 rank,
                 size: self.core.lane.size,
             }),
             Some(rank) if contact && self.core.lane.losses.of(rank).is_none() => {
-                match contacts::contact(self, rank).map(drop) {
+                match contacts::contact(&mut self.contacts(), rank).map(drop) {
                     // A source that turns out to have ended is lost by that: the receive is posted, and fails.
                     Err(Error::Failed(_)) => Ok(()),
                     met => met,
@@ -142,35 +147,66 @@ impl Cm {
         }
     }
 
+    /// Returns the status of the earliest message that a receive like this would take (MPI-5.0, section 3.8.1).
+    pub(super) fn find(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>> {
+        let pattern = self.core.layout.pattern(from, tag, context);
+        let found = self.driver.look(&mut self.core, pattern, false)?;
+        Ok(found.and_then(|found| self.core.describe(&found.envelope)))
+    }
+
+    /// Takes the earliest message that a receive like this would take out of matching (MPI-5.0, section 3.8.2).
+    pub(super) fn find_and_claim(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        let pattern = self.core.layout.pattern(from, tag, context);
+        let found = self.driver.look(&mut self.core, pattern, true)?;
+        Ok(found.and_then(|found| self.core.keep(&found)))
+    }
+}
+
+impl Driver {
     /// A receive was posted while ranks are gone.
     #[cold]
-    pub(super) fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
-        if let Some(failure) = self.core.lane.losses.of_receive(from) {
-            self.give_up(handle, failure);
+    pub(super) fn posted_in_trouble(
+        &mut self,
+        core: &mut State,
+        handle: Handle,
+        from: SourceSelector,
+    ) {
+        if let Some(failure) = core.lane.losses.of_receive(from) {
+            self.give_up(core, handle, failure);
         }
     }
 
     /// Puts an active receive behind those that wait for room, and posts what can go.
     #[cold]
-    pub(super) fn queue_recv(&mut self, handle: Handle) {
-        if let Some(request) = self.core.requests.get_mut(handle) {
+    pub(super) fn queue_recv(&mut self, core: &mut State, handle: Handle) {
+        if let Some(request) = core.requests.get_mut(handle) {
             request.phase = Phase::Queued;
         }
-        self.core.waiting.push_back(handle);
-        if self.core.waiting.len() == 1 {
-            self.post_waiting();
+        core.waiting.push_back(handle);
+        if core.waiting.len() == 1 {
+            self.post_waiting(core);
         }
     }
 
     /// Posts receives that wait for room, in order. Returns how many.
-    pub(super) fn post_waiting(&mut self) -> usize {
+    pub(super) fn post_waiting(&mut self, core: &mut State) -> usize {
         let mut posted = 0;
-        while let Some(handle) = self.core.waiting.front() {
-            if !self.post_queued(*handle) {
-                self.core.pending.push_back(Pending::Post);
+        while let Some(handle) = core.waiting.front() {
+            if !self.post_queued(core, *handle) {
+                core.pending.push_back(Pending::Post);
                 break;
             }
-            self.core.waiting.pop_front();
+            core.waiting.pop_front();
             posted += 1;
         }
         posted
@@ -178,15 +214,15 @@ impl Cm {
 
     /// Gives a queued receive to the transport. Returns whether its turn is over.
     #[allow(unsafe_code, reason = "the request lends the room that it owns")]
-    fn post_queued(&mut self, handle: Handle) -> bool {
-        let Some(request) = self.core.requests.get_mut(handle) else {
+    fn post_queued(&mut self, core: &mut State, handle: Handle) -> bool {
+        let Some(request) = core.requests.get_mut(handle) else {
             return true;
         };
         if request.phase != Phase::Queued {
             return true;
         }
         let (from, tag, context) = (request.from, request.tag, request.context);
-        let pattern = self.core.layout.pattern(from, tag, context);
+        let pattern = core.layout.pattern(from, tag, context);
         let token = Token(handle.to_wire());
         let claim = request.claim;
         loop {
@@ -210,29 +246,29 @@ impl Cm {
                 Posted::Open => {
                     request.phase = Phase::Open;
                     if let Some(failure) = request.doomed.take() {
-                        self.give_up(handle, failure);
-                    } else if claim.is_none() && !self.core.lane.losses.is_empty() {
-                        self.posted_in_trouble(handle, from);
+                        self.give_up(core, handle, failure);
+                    } else if claim.is_none() && !core.lane.losses.is_empty() {
+                        self.posted_in_trouble(core, handle, from);
                     }
                     return true;
                 }
                 Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
                     request.phase = Phase::Open;
-                    self.core.counters.unexpected_short += 1;
-                    self.core.matched(handle, &envelope, outcome);
+                    core.counters.unexpected_short += 1;
+                    core.matched(handle, &envelope, outcome);
                     return true;
                 }
                 Posted::Done(ReceiveEnd::Cancelled) => {
-                    self.core.taken_back(handle);
+                    core.taken_back(handle);
                     return true;
                 }
                 // The transport wants one region.
                 Posted::Refused(Refusal::Shape) if !bounced => {
-                    request.bounce = Some(self.core.bounces.take(request.capacity));
+                    request.bounce = Some(core.bounces.take(request.capacity));
                 }
                 Posted::Refused(why) => {
                     tracing::error!("a receive was refused: {why:?}");
-                    self.core.finish(handle, Some(Failure::Closed));
+                    core.finish(handle, Some(Failure::Closed));
                     return true;
                 }
             }
@@ -240,15 +276,15 @@ impl Cm {
     }
 
     /// Ends a receive with `failure`, unless a message has matched.
-    pub(super) fn give_up(&mut self, handle: Handle, failure: Failure) {
-        let Some(request) = self.core.requests.get_mut(handle) else {
+    pub(super) fn give_up(&mut self, core: &mut State, handle: Handle, failure: Failure) {
+        let Some(request) = core.requests.get_mut(handle) else {
             return;
         };
         match request.phase {
             // The transport has not looked for its message yet, which may be there.
             Phase::Queued => request.doomed = Some(failure),
             Phase::Open => match self.rail.cancel(LANE, Token(handle.to_wire())) {
-                Cancel::Cancelled => self.core.finish_in_vain(handle, failure),
+                Cancel::Cancelled => core.finish_in_vain(handle, failure),
                 Cancel::TooLate => {}
                 Cancel::Pending => request.doomed = Some(failure),
             },
@@ -257,22 +293,27 @@ impl Cm {
     }
 
     /// What the transport finds, now or a few rounds later.
-    fn look(&mut self, pattern: MatchPattern, claim: bool) -> Result<Option<Found>> {
+    fn look(
+        &mut self,
+        core: &mut State,
+        pattern: MatchPattern,
+        claim: bool,
+    ) -> Result<Option<Found>> {
         for _ in 0..PATIENCE {
             // Receives that were posted before come first.
-            if !self.core.waiting.is_empty() {
-                self.post_waiting();
-                if !self.core.waiting.is_empty() {
+            if !core.waiting.is_empty() {
+                self.post_waiting(core);
+                if !core.waiting.is_empty() {
                     return Ok(None);
                 }
             }
-            let token = self.core.probe_token();
+            let token = core.probe_token();
             match self.rail.probe(LANE, pattern, claim, token) {
                 Probed::Found(found) => return Ok(Some(found)),
                 Probed::Nothing => return Ok(None),
-                Probed::Pending => return Ok(self.await_answer()),
+                Probed::Pending => return Ok(self.await_answer(core)),
                 Probed::Busy => {
-                    self.rail.progress(LANE, &mut self.core);
+                    self.rail.progress(LANE, core);
                 }
                 Probed::Refused(why) => return Err(Error::Refused(why)),
             }
@@ -281,49 +322,25 @@ impl Cm {
     }
 
     #[cold]
-    fn await_answer(&mut self) -> Option<Found> {
+    fn await_answer(&mut self, core: &mut State) -> Option<Found> {
         for _ in 0..PATIENCE {
-            self.rail.progress(LANE, &mut self.core);
-            if let Some(found) = self.core.probed.take() {
+            self.rail.progress(LANE, core);
+            if let Some(found) = core.probed.take() {
                 return found;
             }
         }
         None
     }
 
-    /// Returns the status of the earliest message that a receive like this would take (MPI-5.0, section 3.8.1).
-    pub(super) fn find(
-        &mut self,
-        from: SourceSelector,
-        tag: TagSelector,
-        context: ContextId,
-    ) -> Result<Option<Status>> {
-        let pattern = self.core.layout.pattern(from, tag, context);
-        let found = self.look(pattern, false)?;
-        Ok(found.and_then(|found| self.core.describe(&found.envelope)))
-    }
-
-    /// Takes the earliest message that a receive like this would take out of matching (MPI-5.0, section 3.8.2).
-    pub(super) fn find_and_claim(
-        &mut self,
-        from: SourceSelector,
-        tag: TagSelector,
-        context: ContextId,
-    ) -> Result<Option<(MessageId, Status)>> {
-        let pattern = self.core.layout.pattern(from, tag, context);
-        let found = self.look(pattern, true)?;
-        Ok(found.and_then(|found| self.core.keep(&found)))
-    }
-
     /// Receives, into no room, the messages that are here for `context`.
-    pub(super) fn drop_messages(&mut self, context: ContextId) -> Result<()> {
+    pub(super) fn drop_messages(&mut self, core: &mut State, context: ContextId) -> Result<()> {
         let any = (SourceSelector::ANY, TagSelector::ANY);
         for pattern in [
-            self.core.layout.pattern(any.0, any.1, context),
-            self.core.layout.internal(context),
+            core.layout.pattern(any.0, any.1, context),
+            core.layout.internal(context),
         ] {
-            while let Some(found) = self.look(pattern, true)? {
-                self.drop_claimed(&found)?;
+            while let Some(found) = self.look(core, pattern, true)? {
+                self.drop_claimed(core, &found)?;
             }
         }
         Ok(())
@@ -331,32 +348,29 @@ impl Cm {
 
     /// The same with the messages of collectives alone. Where the transport cannot tell them from other internal ones it stops
     /// before one of those, and goes on when that was received.
-    pub(super) fn drop_collectives(&mut self, context: ContextId) -> Result<()> {
-        let pattern = self.core.layout.collectives(context);
-        while let Some(found) = self.look(pattern, false)? {
-            let read = self.core.layout.read(&found.envelope);
+    pub(super) fn drop_collectives(&mut self, core: &mut State, context: ContextId) -> Result<()> {
+        let pattern = core.layout.collectives(context);
+        while let Some(found) = self.look(core, pattern, false)? {
+            let read = core.layout.read(&found.envelope);
             let Some(tag) = read.map(|(tag, _)| tag).filter(|tag| tag.is_collective()) else {
                 break;
             };
             let from = SourceSelector::exact(found.envelope.source);
-            let one = self
-                .core
-                .layout
-                .pattern(from, TagSelector::exact(tag), context);
-            if let Some(found) = self.look(one, true)? {
-                self.drop_claimed(&found)?;
+            let one = core.layout.pattern(from, TagSelector::exact(tag), context);
+            if let Some(found) = self.look(core, one, true)? {
+                self.drop_claimed(core, &found)?;
             }
         }
         Ok(())
     }
 
-    fn drop_claimed(&mut self, found: &Found) -> Result<()> {
-        let Some((message, _)) = self.core.keep(found) else {
+    fn drop_claimed(&mut self, core: &mut State, found: &Found) -> Result<()> {
+        let Some((message, _)) = core.keep(found) else {
             return Ok(());
         };
-        let dropped = self.start_claimed(RecvBuffer::EMPTY, message)?;
-        if self.take_complete(dropped).is_none()
-            && let Some(request) = self.core.requests.get_mut(dropped.0)
+        let dropped = self.start_claimed(core, RecvBuffer::EMPTY, message)?;
+        if core.requests.take_complete(dropped.0).is_none()
+            && let Some(request) = core.requests.get_mut(dropped.0)
         {
             request.detached = true;
         }
@@ -366,56 +380,52 @@ impl Cm {
     /// Receives what was claimed (MPI-5.0, section 3.8.3).
     pub(super) fn start_claimed(
         &mut self,
+        core: &mut State,
         data: RecvBuffer,
         message: MessageId,
     ) -> Result<RequestId> {
-        let Some(Claimed { id, status }) = self.core.claimed.remove(message.0) else {
+        let Some(Claimed { id, status }) = core.claimed.remove(message.0) else {
             return Err(Error::StaleRequest);
         };
-        let (handle, request) = self.core.requests.occupy();
+        let (handle, request) = core.requests.occupy();
         let (from, tag) = (
             SourceSelector::exact(status.source),
             TagSelector::exact(status.tag),
         );
         request.set_recv(from, tag, ContextId::WORLD, data.capacity());
-        request.order = self.core.posted;
-        self.core.posted += 1;
+        request.order = core.posted;
+        core.posted += 1;
         request.claim = Some(id);
         request.buffer = Buffer::Recv(data);
         request.phase = Phase::Queued;
         // It waits for no other: only for room.
-        if self.post_queued(handle) {
+        if self.post_queued(core, handle) {
             return Ok(RequestId(handle));
         }
-        self.core.waiting.push_front(handle);
-        self.core.pending.push_back(Pending::Post);
+        core.waiting.push_front(handle);
+        core.pending.push_back(Pending::Post);
         Ok(RequestId(handle))
     }
 
     /// Takes back a receive that has not matched (MPI-5.0, section 3.8.4).
-    pub(super) fn take_back(&mut self, handle: Handle) -> Result<CancelOutcome> {
-        let request = self
-            .core
-            .requests
-            .get_mut(handle)
-            .ok_or(Error::StaleRequest)?;
+    pub(super) fn take_back(&mut self, core: &mut State, handle: Handle) -> Result<CancelOutcome> {
+        let request = core.requests.get_mut(handle).ok_or(Error::StaleRequest)?;
         if request.is_send {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
         match request.phase {
             Phase::Queued if request.claim.is_none() => {
-                self.core.waiting.retain(|other| *other != handle);
-                self.core.taken_back(handle);
+                core.waiting.retain(|other| *other != handle);
+                core.taken_back(handle);
             }
             Phase::Open => match self.rail.cancel(LANE, Token(handle.to_wire())) {
-                Cancel::Cancelled => self.core.taken_back(handle),
+                Cancel::Cancelled => core.taken_back(handle),
                 Cancel::TooLate => {}
-                Cancel::Pending => self.await_cancel(handle),
+                Cancel::Pending => self.await_cancel(core, handle),
             },
             _ => {}
         }
-        let cancelled = self
-            .core
+        let cancelled = core
             .requests
             .get(handle)
             .is_some_and(|request| request.status.cancelled);
@@ -429,10 +439,10 @@ impl Cm {
     /// Until a late transport has said what became of a cancel: not for longer than a message
     /// would take to complete.
     #[cold]
-    fn await_cancel(&mut self, handle: Handle) {
+    fn await_cancel(&mut self, core: &mut State, handle: Handle) {
         for _ in 0..LATE_ROUNDS {
-            self.rail.progress(LANE, &mut self.core);
-            let open = self.core.requests.get(handle);
+            self.rail.progress(LANE, core);
+            let open = core.requests.get(handle);
             if open.is_none_or(|request| request.phase != Phase::Open) {
                 return;
             }

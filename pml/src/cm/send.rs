@@ -4,9 +4,10 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Refusal, SendBuffer, Sent, Token};
 
 use super::Cm;
+use super::driver::Driver;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
-use super::state::Pending;
+use super::state::{Pending, State};
 use crate::contacts::{self, Reach};
 use crate::error::{Error, Result};
 use crate::lend::lend;
@@ -33,7 +34,7 @@ impl Cm {
             || !peer.clear
             || self.check_destination(context).is_err()
             || !self.core.layout.fits(tag)
-            || data.len() as u64 > self.max_message
+            || data.len() as u64 > self.driver.max_message
             || data.region().is_none()
         {
             return None;
@@ -41,10 +42,14 @@ impl Cm {
         let endpoint = peer.endpoint;
         let bits = self.core.layout.bits(tag, context);
         let token = Token(self.core.requests.next_handle().to_wire());
-        match self.rail.send(LANE, endpoint, bits, data, false, token) {
+        match self
+            .driver
+            .rail
+            .send(LANE, endpoint, bits, data, false, token)
+        {
             Sent::Done => Some(RequestId::COMPLETE),
             Sent::Open => {
-                self.count_open(data.len());
+                self.driver.count_open(&mut self.core, data.len());
                 let (handle, request) = self.core.requests.occupy();
                 request.set_send(index, to, tag, context, mode, data.len());
                 Some(RequestId(handle))
@@ -52,13 +57,6 @@ impl Cm {
             // Neither has done anything.
             _ => None,
         }
-    }
-
-    /// Counts a send that is not over at once: a short one waits for its turn or its match, and is short
-    /// all the same.
-    #[inline]
-    const fn count_open(&mut self, length: usize) {
-        self.core.counters.sent_long += (length > self.max_short) as u64;
     }
 
     /// Sends at once where nothing stands in the way; else queues.
@@ -73,11 +71,11 @@ impl Cm {
     ) -> Result<RequestId> {
         let index = match self.core.lane.peers.find(to) {
             Some(index) => index,
-            None => contacts::contact(self, to)?,
+            None => contacts::contact(&mut self.contacts(), to)?,
         };
         self.check_message(tag, data.len())?;
         if mode == SendMode::Buffered {
-            contacts::ensure_connected(self, index)?;
+            contacts::ensure_connected(&mut self.contacts(), index)?;
             return self.start_buffered(&data, index, to, tag, context);
         }
         if let Some(Peer {
@@ -91,13 +89,14 @@ impl Cm {
             let synchronous = mode == SendMode::Synchronous;
             let token = Token(handle.to_wire());
             let sent = self
+                .driver
                 .rail
                 .send(LANE, *endpoint, bits, &data, synchronous, token);
             if sent == Sent::Done {
                 return Ok(RequestId::COMPLETE);
             }
             if sent == Sent::Open {
-                self.count_open(data.len());
+                self.driver.count_open(&mut self.core, data.len());
                 let (handle, request) = self.core.requests.occupy();
                 request.set_send(index, to, tag, context, mode, data.len());
                 return Ok(RequestId(handle));
@@ -116,13 +115,13 @@ impl Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        contacts::ensure_connected(self, index)?;
+        contacts::ensure_connected(&mut self.contacts(), index)?;
         // A program that only ever posts sends would not hear of new room: this call asks.
-        self.progress_once();
+        self.driver.progress_once(&mut self.core);
         let (handle, request) = self.core.requests.occupy();
         request.set_send(index, to, tag, context, mode, data.len());
         request.buffer = Buffer::Send(data);
-        self.enqueue(handle);
+        self.driver.enqueue(&mut self.core, handle);
         Ok(RequestId(handle))
     }
 
@@ -130,13 +129,13 @@ impl Cm {
     #[inline]
     pub(super) fn check_message(&self, tag: Tag, length: usize) -> Result<()> {
         self.check_tag(tag)?;
-        if length as u64 <= self.max_message {
+        if length as u64 <= self.driver.max_message {
             return Ok(());
         }
         Err(Error::MessageTooLong {
             length: length as u64,
-            transport: self.rail.name(),
-            limit: self.max_message,
+            transport: self.driver.rail.name(),
+            limit: self.driver.max_message,
         })
     }
 
@@ -147,7 +146,7 @@ impl Cm {
         }
         Err(Error::TagTooWide {
             tag,
-            transport: self.rail.name(),
+            transport: self.driver.rail.name(),
             limit: self.core.layout.largest_tag(),
         })
     }
@@ -165,7 +164,7 @@ impl Cm {
         let wanted = data.len();
         if self.core.buffered + wanted > self.buffer_limit {
             // What is out already may be done.
-            self.progress_once();
+            self.driver.progress_once(&mut self.core);
         }
         if self.core.buffered + wanted > self.buffer_limit {
             return Err(Error::BufferFull {
@@ -184,61 +183,64 @@ impl Cm {
         request.bounce = Some(copy);
         request.detached = true;
         self.core.buffered += wanted;
-        self.enqueue(handle);
+        self.driver.enqueue(&mut self.core, handle);
         Ok(RequestId::COMPLETE)
+    }
+}
+
+impl Driver {
+    /// Counts a send that is not over at once: a short one waits for its turn or its match, and is short
+    /// all the same.
+    #[inline]
+    const fn count_open(&self, core: &mut State, length: usize) {
+        core.counters.sent_long += (length > self.max_short) as u64;
     }
 
     /// Puts an active send into its peer's queue and sends what can go.
-    pub(super) fn enqueue(&mut self, handle: Handle) {
-        let Some(request) = self.core.requests.get_mut(handle) else {
+    pub(super) fn enqueue(&mut self, core: &mut State, handle: Handle) {
+        let Some(request) = core.requests.get_mut(handle) else {
             return;
         };
         request.phase = Phase::Queued;
         let index = request.peer;
-        let Some(peer) = self.core.lane.peers.get_mut(index) else {
+        let Some(peer) = core.lane.peers.get_mut(index) else {
             return;
         };
         if let Some(failure) = peer.lost {
-            return self.core.finish(handle, Some(failure));
+            return core.finish(handle, Some(failure));
         }
         peer.queue.push_back(handle);
         peer.clear = false;
         if peer.queue.len() == 1 {
-            self.flush(index);
+            self.flush(core, index);
         }
     }
 
     /// Sends what waits for `index`, as far as the transport has room. Returns how many.
-    pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
-        match contacts::reach(self, index) {
+    pub(super) fn flush(&mut self, core: &mut State, index: PeerIndex) -> usize {
+        match contacts::reach(&mut self.contacts(core), index) {
             Reach::Now => {}
             Reach::Later => {
-                self.core.pending.push_back(Pending::Flush(index));
+                core.pending.push_back(Pending::Flush(index));
                 return 0;
             }
             // What waits for it ends with its loss.
             Reach::Never => return 0,
         }
         let mut gone = 0;
-        while let Some(front) = self
-            .core
-            .lane
-            .peers
-            .get(index)
-            .and_then(|p| p.queue.front())
-        {
-            if !self.launch(index, *front) {
+        while let Some(front) = core.lane.peers.get(index).and_then(|p| p.queue.front()) {
+            if !self.launch(core, index, *front) {
                 break;
             }
             gone += 1;
-            if let Some(peer) = self.core.lane.peers.get_mut(index) {
+            if let Some(peer) = core.lane.peers.get_mut(index) {
                 peer.queue.pop_front();
             }
         }
-        if let Some(peer) = self.core.lane.peers.get_mut(index) {
+        if let Some(peer) = core.lane.peers.get_mut(index) {
             peer.refresh_clear();
             if !peer.queue.is_empty() {
-                self.core.pending.push_back(Pending::Flush(index));
+                core.pending.push_back(Pending::Flush(index));
             }
         }
         gone
@@ -246,14 +248,13 @@ impl Cm {
 
     /// Gives a queued send to the transport. Returns whether its turn is over.
     #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
-    fn launch(&mut self, index: PeerIndex, handle: Handle) -> bool {
-        let (Some(peer), Some(request)) = (
-            self.core.lane.peers.get(index),
-            self.core.requests.get_mut(handle),
-        ) else {
+    fn launch(&mut self, core: &mut State, index: PeerIndex, handle: Handle) -> bool {
+        let (Some(peer), Some(request)) =
+            (core.lane.peers.get(index), core.requests.get_mut(handle))
+        else {
             return true;
         };
-        let bits = self.core.layout.bits(request.status.tag, request.context);
+        let bits = core.layout.bits(request.status.tag, request.context);
         let token = Token(handle.to_wire());
         let synchronous = request.mode == SendMode::Synchronous;
         loop {
@@ -267,26 +268,26 @@ impl Cm {
                 .send(LANE, peer.endpoint, bits, data, synchronous, token)
             {
                 Sent::Done => {
-                    self.core.finish(handle, None);
+                    core.finish(handle, None);
                     return true;
                 }
                 Sent::Open => {
                     request.phase = Phase::Open;
-                    self.count_open(length);
+                    self.count_open(core, length);
                     return true;
                 }
                 // How a peer is gone will be told, and ends whatever waits for it.
                 Sent::Busy | Sent::Gone => return false,
                 // The transport wants one region.
                 Sent::Refused(Refusal::Shape) if lent.is_none() => {
-                    let mut copy = self.core.bounces.take(length);
+                    let mut copy = core.bounces.take(length);
                     request.send_buffer().copy_out(0, &mut copy);
                     request.bounce = Some(copy);
                 }
                 Sent::Refused(why) => {
                     let rank = request.status.source;
                     tracing::error!(rank = rank.as_u32(), "a send was refused: {why:?}");
-                    self.core.finish(handle, Some(Failure::Protocol(rank)));
+                    core.finish(handle, Some(Failure::Protocol(rank)));
                     return true;
                 }
             }
