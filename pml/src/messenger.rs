@@ -303,12 +303,16 @@ impl Messenger {
             std::mem::forget(data);
             return Ok(request);
         }
-        self.isend_at_length(data, to, tag, context, mode)
+        self.isend_slow(data, to, tag, context, mode)
     }
 
-    /// The same for whatever does not go at once, and for other threads than the first.
+    /// As [`isend`](Self::isend), of a message that [`AtOnce::send`] has declined: whatever does not go at once, and other threads
+    /// than the first.
+    ///
+    /// # Errors
+    /// As there.
     #[inline(never)]
-    fn isend_at_length(
+    pub fn isend_slow(
         &self,
         data: SendBuffer,
         to: Rank,
@@ -316,11 +320,7 @@ impl Messenger {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        // Threads that come by the lock have the short way too.
         let mut layer = self.enter()?;
-        if let Some(request) = layer.send_now(&data, to, tag, context, mode) {
-            return Ok(request);
-        }
         let sent = layer.isend(data, to, tag, context, mode);
         if layer.has_batches() {
             self.lingering.store(true, Ordering::Relaxed);
@@ -361,12 +361,12 @@ impl Messenger {
             std::mem::forget(data);
             return Ok(request);
         }
-        self.irecv_at_length(data, from, tag, context)
+        self.irecv_slow(data, from, tag, context)
     }
 
     /// The same for whatever is not simply queued, and for other threads than the first.
     #[inline(never)]
-    fn irecv_at_length(
+    fn irecv_slow(
         &self,
         data: RecvBuffer,
         from: SourceSelector,

@@ -7,12 +7,14 @@
     reason = "lends memory; a test that panics fails"
 )]
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Failure, Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{Shm, ShmOptions};
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
 
 const WORLD: ContextId = ContextId::WORLD;
 const TAG: Tag = Tag::user(7).expect("not negative");
@@ -202,28 +204,52 @@ fn shared_buffers_are_copied_once_past_a_packet() {
     }
 }
 
-/// What is packed beside is packed once it is known to go: not for a peer without contact, nor where it is long.
+/// A message of so many sevens, which counts how often it is packed.
+struct Sevens<'c>(usize, &'c AtomicUsize);
+
+impl Pack for Sevens<'_> {
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn pack(&self, offset: usize, out: &mut [u8]) {
+        assert!(offset + out.len() <= self.0);
+        self.1.fetch_add(1, Relaxed);
+        out.fill(7);
+    }
+}
+
+/// What has gaps is packed once it is known to go: not for a peer without contact, nor where it is long, nor without room.
 #[test]
 fn what_cannot_go_at_once_is_not_packed() {
     let [a, b] = &pair();
-    let packs = std::cell::Cell::new(0);
-    let send_packed = |scratch: &mut [u8]| {
+    let packs = &AtomicUsize::new(0);
+    let send_packed = |length| {
         a.at_once()
-            .send_packed(scratch, b.rank(), TAG, WORLD, |room| {
-                packs.set(packs.get() + 1);
-                room.fill(7);
-            })
+            .send_packed(&Sevens(length, packs), b.rank(), TAG, WORLD)
     };
-    assert!(!send_packed(&mut [0; 8]), "no contact yet");
-    let mut place = [0; 8];
-    let first = post(b, &mut place, a);
+    assert!(!send_packed(8), "no contact yet");
+    let mut place = [0; 2000];
+    let first = post(b, &mut place[..8], a);
     send(a, b, b"contact!");
     b.wait(first, None).unwrap();
-    assert!(!send_packed(&mut vec![0; 1 << 20]), "too long");
-    assert_eq!(packs.get(), 0);
+    assert!(!send_packed(1 << 20), "too long");
+    assert_eq!(packs.load(Relaxed), 0);
 
-    let request = post(b, &mut place, a);
-    assert!(send_packed(&mut [0; 8]));
-    b.wait(request, None).unwrap();
-    assert_eq!((packs.get(), place), (1, [7; 8]));
+    for length in [8, 2000] {
+        place.fill(0);
+        let request = post(b, &mut place[..length], a);
+        assert!(send_packed(length));
+        b.wait(request, None).unwrap();
+        assert!(place[..length].iter().all(|byte| *byte == 7));
+    }
+
+    packs.store(0, Relaxed);
+    let sent = (0..1 << 20).take_while(|_| send_packed(8)).count();
+    assert!(sent < 1 << 20, "there is always room");
+    assert_eq!(packs.load(Relaxed), sent);
+    for _ in 0..sent {
+        let request = post(b, &mut place[..8], a);
+        b.wait(request, None).unwrap();
+    }
 }

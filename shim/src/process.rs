@@ -19,7 +19,7 @@ use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
 use tagwire_launch::asked::Asked;
-use tagwire_pml::{ContextNames, Guarded, Messenger, ThreadLevel};
+use tagwire_pml::{ContextNames, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
 use crate::error::{Class, Error, On, Result};
@@ -40,9 +40,6 @@ use crate::process::early::Early;
 use crate::process::freed::Freed;
 use crate::process::memory::Memory;
 use crate::process::models::Models;
-
-/// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
-pub(crate) const SCRATCH: usize = 8192;
 
 /// How long an abort waits for what the program has printed: nobody may read it, and another thread may hold a stream.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(1);
@@ -68,8 +65,6 @@ pub struct Process {
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
-    /// For short data that is packed before it is sent.
-    pub(crate) scratch: Guarded<Box<[u8; SCRATCH]>>,
     pub(crate) keys: Keys,
     pub(crate) early: Arc<Early>,
     /// For buffered sends.
@@ -186,7 +181,6 @@ impl Process {
                 application: number(Attribute::ApplicationNumber),
             },
             requests: Requests::new(&messenger),
-            scratch: Guarded::new(ThreadLevel::Multiple, Box::new([0; SCRATCH])),
             messenger,
             bootstrap,
             world: communicator(Comm::WORLD, world, "MPI_COMM_WORLD"),

@@ -1,18 +1,35 @@
 //! What a packet carries behind its header.
 
+use std::fmt;
 use std::ops::Range;
 
-use crate::data::SendBuffer;
+use crate::data::{Pack, SendBuffer};
 
 /// Bytes of the pieces in which a body is appended.
 const PIECE: usize = 1024;
 
-/// The bytes of a packet: some of the sender's own, and a range of a buffer behind them. Making one copies nothing.
+/// The bytes of a packet: some of the sender's own, and a range of data behind them. Making one copies nothing.
 #[derive(Debug, Clone)]
 pub struct Body<'a> {
     prefix: &'a [u8],
-    data: &'a SendBuffer,
+    data: Source<'a>,
     range: Range<usize>,
+}
+
+/// Where the bytes of a body lie.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Buffer(&'a SendBuffer),
+    Packed(&'a dyn Pack),
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Buffer(data) => data.fmt(f),
+            Self::Packed(data) => f.debug_tuple("Packed").field(&data.len()).finish(),
+        }
+    }
 }
 
 impl<'a> Body<'a> {
@@ -23,8 +40,19 @@ impl<'a> Body<'a> {
         let end = range.end.min(data.len());
         Self {
             prefix: &[],
-            data,
+            data: Source::Buffer(data),
             range: range.start.min(end)..end,
+        }
+    }
+
+    /// Returns all that `data` packs.
+    #[inline]
+    #[must_use]
+    pub fn packed(data: &'a dyn Pack) -> Self {
+        Self {
+            prefix: &[],
+            data: Source::Packed(data),
+            range: 0..data.len(),
         }
     }
 
@@ -34,7 +62,7 @@ impl<'a> Body<'a> {
     pub fn with_prefix(prefix: &'a [u8], data: &'a SendBuffer) -> Self {
         Self {
             prefix,
-            data,
+            data: Source::Buffer(data),
             range: 0..data.len(),
         }
     }
@@ -57,10 +85,10 @@ impl<'a> Body<'a> {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> Option<&'a [u8]> {
-        match (self.prefix.is_empty(), self.range.is_empty()) {
-            (true, _) => self.data.bytes(self.range.clone()),
-            (false, true) => Some(self.prefix),
-            (false, false) => None,
+        match (self.prefix.is_empty(), self.range.is_empty(), self.data) {
+            (_, true, _) => Some(self.prefix),
+            (true, false, Source::Buffer(data)) => data.bytes(self.range.clone()),
+            _ => None,
         }
     }
 
@@ -72,7 +100,13 @@ impl<'a> Body<'a> {
         first.copy_from_slice(own);
         let start = self.range.start + offset.saturating_sub(self.prefix.len());
         let count = rest.len().min(self.range.end.saturating_sub(start));
-        self.data.copy_out(start, &mut rest[..count]);
+        match self.data {
+            _ if count == 0 => {}
+            Source::Buffer(data) => {
+                data.copy_out(start, &mut rest[..count]);
+            }
+            Source::Packed(data) => data.pack(start, &mut rest[..count]),
+        }
     }
 
     /// Appends the bytes to `out`.
@@ -122,8 +156,12 @@ mod tests {
     fn a_body_is_the_same_in_one_copy_and_in_pieces() {
         let data = SendBuffer::packed(Box::new(Numbers(3000)));
         let numbers: Vec<u8> = (0..3000).map(|number| (number % 251) as u8).collect();
-        for prefix in [&[][..], &[7; 9]] {
-            let body = Body::with_prefix(prefix, &data);
+        let pack = Numbers(3000);
+        for (prefix, body) in [
+            (&[][..], Body::with_prefix(&[], &data)),
+            (&[7; 9], Body::with_prefix(&[7; 9], &data)),
+            (&[], Body::packed(&pack)),
+        ] {
             let whole = [prefix, &numbers].concat();
             assert_eq!((body.len(), body.to_vec()), (whole.len(), whole.clone()));
             for (offset, len) in [(0, 5), (4, 8), (9, 2000), (1308, 3), (2990, 50)] {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
 
 use super::Messenger;
 use crate::ob1::Ob1;
@@ -34,28 +34,15 @@ impl AtOnce<'_> {
         layer.value().send_now(data, to, tag, context, mode)
     }
 
-    /// Sends what `pack` writes into `scratch`, over ob1. It is called where nothing stands in the way alone. Returns whether the
-    /// message went.
-    #[inline(always)]
+    /// Sends what `data` packs, over ob1. Returns whether the message went: nothing is packed where anything stands in its way.
+    #[inline]
     #[must_use]
-    pub fn send_packed(
-        self,
-        scratch: &mut [u8],
-        to: Rank,
-        tag: Tag,
-        context: ContextId,
-        pack: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    pub fn send_packed(self, data: &dyn Pack, to: Rank, tag: Tag, context: ContextId) -> bool {
         let Some(mut layer) = self.0.lanes.main().enter_by_bias() else {
             return false;
         };
-        let Some(ob1) = layer.value().ob1() else {
-            return false;
-        };
-        ob1.send_bytes_now(scratch.len(), to, tag, context, || {
-            pack(scratch);
-            scratch
-        })
+        let ob1 = layer.value().ob1();
+        ob1.is_some_and(|ob1| ob1.send_packed_now(data, to, tag, context))
     }
 
     /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued. What was posted owns nothing: the

@@ -1,7 +1,7 @@
 //! The sending half: short messages at once, all others into their peer's queue.
 
 use tagwire_base::{ContextId, Rank, Sequence, Tag};
-use tagwire_transport::{Class, Post, SendBuffer};
+use tagwire_transport::{AmHeader, Body, Class, EndpointId, Pack, Post, SendBuffer};
 
 use super::Ob1;
 use super::common::Buffer;
@@ -9,6 +9,7 @@ use super::core::Core;
 use super::header::{EnvelopeHeader, Kind};
 use super::peer::PeerIndex;
 use super::protocols::State;
+use super::rail::Rail;
 use super::request::Request;
 use crate::contacts;
 use crate::error::{Error, Result};
@@ -32,20 +33,36 @@ impl Ob1 {
         if mode == SendMode::Synchronous {
             return false;
         }
-        let bytes = data.bytes(0..data.len());
-        bytes.is_some_and(|bytes| self.send_bytes_now(bytes.len(), to, tag, context, || bytes))
+        data.bytes(0..data.len()).is_some_and(|bytes| {
+            self.send_with(bytes.len(), to, tag, context, |rail, to, header| {
+                rail.send_in_line(to, Class::Data, header, bytes)
+            })
+        })
     }
 
-    /// Sends a copy of the `length` bytes that `bytes` returns. It is called where nothing that is known here stands in the way
-    /// alone. Returns whether they went.
+    /// As [`send_now`](Self::send_now), of what `data` packs: where it goes, it is packed there.
+    pub(crate) fn send_packed_now(
+        &mut self,
+        data: &dyn Pack,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> bool {
+        self.send_with(data.len(), to, tag, context, |rail, to, header| {
+            rail.send_from(LANE, to, header, &Body::packed(data))
+        })
+    }
+
+    /// Has `post` send a message of `length` bytes in one packet, if nothing that is known here stands in the way. Returns whether
+    /// it went.
     #[inline(always)]
-    pub(crate) fn send_bytes_now<'b>(
+    fn send_with(
         &mut self,
         length: usize,
         to: Rank,
         tag: Tag,
         context: ContextId,
-        bytes: impl FnOnce() -> &'b [u8],
+        post: impl FnOnce(&mut Rail, EndpointId, AmHeader) -> Post,
     ) -> bool {
         if self.core.lane.closing {
             return false;
@@ -63,11 +80,7 @@ impl Ob1 {
             sequence: peer.next_out,
             length: length as u32,
         };
-        let packet = header.encode();
-        let posted = self
-            .driver
-            .rail
-            .send_in_line(peer.endpoint, Class::Data, packet, bytes());
+        let posted = post(&mut self.driver.rail, peer.endpoint, header.encode());
         if posted != Post::Posted {
             return false;
         }

@@ -14,7 +14,7 @@ use crate::object::comm::{Communicator, tag, tags};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending};
 use crate::object::request::DONE;
-use crate::process::{self, Process};
+use crate::process::Process;
 use crate::raw::{Elements, In, Out, Ref, StagingBuffer, StatusRef};
 
 /// Starts a send of one block that nothing stands in the way of: the fast path of the thread that initialized MPI. `None`, with
@@ -52,7 +52,7 @@ fn try_send(
     sent
 }
 
-/// The same for elements of a derived datatype: short ones with gaps are packed, and copied from there.
+/// The same for elements of a derived datatype: short ones with gaps are packed to where the transport keeps them.
 #[inline(never)]
 fn try_send_elements(
     process: &Process,
@@ -61,21 +61,17 @@ fn try_send_elements(
     mode: SendMode,
 ) -> Option<RequestId> {
     let tag = Tag::user(to.tag)?;
-    let span = process.types.span(send.count, send.datatype).ok()?;
-    if span.bytes > process::SCRATCH || mode == SendMode::Synchronous {
+    if mode == SendMode::Synchronous {
         return None;
     }
+    let span = process.types.span(send.count, send.datatype).ok()?;
     let comm = process.comm(to.comm).ok()?;
     let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
-    let mut packer = span.packer(send.address).ok()?;
-    let mut scratch = process.scratch.enter_by_bias()?;
-    let packed = &mut scratch.value()[..span.bytes];
+    let data = span.packed(send.address).ok()?;
     let messenger = process.messenger.at_once();
     messenger
-        .send_packed(packed, rank, tag, context, |packed| {
-            packer.pack(packed);
-        })
+        .send_packed(&data, rank, tag, context)
         .then_some(RequestId::COMPLETE)
 }
 
@@ -160,7 +156,9 @@ pub(crate) fn isend_to(
         let data = process
             .types
             .send(send.address, send.count, send.datatype)?;
-        let sent = process.messenger.isend(data, rank, tag, context, mode)?;
+        let sent = process
+            .messenger
+            .isend_slow(data, rank, tag, context, mode)?;
         Ok(Some(sent))
     })
 }

@@ -368,7 +368,7 @@ impl Span {
         self.check(data)?;
         match self.block() {
             Some(offset) => Ok(data.buffer(offset, self.bytes)),
-            None => Ok(SendBuffer::packed(Box::new(Packed(self.packer(data)?)))),
+            None => Ok(SendBuffer::packed(Box::new(self.packed(data)?))),
         }
     }
 
@@ -442,7 +442,12 @@ impl Span {
         Ok(())
     }
 
-    pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {
+    /// Returns the data at an address, which is packed where it goes.
+    pub(crate) fn packed(&self, data: In) -> Result<Packed> {
+        Ok(Packed(self.packer(data)?))
+    }
+
+    fn packer(&self, data: In) -> Result<Packer<'static>> {
         let source = self.source(data)?;
         Ok(Packer::new(&self.program, self.count, source)?)
     }
@@ -454,7 +459,7 @@ impl Span {
 }
 
 /// Data of a message with gaps.
-struct Packed(Packer<'static>);
+pub(crate) struct Packed(Packer<'static>);
 
 impl Pack for Packed {
     fn len(&self) -> usize {
