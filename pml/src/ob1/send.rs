@@ -18,6 +18,36 @@ use crate::peers::LANE;
 use crate::slab::Handle;
 use crate::types::{RequestId, SendMode};
 
+/// The data of a message that goes in one packet.
+// A trait and not a closure, which the compiler does not always inline.
+trait Data {
+    fn length(&self) -> usize;
+
+    fn post(self, rail: &mut Rail, to: EndpointId, header: AmHeader) -> Post;
+}
+
+impl Data for &[u8] {
+    #[inline(always)]
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn post(self, rail: &mut Rail, to: EndpointId, header: AmHeader) -> Post {
+        rail.send_in_line(to, Class::Data, header, self)
+    }
+}
+
+impl Data for &dyn Pack {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn post(self, rail: &mut Rail, to: EndpointId, header: AmHeader) -> Post {
+        rail.send_from(LANE, to, header, &Body::packed(self))
+    }
+}
+
 impl Ob1 {
     /// Sends a short message in one packet, if nothing stands in the way: no request, no queue.
     /// Returns whether it is out; nothing has happened where it is not.
@@ -33,11 +63,8 @@ impl Ob1 {
         if mode == SendMode::Synchronous {
             return false;
         }
-        data.bytes(0..data.len()).is_some_and(|bytes| {
-            self.send_with(bytes.len(), to, tag, context, |rail, to, header| {
-                rail.send_in_line(to, Class::Data, header, bytes)
-            })
-        })
+        let bytes = data.bytes(0..data.len());
+        bytes.is_some_and(|bytes| self.send_data_now(bytes, to, tag, context))
     }
 
     /// As [`send_now`](Self::send_now), of what `data` packs: where it goes, it is packed there.
@@ -48,28 +75,19 @@ impl Ob1 {
         tag: Tag,
         context: ContextId,
     ) -> bool {
-        self.send_with(data.len(), to, tag, context, |rail, to, header| {
-            rail.send_from(LANE, to, header, &Body::packed(data))
-        })
+        self.send_data_now(data, to, tag, context)
     }
 
-    /// Has `post` send a message of `length` bytes in one packet, if nothing that is known here stands in the way. Returns whether
-    /// it went.
+    /// Sends a message in one packet, if nothing that is known here stands in the way. Returns whether it went.
     #[inline(always)]
-    fn send_with(
-        &mut self,
-        length: usize,
-        to: Rank,
-        tag: Tag,
-        context: ContextId,
-        post: impl FnOnce(&mut Rail, EndpointId, AmHeader) -> Post,
-    ) -> bool {
+    fn send_data_now(&mut self, data: impl Data, to: Rank, tag: Tag, context: ContextId) -> bool {
         if self.core.lane.closing {
             return false;
         }
         let Some(peer) = self.core.lane.peers.known(to) else {
             return false;
         };
+        let length = data.length();
         if length > peer.path.terms.at_once || !peer.clear || !peer.credit.covers(length) {
             return false;
         }
@@ -80,7 +98,7 @@ impl Ob1 {
             sequence: peer.next_out,
             length: length as u32,
         };
-        let posted = post(&mut self.driver.rail, peer.endpoint, header.encode());
+        let posted = data.post(&mut self.driver.rail, peer.endpoint, header.encode());
         if posted != Post::Posted {
             return false;
         }
