@@ -312,6 +312,45 @@ impl CooperativeTransfers for FaultTransport {
         )
     }
 
+    fn offer_recv(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        match self.reach() {
+            Ok(inner) => inner.offer_recv(lane, from, data, token),
+            Err(Post::Busy) => Offer::Busy,
+            Err(_) => Offer::Unsupported,
+        }
+    }
+
+    fn fill(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        self.reach().map_or_else(
+            |post| post,
+            |inner| inner.fill(lane, to, ticket, data, token),
+        )
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let inner = self.living();
+        inner.is_some_and(|inner| inner.revoke(from, ticket))
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(inner) = self.living() {
+            inner.forget(to, ticket);
+        }
+    }
+
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         if let Some(inner) = self.living() {
             inner.withdraw(to, ticket);

@@ -348,6 +348,35 @@ impl CooperativeTransfers for Shm {
         self.take_offer(from, ticket, data, token)
     }
 
+    fn offer_recv(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        self.open_recv(from, data, token)
+    }
+
+    fn fill(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        self.fill_offer(to, ticket, data, token)
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        self.revoke_offer(from, ticket)
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        self.drop_offer(to, ticket);
+    }
+
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         self.withdraw_offer(to, ticket);
     }

@@ -230,7 +230,8 @@ impl Sender {
     ) -> (Post, Option<SendState>) {
         let to = send.to;
         let len = send.region.len() as u64;
-        let is_reached = shm.attach(to).is_some() || shm.may_map(to, send.region);
+        let is_reached =
+            shm.attach(to).is_some() || shm.may_map(to, send.region.address(), send.region.len());
         let offer = if is_reached {
             let buffer = send.buffer();
             shm.open_offer(to, &buffer, TransferToken::Send(slot).pack())

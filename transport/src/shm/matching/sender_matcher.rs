@@ -305,7 +305,11 @@ impl Visits<'_> {
         let (to, pid) = (visited.to, visited.pid);
         let (address, room) = (get(&receive.address), get(&receive.capacity));
         let send = &mut self.sender.sends.slots[slot as usize];
-        if pid.is_some() || self.shm.may_map(to, send.region) {
+        if pid.is_some()
+            || self
+                .shm
+                .may_map(to, send.region.address(), send.region.len())
+        {
             let token = TransferToken::Send(slot).pack();
             if let Offer::Open(ticket) = self.shm.open_offer(to, &send.buffer(), token) {
                 send.state = SendState::Offered(ticket);
