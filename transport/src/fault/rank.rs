@@ -140,6 +140,14 @@ impl FaultTransport {
         post
     }
 
+    /// What is left of the capabilities of the transport that has the faults.
+    fn kept(&self, mut all: Capabilities) -> Capabilities {
+        if self.options.reorder > 0 {
+            all.remove(Capabilities::ORDERED);
+        }
+        all
+    }
+
     fn inner(&self) -> &dyn ByteTransport {
         self.inner
             .as_deref()
@@ -154,11 +162,7 @@ impl Transport for FaultTransport {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut all = self.inner().capabilities();
-        if self.options.reorder > 0 {
-            all.remove(Capabilities::ORDERED);
-        }
-        all
+        self.kept(self.inner().capabilities())
     }
 
     fn address(&self) -> Vec<u8> {
@@ -364,7 +368,8 @@ impl ByteTransport for FaultTransport {
     }
 
     fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        self.inner().towards(to)
+        let (capabilities, limits) = self.inner().towards(to);
+        (self.kept(capabilities), limits)
     }
 
     fn preference(&self, to: EndpointId) -> Preference {
