@@ -43,6 +43,8 @@ pub(super) struct Common {
     pub status: Status,
     /// A buffered send's own copy.
     pub owned: Option<Box<[u8]>>,
+    /// A send takes a receive that its peer exposes.
+    pub has_target: bool,
 }
 
 impl Common {
@@ -74,6 +76,7 @@ impl Common {
                 failure: None,
             },
             owned: None,
+            has_target: false,
         }
     }
 

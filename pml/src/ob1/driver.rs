@@ -202,7 +202,10 @@ impl Driver {
         }
         let (tag, context) = (common.status.tag, common.context);
         let mut target = None;
-        if !begun && peer.exposures.has_targets() {
+        if !begun {
+            common.has_target = peer.exposures.target(tag, context).is_some();
+        }
+        if !begun && common.has_target {
             target = Self::target(peer, common);
         }
         let mut number = 0;
@@ -230,9 +233,12 @@ impl Driver {
             match launch {
                 Launch::Declined if fills.is_some() => {
                     peer.exposures.drop_targets();
+                    common.has_target = false;
                     continue;
                 }
-                Launch::Out | Launch::Complete | Launch::Begun { .. } if !begun => {
+                Launch::Out | Launch::Complete | Launch::Begun { .. }
+                    if !begun && common.has_target =>
+                {
                     peer.exposures.take_target(tag, context);
                 }
                 _ => {}

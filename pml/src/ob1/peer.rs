@@ -186,10 +186,11 @@ impl Peer {
             && self.pulled.is_none()
     }
 
-    /// Takes note that an envelope has left, of `bytes` of eager payload.
+    /// Takes note that an envelope has left, of `bytes` of eager payload, whose header begins with `word`: see
+    /// [`pass`](Self::pass).
     #[inline(always)]
-    pub(super) const fn spend(&mut self, header: AmHeader, bytes: usize) {
-        self.pass(header.0[0]);
+    pub(super) const fn spend(&mut self, word: u64, bytes: usize) {
+        self.pass(word);
         self.credit = self.credit.after(bytes);
     }
 

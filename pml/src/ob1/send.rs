@@ -103,7 +103,7 @@ impl Ob1 {
         if posted != Post::Posted {
             return false;
         }
-        peer.spend(packet, length);
+        peer.spend(packet.0[0], length);
         true
     }
 
