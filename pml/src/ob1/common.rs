@@ -43,8 +43,8 @@ pub(super) struct Common {
     pub status: Status,
     /// A buffered send's own copy.
     pub owned: Option<Box<[u8]>>,
-    /// A send takes a receive that its peer exposes.
-    pub has_target: bool,
+    /// The number of the receive that its peer exposes and that a send takes.
+    pub target: Option<u32>,
 }
 
 impl Common {
@@ -76,7 +76,7 @@ impl Common {
                 failure: None,
             },
             owned: None,
-            has_target: false,
+            target: None,
         }
     }
 

@@ -203,9 +203,10 @@ impl Driver {
         let (tag, context) = (common.status.tag, common.context);
         let mut target = None;
         if !begun {
-            common.has_target = peer.exposures.target(tag, context).is_some();
+            let taken = peer.exposures.target(tag, context);
+            common.target = taken.map(|target| target.number);
         }
-        if !begun && common.has_target {
+        if !begun && common.target.is_some() {
             target = Self::target(peer, common);
         }
         let mut number = 0;
@@ -233,11 +234,11 @@ impl Driver {
             match launch {
                 Launch::Declined if fills.is_some() => {
                     peer.exposures.drop_targets();
-                    common.has_target = false;
+                    common.target = None;
                     continue;
                 }
                 Launch::Out | Launch::Complete | Launch::Begun { .. }
-                    if !begun && common.has_target =>
+                    if !begun && common.target.is_some() =>
                 {
                     peer.exposures.take_target(tag, context);
                 }

@@ -58,8 +58,12 @@ const EXPOSED: usize = 32;
 /// The receives among which one is looked for that was posted before, and may take the same messages.
 const LOOKED_AT: usize = 128;
 
-/// So many exposed receives in a row that nobody fills, and not all others are exposed any more.
+/// So many exposed receives in a row that this rank was there for, and not all others are exposed any more: who waits loses by it.
 const PATIENCE: u32 = 4;
+
+/// The receives of which one is exposed then, as a power of two: what it costs is a hundredth of a message's time, and a rank
+/// that begins to compute is noticed soon.
+const SELDOM: u32 = 4;
 
 /// What the transport has to do for receives to be exposed: receivers speak of what came before.
 const NEEDED: Capabilities = Capabilities::COOPERATIVE.union(Capabilities::ORDERED);
@@ -77,10 +81,26 @@ struct Exposure {
     taken: u32,
     /// The receive's number, among those that were exposed to its receiver.
     number: u32,
-    /// That of the oldest that waits.
+    /// That of the oldest of this pattern that waits.
     oldest: u32,
     context: u16,
     reserved: [u16; 3],
+}
+
+impl Exposure {
+    const fn context(&self) -> ContextId {
+        ContextId::new(self.context)
+    }
+}
+
+/// Whether `number` was given after `other`.
+const fn follows(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other) as i32 > 0
+}
+
+/// Whether `number` was given long after `other`, which nothing refers to any more.
+const fn is_long_ago(number: u32, other: u32) -> bool {
+    follows(number, other) && number.wrapping_sub(other) > 1 << 30
 }
 
 /// A receive of this rank that is exposed.
@@ -89,6 +109,8 @@ struct Exposed {
     receive: Handle,
     ticket: Ticket,
     number: u32,
+    tag: Tag,
+    context: ContextId,
     /// How the filling of its memory ended, where that was before its envelope came.
     end: Option<Outcome>,
 }
@@ -97,6 +119,7 @@ struct Exposed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub ticket: Ticket,
+    pub number: u32,
     room: usize,
     tag: Tag,
     context: ContextId,
@@ -114,15 +137,20 @@ impl Target {
 pub(super) struct Exposures {
     /// The first words of the packets to the peer, each at its sequence number; 0 for what takes no receive.
     sent: [u64; REMEMBERED],
+    /// The sequence numbers of those that took a receive which the peer exposed, and the number of that.
+    took: VecDeque<(u32, u32)>,
     exposed: Vec<Exposed>,
     /// How many were exposed.
     count: u32,
-    /// How many of the last ones nobody filled.
+    /// How many of the last ones were not filled before this rank looked.
     unused: u32,
     /// So many are not exposed before the next one that is.
     skip: u32,
     targets: VecDeque<Target>,
-    /// The peer's last receive that was dropped.
+    /// The last receive of this rank that was cancelled, or is not exposed any more for that: the peer may count it among those
+    /// that wait.
+    hole: Option<u32>,
+    /// The peer's last receive that was dropped: of none after it is anything known while one before it waits.
     dropped: Option<u32>,
     /// The number of the peer's last receive.
     last: u32,
@@ -136,11 +164,13 @@ impl Default for Exposures {
     fn default() -> Self {
         Self {
             sent: [0; REMEMBERED],
+            took: VecDeque::new(),
             exposed: Vec::new(),
             count: 0,
             unused: 0,
             skip: 0,
             targets: VecDeque::new(),
+            hole: None,
             dropped: None,
             last: 0,
             are_used: false,
@@ -154,6 +184,14 @@ impl Exposures {
     #[inline(always)]
     pub(super) const fn remember(&mut self, sequence: u32, word: u64) {
         self.sent[sequence as usize % REMEMBERED] = word;
+    }
+
+    /// Remembers that packet `sequence` took the receive with this number.
+    pub(super) fn took(&mut self, sequence: u32, number: u32) {
+        if self.took.len() == REMEMBERED {
+            self.took.pop_front();
+        }
+        self.took.push_back((sequence, number));
     }
 
     /// Remembers that the envelope of a send went in packet `sequence`, with an offer.
@@ -213,6 +251,13 @@ impl Exposures {
         Some(self.exposed.remove(place))
     }
 
+    /// The number of the oldest receive of this pattern that is exposed.
+    fn oldest(&self, tag: Tag, context: ContextId) -> Option<u32> {
+        let mut exposed = self.exposed.iter();
+        let oldest = exposed.find(|one| one.tag == tag && one.context == context)?;
+        Some(oldest.number)
+    }
+
     /// Whether the next receive is worth to be exposed.
     const fn is_worth_it(&mut self) -> bool {
         if self.skip > 0 {
@@ -222,12 +267,16 @@ impl Exposures {
         true
     }
 
-    /// Takes note whether one that was exposed was filled.
-    fn learn(&mut self, filled: bool) {
-        self.unused = if filled { 0 } else { self.unused + 1 };
+    /// Takes note whether one that was exposed was filled before this rank looked.
+    fn learn(&mut self, helped: bool) {
+        self.unused = if helped {
+            0
+        } else {
+            self.unused.saturating_add(1)
+        };
         self.skip = match self.unused.checked_sub(PATIENCE) {
-            Some(more) if !filled => 1 << more.min(6),
-            _ => 0,
+            Some(more) => (1 << more.min(SELDOM)) - 1,
+            None => 0,
         };
     }
 }
@@ -243,9 +292,10 @@ impl Peer {
         let tag = Tag::from_wire(exposure.tag).ok_or("a receive of a reserved tag")?;
         let target = Target {
             ticket: Ticket(exposure.ticket),
+            number: exposure.number,
             room: usize::try_from(room).unwrap_or(usize::MAX),
             tag,
-            context: ContextId::new(exposure.context),
+            context: exposure.context(),
         };
         let under_way = self.next_out.as_u32().wrapping_sub(exposure.taken);
         if under_way > u32::MAX / 2 {
@@ -256,8 +306,10 @@ impl Peer {
         let own = &mut self.exposures;
         own.are_used = true;
         own.last = exposure.number;
-        let follows = |dropped: u32| exposure.oldest.wrapping_sub(dropped) as i32 > 0;
-        if !own.dropped.is_none_or(follows)
+        let waits = |number: u32| !follows(exposure.oldest, number);
+        own.targets
+            .retain(|target| waits(target.number) || !target.fits(tag, exposure.context()));
+        if own.dropped.is_some_and(waits)
             || pulls
             || !knows
             || own.targets.len() == EXPOSED
@@ -266,15 +318,21 @@ impl Peer {
             own.dropped = Some(exposure.number);
             return Ok(None);
         }
-        own.dropped = None;
+        // Numbers come again after so many.
+        own.dropped = own
+            .dropped
+            .filter(|dropped| !is_long_ago(exposure.oldest, *dropped));
         for number in (0..under_way).map(|ahead| exposure.taken.wrapping_add(ahead)) {
-            let word = &mut own.sent[number as usize % REMEMBERED];
-            let (sent_tag, sent_context) = ((*word >> 32) as i32, (*word >> 16) as u16);
-            if *word == 0 || sent_tag != exposure.tag || sent_context != exposure.context {
+            let word = own.sent[number as usize % REMEMBERED];
+            let (sent_tag, sent_context) = ((word >> 32) as i32, (word >> 16) as u16);
+            let mut took = own.took.iter();
+            let has_one = took.any(|(sequence, taken)| *sequence == number && waits(*taken));
+            if word == 0 || has_one || sent_tag != exposure.tag || sent_context != exposure.context
+            {
                 continue;
             }
             // This message takes the receive, and no other.
-            *word = 0;
+            own.took(number, exposure.number);
             let mut offered = own.offered.iter();
             let send = offered.find(|(sequence, _)| *sequence == number);
             return Ok(send.map(|(_, send)| (*send, target)));
@@ -372,7 +430,7 @@ impl Driver {
         };
         peer.refresh_clear();
         let revoked = end.is_none() && self.rail.revoke(peer.endpoint, ticket);
-        peer.exposures.learn(!revoked);
+        peer.exposures.learn(matches!(end, Some(Outcome::Done(_))));
         let Some(request) = core.requests.get_mut(receive) else {
             return 1;
         };
@@ -462,23 +520,26 @@ impl Ob1 {
         else {
             return;
         };
-        let exposures = &mut peer.exposures;
+        let (exposures, context) = (&mut peer.exposures, request.common.context);
         let number = exposures.count;
         exposures.count = number.wrapping_add(1);
-        let oldest = exposures.exposed.iter().map(|one| one.number).next();
+        exposures.hole = exposures.hole.filter(|hole| !is_long_ago(number, *hole));
+        let oldest = exposures.oldest(tag, context);
         let exposure = Exposure {
             ticket: ticket.0,
             tag: tag.as_i32(),
             taken: peer.next_in.as_u32(),
             number,
             oldest: oldest.unwrap_or(number),
-            context: request.common.context.as_u16(),
+            context: context.as_u16(),
             reserved: [0; 3],
         };
         exposures.exposed.push(Exposed {
             receive,
             ticket,
             number,
+            tag,
+            context,
             end: None,
         });
         peer.refresh_clear();
@@ -540,6 +601,12 @@ impl Ob1 {
             tag,
             context,
         };
+        // The peer counts one among those that wait that does not, as long as it counts others before this one.
+        let oldest = peer.exposures.oldest(tag, context);
+        let hole = peer.exposures.hole;
+        if oldest.is_some_and(|oldest| hole.is_some_and(|hole| !follows(oldest, hole))) {
+            return false;
+        }
         if core.matcher.expects(envelope) == Some(receive.slot()) {
             return true;
         }
@@ -558,7 +625,10 @@ impl Ob1 {
         })
     }
 
-    /// Takes back the memory of a receive that is to be cancelled. Returns whether nobody fills it.
+    /// Takes back the memory of a receive that is to be cancelled. Returns whether it has no message.
+    ///
+    /// The peer counts it among those that wait until it hears of one that was exposed after it: until then its messages take
+    /// those behind it too early. These are not filled either.
     pub(super) fn revoke(&mut self, receive: Handle) -> bool {
         let Some(index) = self.core.exposed_to(receive) else {
             return true;
@@ -566,16 +636,26 @@ impl Ob1 {
         let Some(peer) = self.core.lane.peers.get_mut(index) else {
             return true;
         };
-        let mut exposed = peer.exposures.exposed.iter();
-        let ticket = exposed.find(|one| one.receive == receive && one.end.is_none());
-        let Some(ticket) = ticket.map(|one| one.ticket) else {
-            return false;
+        let (own, rail) = (&mut peer.exposures, &mut self.driver.rail);
+        let Some(first) = own.exposed.iter().position(|one| one.receive == receive) else {
+            return true;
         };
-        let revoked = self.driver.rail.revoke(peer.endpoint, ticket);
-        if revoked {
-            peer.exposures.take(receive);
-            peer.refresh_clear();
+        let (tag, context) = (own.exposed[first].tag, own.exposed[first].context);
+        let mut is_free = true;
+        for place in (first..own.exposed.len()).rev() {
+            let one = &own.exposed[place];
+            if one.tag != tag || one.context != context {
+                continue;
+            }
+            // One that is filled had messages before it, of which the first takes this receive.
+            if one.end.is_some() || !rail.revoke(peer.endpoint, one.ticket) {
+                is_free = false;
+                break;
+            }
+            let gone = own.exposed.remove(place).number;
+            own.hole = Some(own.hole.filter(|hole| follows(*hole, gone)).unwrap_or(gone));
         }
-        revoked
+        peer.refresh_clear();
+        is_free
     }
 }

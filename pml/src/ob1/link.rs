@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tagwire_transport::{
-    AmHeader, Body, ByteTransport, Class, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
+    Body, ByteTransport, Class, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
     RemoteMemory, SendBuffer, Ticket, Token,
 };
 
@@ -106,7 +106,7 @@ impl<'a> Link<'a> {
             .rail
             .send(LANE, self.peer.endpoint, Class::Data, header, body);
         if post == Post::Posted {
-            self.peer.spend(word(common, header), bytes);
+            self.peer.spend_for(common, header, bytes);
         }
         self.count(post)
     }
@@ -131,7 +131,7 @@ impl<'a> Link<'a> {
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             if first {
-                self.peer.spend(word(common, header), common.wanted);
+                self.peer.spend_for(common, header, common.wanted);
             } else {
                 self.peer.pass(0);
             }
@@ -145,7 +145,7 @@ impl<'a> Link<'a> {
         let body = Body::with_prefix(prefix, common.send_buffer());
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
-            self.peer.spend(word(common, header), common.wanted);
+            self.peer.spend_for(common, header, common.wanted);
         }
         self.count(post)
     }
@@ -158,7 +158,7 @@ impl<'a> Link<'a> {
             .rail
             .send_zero_copy(LANE, self.peer.endpoint, header, data, token);
         if post == Post::Posted {
-            self.peer.spend(word(common, header), common.wanted);
+            self.peer.spend_for(common, header, common.wanted);
         }
         self.count(post)
     }
@@ -265,9 +265,4 @@ impl<'a> Link<'a> {
     pub(super) fn longest(&self) -> usize {
         self.rail.limits().max_send
     }
-}
-
-/// Returns by what the packet of an envelope is remembered: its message may take a receive that its peer exposes, and has none.
-const fn word(common: &Common, header: AmHeader) -> u64 {
-    if common.has_target { 0 } else { header.0[0] }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
+use super::common::Common;
 use super::credit::{Account, Accounts, Window};
 use super::exposures::Exposures;
 use super::path::Path;
@@ -192,6 +193,14 @@ impl Peer {
     pub(super) const fn spend(&mut self, word: u64, bytes: usize) {
         self.pass(word);
         self.credit = self.credit.after(bytes);
+    }
+
+    /// The same of the envelope of a send, which may have taken a receive that the peer exposes.
+    pub(super) fn spend_for(&mut self, common: &Common, header: AmHeader, bytes: usize) {
+        if let Some(number) = common.target {
+            self.exposures.took(self.next_out.as_u32(), number);
+        }
+        self.spend(header.0[0], bytes);
     }
 
     /// Takes note that a packet has left, whose header begins with `word`; 0 where no receive takes it.
