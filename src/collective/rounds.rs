@@ -118,7 +118,7 @@ impl<M: Send + 'static> Drop for Rounds<'_, M> {
             && !round.is_complete()
         {
             let orphans = &self.shared.orphans;
-            orphans.adopt_part(Box::new(move || round.is_complete()), Box::new(memory));
+            orphans.adopt_until(move |_| round.is_complete(), Box::new(memory));
             orphans.reap(&self.shared.messenger);
         }
     }
