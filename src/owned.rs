@@ -89,10 +89,9 @@ impl<T: Plain> Drop for Owned<'_, T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let _ = self.shared.messenger.cancel(self.request);
-            self.shared
-                .orphans
-                .adopt(self.request, false, Box::new(buffer));
-            self.shared.orphans.reap(&self.shared.messenger);
+            let orphans = &self.shared.orphans;
+            orphans.adopt(self.request, false, Box::new(buffer));
+            orphans.reap(&self.shared.messenger);
         }
     }
 }

@@ -113,10 +113,9 @@ impl<T: Plain> Drop for Persistent<'_, T> {
             let _ = messenger.cancel(self.request);
         }
         if self.active || messenger.free(self.request).is_err() {
-            self.shared
-                .orphans
-                .adopt(self.request, true, Box::new(memory));
-            self.shared.orphans.reap(messenger);
+            let orphans = &self.shared.orphans;
+            orphans.adopt(self.request, true, Box::new(memory));
+            orphans.reap(messenger);
         }
     }
 }
