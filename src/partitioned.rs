@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use tagwire_base::unwind::NoUnwind;
-use tagwire_base::{Rank, Tag};
+use tagwire_pml::Error as PmlError;
 use tagwire_pml::partitioned as pml;
-use tagwire_pml::{ContextPair, Error as PmlError};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::context::Context;
@@ -161,7 +160,32 @@ pub struct PartitionedSend<'s, T: Plain> {
 }
 
 /// A receive into the same buffer, again and again, of which each partition can be asked for. Made by
-/// [`Context::precv_init`](crate::Context::precv_init); see [`PartitionedSend`].
+/// [`Context::precv_init`](crate::Context::precv_init); see [`PartitionedSend`]. One with room for two rounds, by
+/// [`Context::precv_init_double`](crate::Context::precv_init_double):
+///
+/// ```
+/// # let session = tagwire::Session::open()?;
+/// let (world, me) = (session.world(), session.rank());
+/// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
+/// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
+/// recv.start()?;
+/// for round in 1..4 {
+///     let sending = send.start()?;
+///     sending.partition(0)?.fill(round);
+///     sending.ready(0)?;
+///     sending.wait()?; // the second round: before the receiver begins it
+///     if round > 1 {
+///         recv.wait()?;
+///         assert_eq!(recv.data()?, [round - 1; 4]);
+///         recv.start()?;
+///     }
+/// }
+/// recv.wait()?;
+/// assert_eq!(recv.data()?, [3; 4]);
+/// # drop((send, recv));
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PartitionedRecv<'s, T: Plain> {
     inner: pml::PartitionedRecv,
@@ -178,15 +202,16 @@ unsafe impl<T: Plain + Sync> Sync for PartitionedSend<'_, T> {}
 unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
 
 impl<'s, T: Plain> PartitionedSend<'s, T> {
-    pub(crate) fn make(
-        shared: &'s Shared,
+    fn make(
+        context: &Context<'s>,
         data: Vec<T>,
         partitions: u32,
-        place: (Rank, Tag, ContextPair),
+        (to, tag): (u32, i32),
         policy: Policy,
     ) -> Result<Self> {
+        let (shared, tag) = (context.shared(), tag_of(tag)?);
+        let (to, context) = shared.peer(context.group(), to)?;
         check::<T>(data.len(), partitions, 1)?;
-        let (to, tag, context) = place;
         let bytes = size_of_val(&data[..]);
         let memory = Memory::new(data);
         // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
@@ -234,15 +259,16 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
 }
 
 impl<'s, T: Plain> PartitionedRecv<'s, T> {
-    pub(crate) fn make(
-        shared: &'s Shared,
+    fn make(
+        context: &Context<'s>,
         data: Vec<T>,
         partitions: u32,
+        (from, tag): (u32, i32),
         rooms: usize,
-        place: (Rank, Tag, ContextPair),
     ) -> Result<Self> {
+        let (shared, tag) = (context.shared(), tag_of(tag)?);
+        let (from, context) = shared.peer(context.group(), from)?;
         check::<T>(data.len(), partitions, rooms)?;
-        let (from, tag, context) = place;
         let bytes = size_of_val(&data[..]);
         let memory = Memory::new(data);
         // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
@@ -286,7 +312,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
 }
 
 macro_rules! rounds {
-    ($($operation:ident),*) => {$(
+    ($($operation:ident, $round:ident, $side:ident, $end:ident;)*) => {$(
         impl<T: Plain> $operation<'_, T> {
             /// How many partitions the buffer has on this side.
             #[must_use]
@@ -394,14 +420,32 @@ macro_rules! rounds {
                 if let Some(memory) = self.buffer.memory.take()
                     && !self.inner.is_settled()
                 {
-                    orphans.adopt_part(Box::new(self.inner.ending()), Box::new(memory));
+                    let is_settled = self.inner.ending();
+                    orphans.adopt_until(move |_| is_settled(), Box::new(memory));
                 }
+            }
+        }
+
+        impl<T: Plain> Clone for $round<'_, T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T: Plain> Copy for $round<'_, T> {}
+
+        impl<'a, T: Plain> From<$round<'a, T>> for Round<'a> {
+            fn from(round: $round<'a, T>) -> Self {
+                Self(pml::End::$end(&round.$side.inner))
             }
         }
     )*};
 }
 
-rounds!(PartitionedSend, PartitionedRecv);
+rounds! {
+    PartitionedSend, SendRound, send, Send;
+    PartitionedRecv, RecvRound, recv, Recv;
+}
 
 /// A round of a [`PartitionedSend`] that is under way. May be copied to threads; dropped, the round goes on.
 #[derive(Debug)]
@@ -413,34 +457,6 @@ pub struct SendRound<'a, T: Plain> {
 #[derive(Debug)]
 pub struct RecvRound<'a, T: Plain> {
     recv: &'a PartitionedRecv<'a, T>,
-}
-
-impl<T: Plain> Clone for SendRound<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Plain> Copy for SendRound<'_, T> {}
-
-impl<T: Plain> Clone for RecvRound<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Plain> Copy for RecvRound<'_, T> {}
-
-impl<'a, T: Plain> From<SendRound<'a, T>> for Round<'a> {
-    fn from(round: SendRound<'a, T>) -> Self {
-        Self(pml::End::Send(&round.send.inner))
-    }
-}
-
-impl<'a, T: Plain> From<RecvRound<'a, T>> for Round<'a> {
-    fn from(round: RecvRound<'a, T>) -> Self {
-        Self(pml::End::Recv(&round.recv.inner))
-    }
 }
 
 impl<'a, T: Plain> SendRound<'a, T> {
@@ -606,12 +622,8 @@ impl<T: Plain> DerefMut for Partition<'_, T> {
 
 impl<T: Plain> fmt::Debug for Partition<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Partition({} of {})",
-            self.number,
-            self.send.partitions()
-        )
+        let (number, count) = (self.number, self.send.partitions());
+        write!(f, "Partition({number} of {count})")
     }
 }
 
@@ -645,10 +657,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PartitionedSend<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (to, context) = self.shared().peer(self.group(), to)?;
-        let place = (to, tag, context);
-        PartitionedSend::make(self.shared(), data, partitions, place, policy)
+        PartitionedSend::make(self, data, partitions, (to, tag), policy)
     }
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
@@ -664,10 +673,7 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group(), from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 1, place)
+        PartitionedRecv::make(self, data, partitions, (from, tag), 1)
     }
 
     /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
@@ -680,30 +686,6 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
-    ///
-    /// ```
-    /// # let session = tagwire::Session::open()?;
-    /// let (world, me) = (session.world(), session.rank());
-    /// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
-    /// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
-    /// recv.start()?;
-    /// for round in 1..4 {
-    ///     let sending = send.start()?;
-    ///     sending.partition(0)?.fill(round);
-    ///     sending.ready(0)?;
-    ///     sending.wait()?; // the second round: before the receiver begins it
-    ///     if round > 1 {
-    ///         recv.wait()?;
-    ///         assert_eq!(recv.data()?, [round - 1; 4]);
-    ///         recv.start()?;
-    ///     }
-    /// }
-    /// recv.wait()?;
-    /// assert_eq!(recv.data()?, [3; 4]);
-    /// # drop((send, recv));
-    /// # session.close()?;
-    /// # Ok::<(), tagwire::Error>(())
-    /// ```
     pub fn precv_init_double<T: Plain>(
         &self,
         data: Vec<T>,
@@ -711,10 +693,7 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group(), from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 2, place)
+        PartitionedRecv::make(self, data, partitions, (from, tag), 2)
     }
 }
 
