@@ -3,9 +3,11 @@
 //!
 //! What they have in common: what a [`Comparison`] asks for, and callers whose blocks begin together.
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
-use crate::args::{BenchArgs, Progress, Style, Tags};
+use crate::args::names::name_of;
+use crate::args::{Begin, BenchArgs, Progress, Style, Tags, usage};
 use crate::error::{Error, Result};
 use crate::record::Row;
 use crate::suite::TestName;
@@ -36,6 +38,62 @@ pub(crate) struct Variant {
     pub progress: Option<Progress>,
 }
 
+/// What communicates at once in a job of a test that compares processes with threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Callers {
+    pub unit: Unit,
+    /// Who makes progress while ranks compute.
+    pub progress: Option<Progress>,
+    /// How many processes or threads share a core.
+    pub per_core: u32,
+    pub begin: Begin,
+}
+
+impl Default for Callers {
+    fn default() -> Self {
+        Self {
+            unit: Unit::processes(1),
+            progress: None,
+            per_core: 1,
+            begin: Begin::default(),
+        }
+    }
+}
+
+impl Callers {
+    /// Returns those of one of the jobs that `args` ask for, on so many cores.
+    pub(crate) fn of(args: &BenchArgs, variant: &Variant, cores: usize) -> Self {
+        Self {
+            unit: variant.unit,
+            progress: variant.progress,
+            per_core: (variant.shape.callers as usize).div_ceil(cores.max(1)) as u32,
+            begin: args.concurrent.start.unwrap_or_default(),
+        }
+    }
+
+    /// Whether several threads of a rank communicate.
+    pub(crate) fn any_thread(&self) -> bool {
+        self.unit.is_threads() || self.progress.is_some_and(|by| by != Progress::None)
+    }
+
+    /// Refuses a number of ranks that another launcher has decided on and that the unit does not have.
+    pub(crate) fn check_ranks(&self, test: TestName, wanted: u32, ranks: u32) -> Result<()> {
+        if ranks == wanted {
+            return Ok(());
+        }
+        let unit = self.unit;
+        usage(format!("{test} on {unit} has {wanted} ranks, not {ranks}"))
+    }
+
+    /// Adds to a row what its callers are.
+    pub(crate) fn label(&self, threads: u32, row: &mut Row) {
+        row.series.unit = Some(self.unit.to_string());
+        row.series.progress = self.progress.map(name_of);
+        row.series.oversubscribed = self.per_core > 1;
+        row.series.threads = Some(threads);
+    }
+}
+
 /// Returns what units `args` compare; `None` of a test of another kind.
 pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
     let is_other_form = args.test.has_option("style")
@@ -49,7 +107,6 @@ pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
 /// # Errors
 /// [`Error::Usage`], with the reason.
 pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
-    let usage = |reason: String| Err(Error::Usage(reason));
     let Some(test) = asked(args) else {
         let given = args.concurrent.given().into_iter();
         let mut given = given.filter(|(name, given)| *given && *name != "style");
@@ -78,14 +135,12 @@ pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
         ));
     }
     if args.validate && args.concurrent.tags == Some(Tags::Shared) {
-        return usage(
-            "--tags shared mixes the messages of threads: -c cannot check them".to_owned(),
-        );
+        return usage("--tags shared mixes the messages of threads: -c cannot check them");
     }
     if has_mpi && args.concurrent.progress.contains(&Progress::LibraryThread) {
         let reason =
             "--progress progress-thread is a setting of ours; for 'mpi': none,blocked-thread";
-        return usage(reason.to_owned());
+        return usage(reason);
     }
     let variants = variants(args)?;
     if test.sessions && variants.len() != 2 {

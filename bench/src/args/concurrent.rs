@@ -109,25 +109,4 @@ impl ConcurrentArgs {
             ("passes", self.passes.is_some()),
         ]
     }
-
-    /// The part of a job's plan that follows from these options alone.
-    pub(crate) fn plan(&self) -> ConcurrentPlan {
-        ConcurrentPlan {
-            ack_every: self.ack_every.unwrap_or(256),
-            tags: self.tags.unwrap_or_default(),
-            start: self.start.unwrap_or_default(),
-            long: self.long.unwrap_or(4 << 20),
-            passes: self.passes.unwrap_or(50),
-        }
-    }
-}
-
-/// The part of a job's plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ConcurrentPlan {
-    pub ack_every: u32,
-    pub tags: Tags,
-    pub start: Begin,
-    pub long: u64,
-    pub passes: u32,
 }

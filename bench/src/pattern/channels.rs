@@ -33,7 +33,7 @@ impl<'p, P: PartitionedPort> Channels<'p, P> {
     }
 }
 
-impl<'p, P: PartitionedPort + Sync + 'p> Exchange for Channels<'p, P> {
+impl<'p, P: PartitionedPort + 'p> Exchange for Channels<'p, P> {
     fn start(&self) -> Result<()> {
         self.receives.iter().try_for_each(RecvEnd::start)?;
         self.sends.iter().try_for_each(SendEnd::start)

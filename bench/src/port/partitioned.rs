@@ -19,7 +19,7 @@ pub(crate) struct Operation {
 }
 
 /// A port that has them.
-pub(crate) trait PartitionedPort: Port {
+pub(crate) trait PartitionedPort: Port + Sync {
     type Send<'p>: SendEnd
     where
         Self: 'p;

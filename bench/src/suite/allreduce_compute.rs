@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Description;
+use crate::args::BenchArgs;
+use crate::concurrent::Callers;
 use crate::concurrent::arrays::Arrays;
 use crate::concurrent::maximum::Maximum;
 use crate::error::{Error, Result};
@@ -21,7 +23,8 @@ use crate::time::{least, nanoseconds, time_of};
 use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
 
-pub(crate) struct AllreduceCompute;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AllreduceCompute(Callers);
 
 /// How often the whole is repeated, and the allreduces of each time.
 const REPETITIONS: u64 = 3;
@@ -52,7 +55,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for AllreduceCompute {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
+        Self(callers.unwrap_or_default())
+    }
+
+    fn callers(&self) -> Option<&Callers> {
+        Some(&self.0)
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let (port, plan) = (ports.own, run.plan());
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let checked = run.seed().map(|_| (0..ranks).collect());

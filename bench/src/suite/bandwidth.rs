@@ -2,8 +2,12 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Times, Traffic, other};
+use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -11,6 +15,7 @@ use crate::port::{Port, tags};
 use crate::record::{Figures, Quantity, Row};
 use crate::run::Test;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Windows;
 
 const ONE: Description = Description {
@@ -38,7 +43,11 @@ const BOTH: Description = Description {
 pub(crate) const TESTS: &[Description] = &[ONE, BOTH];
 
 impl Test for Windows {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+        Self
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let direction = match plan.test.name == ONE.name {
             true => Direction::One,
             false => Direction::Both,
@@ -52,7 +61,7 @@ impl Test for Windows {
         sample.bandwidth()
     }
 
-    fn label(plan: &Plan, row: &mut Row) {
+    fn label(&self, plan: &Plan, row: &mut Row) {
         row.series.window = Some(plan.window);
     }
 }

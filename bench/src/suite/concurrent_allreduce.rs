@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
+use crate::concurrent::Callers;
 use crate::concurrent::blocks;
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
@@ -18,7 +22,8 @@ use crate::time::time_of;
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
-pub(crate) struct ConcurrentAllreduce;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConcurrentAllreduce(Callers);
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "concurrent-allreduce",
@@ -35,7 +40,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentAllreduce {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
+        Self(callers.unwrap_or_default())
+    }
+
+    fn callers(&self) -> Option<&Callers> {
+        Some(&self.0)
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let (largest, unit) = (run.plan().largest()?, run.unit());
         let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
         let members: Vec<u32> = match unit.kind {

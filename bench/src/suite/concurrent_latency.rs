@@ -1,6 +1,10 @@
 //! `concurrent-latency`: all pairs play ping-pong at once (figures 7 and 8).
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
+use crate::concurrent::Callers;
 use crate::concurrent::blocks;
 use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
@@ -9,7 +13,8 @@ use crate::record::Quantity;
 use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
-pub(crate) struct ConcurrentLatency;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConcurrentLatency(Callers);
 
 /// The sizes of the paper's programs.
 pub(crate) const SIZES: &str = "0:256:+16,320:1K:+64";
@@ -27,7 +32,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentLatency {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
+        Self(callers.unwrap_or_default())
+    }
+
+    fn callers(&self) -> Option<&Callers> {
+        Some(&self.0)
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let caller = |run: &Run<'_>, number: Option<u32>| {
             let (traffic, thread) = (run.traffic_of(number)?, number.unwrap_or(0));
             Ok(PingPong { traffic, thread })

@@ -4,24 +4,37 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::{Description, Ranks};
+use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Times, Traffic};
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
-use crate::concurrent::{partner, sends};
+use crate::concurrent::{Callers, partner, sends};
 use crate::error::{Error, Result};
 use crate::measure::{self, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::staged::{self, Staged};
-use crate::run::{Ports, Run, Test};
+use crate::run::{Ports, Run, Test, staged};
 use crate::units::comparison::Comparison;
 
-pub(crate) struct MessageRate;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MessageRate {
+    /// With `--style blocking`.
+    blocking: Option<Blocking>,
+}
+
+/// One blocking send after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Blocking {
+    callers: Callers,
+    /// After how many messages the receiver replies.
+    ack_every: u32,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "message-rate",
@@ -62,7 +75,18 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MessageRate {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+        let ack_every = args.concurrent.ack_every.unwrap_or(256);
+        Self {
+            blocking: callers.map(|callers| Blocking { callers, ack_every }),
+        }
+    }
+
+    fn callers(&self) -> Option<&Callers> {
+        self.blocking.as_ref().map(|blocking| &blocking.callers)
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
         let body = Rate::new(traffic, plan.window as usize);
         Ok(Box::new(Runner::new(port, body)))
@@ -72,21 +96,25 @@ impl Test for MessageRate {
         sample.rate()
     }
 
-    fn label(plan: &Plan, row: &mut Row) {
-        (row.series.window, row.series.threads) = (Some(plan.window), Some(plan.threads));
-    }
-
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
-        match run.plan().unit {
-            Some(_) => blocking(ports.own, run),
-            None => Self::measure_port(ports.own, run),
+    fn label(&self, plan: &Plan, row: &mut Row) {
+        row.series.threads = Some(plan.threads);
+        match &self.blocking {
+            Some(blocking) => row.series.ack_every = Some(blocking.ack_every),
+            None => row.series.window = Some(plan.window),
         }
     }
 
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        match &self.blocking {
+            Some(blocking) => send(ports.own, run, blocking.ack_every.into()),
+            None => self.measure_port(ports.own, run),
+        }
+    }
+
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let stage: Box<dyn Stage + '_> = match plan.threads {
-            1 => Self::stage(plan, port)?,
+            1 => self.stage(plan, port)?,
             threads => {
                 let threads = (0..threads).map(|thread| plan.traffic(port, thread, plan.window));
                 let threads = threads.collect::<Result<_>>()?;
@@ -94,15 +122,14 @@ impl Test for MessageRate {
                 Box::new(Runner::new(port, body))
             }
         };
-        staged::measure(run, Staged::of::<Self>(), vec![(plan.layers[0], stage)])
+        staged::measure(self, run, vec![(plan.layers[0], stage)])
     }
 }
 
 /// One blocking send after the other.
-fn blocking<P: Port + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
-    let every = u64::from(run.plan().concurrent.ack_every);
+fn send<P: Port + Sync>(port: &P, run: &mut Run<'_>, every: u64) -> Result<()> {
     let caller = |run: &Run<'_>, number: Option<u32>| {
-        Ok(Blocking {
+        Ok(Sends {
             traffic: run.traffic_of(number)?,
             thread: number.unwrap_or(0),
             every,
@@ -113,7 +140,6 @@ fn blocking<P: Port + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
 
 fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    row.series.ack_every = Some(run.plan().concurrent.ack_every);
     let rate = sample.rate.times(1e9);
     row.figures.set_summary(Quantity::RATE, rate);
     let bandwidth = sample.rate.median * sample.size as f64 * 1e3;
@@ -123,13 +149,13 @@ fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
 }
 
 /// One iteration is one message.
-struct Blocking {
+struct Sends {
     traffic: Traffic,
     thread: u32,
     every: u64,
 }
 
-impl<P: Port> Caller<P> for Blocking {
+impl<P: Port> Caller<P> for Sends {
     fn block(&mut self, port: &P, size: usize, count: u64) -> Result<Option<Duration>> {
         let (data, answer) = tags::thread(self.thread);
         let peer = partner(port.rank());

@@ -1,15 +1,23 @@
 //! `multi-latency`: pairs of ranks play ping-pong at once, as in OSU's `osu_multi_lat`.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Description, Ranks};
+use crate::args::BenchArgs;
 use crate::body::{Body, Latency, Measured, Times};
+use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::{Port, barrier};
+use crate::record::Row;
 use crate::run::Test;
 use crate::time::nanoseconds;
 
-pub(crate) struct MultiLatency;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MultiLatency {
+    posted: u32,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "multi-latency",
@@ -28,14 +36,24 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MultiLatency {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+        Self {
+            posted: args.posted.unwrap_or(0),
+        }
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        let pairs = Pairs(Latency::new(traffic, plan.posted));
+        let pairs = Pairs(Latency::new(traffic, self.posted));
         Ok(Box::new(Runner::new(port, pairs)))
     }
 
-    fn effort(plan: &Plan) -> Effort {
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of_latency(plan)
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        row.series.posted = (self.posted > 0).then_some(self.posted);
     }
 }
 

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use crate::args::{BenchArgs, usage};
 use crate::body::{Body, Measured, Times, other};
 use crate::buffer::{Difference, Memory, Pattern};
+use crate::concurrent::Callers;
 use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::plan::Plan;
@@ -17,6 +20,7 @@ use crate::record::Row;
 use crate::run::{Run, Test};
 use crate::time::time_of;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Accesses;
 
 /// Iterations over nothing.
@@ -50,12 +54,16 @@ pub(crate) const TESTS: &[Description] = &[
 ];
 
 impl Test for Accesses {
-    fn effort(plan: &Plan) -> Effort {
+    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+        Self
+    }
+
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of(plan, (1_000, 100), (100, 10))
     }
 
     /// One operation at a time, and a window of them.
-    fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure_bare<P: RemotePort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let access = plan.test.access;
         let access = access.ok_or_else(|| Error::Usage("a plan without accesses".to_owned()))?;
@@ -70,7 +78,7 @@ impl Test for Accesses {
             Ok(Box::new(Runner::new(port, body)))
         };
         let stages = windows.into_iter().map(body).collect::<Result<Vec<_>>>()?;
-        let (sizes, effort) = (run.sizes()?, Self::effort(plan));
+        let (sizes, effort) = (run.sizes()?, self.effort(plan));
         let mut emit = |samples: Vec<Sample>| {
             let mut row = run.row_at(plan.layers[0], samples[0].size);
             fill(&mut row, plan, &samples);

@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::{Description, Ranks};
+use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Times, Traffic};
+use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -13,6 +16,7 @@ use crate::port::{Port, tags};
 use crate::record::Figures;
 use crate::run::Test;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hops;
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -25,12 +29,16 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Hops {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+        Self
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let body = Ring::new(plan.traffic(port, 0, plan.window)?);
         Ok(Box::new(Runner::new(port, body)))
     }
 
-    fn effort(plan: &Plan) -> Effort {
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of_latency(plan)
     }
 

@@ -3,9 +3,13 @@
 //! Over our own transports both levels are sessions of the same processes, whose blocks alternate. A foreign library has one
 //! level for a process: its levels are jobs of their own.
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use super::concurrent_latency::SIZES;
+use crate::args::BenchArgs;
 use crate::body::{Body, Latency, Traffic};
+use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
@@ -16,7 +20,8 @@ use crate::time::{least, nanoseconds};
 use crate::units::Unit;
 use crate::units::comparison::{Comparison, Shape};
 
-pub(crate) struct ThreadCost;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ThreadCost(Callers);
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "thread-cost",
@@ -44,7 +49,15 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ThreadCost {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
+        Self(callers.unwrap_or_default())
+    }
+
+    fn callers(&self) -> Option<&Callers> {
+        Some(&self.0)
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let single = ports.single;
         let (largest, seed, sizes) = (run.plan().largest()?, run.seed(), run.sizes()?);
         let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
