@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use crate::args::names::name_of;
-use crate::args::{Begin, BenchArgs, Progress, Style, Tags, usage};
+use crate::args::{Begin, BenchArgs, ConcurrentArgs, Progress, Style, Tags, usage};
 use crate::error::{Error, Result};
 use crate::record::Row;
 use crate::suite::TestName;
@@ -108,10 +108,8 @@ pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
 /// [`Error::Usage`], with the reason.
 pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
     let Some(test) = asked(args) else {
-        let given = args.concurrent.given().into_iter();
-        let mut given = given.filter(|(name, given)| *given && *name != "style");
-        return match given.next() {
-            Some((name, _)) if args.test.has_option("style") => usage(format!(
+        return match args.given.first_but::<ConcurrentArgs>("style") {
+            Some(name) if args.test.has_option("style") => usage(format!(
                 "--{name} needs --style blocking; windows have -n, --threads and --window"
             )),
             _ => Ok(()),

@@ -94,19 +94,3 @@ pub struct ConcurrentArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub passes: Option<u32>,
 }
-
-impl ConcurrentArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 8] {
-        [
-            ("units", self.units.is_some()),
-            ("style", self.style.is_some()),
-            ("ack-every", self.ack_every.is_some()),
-            ("tags", self.tags.is_some()),
-            ("start", self.start.is_some()),
-            ("long", self.long.is_some()),
-            ("progress", !self.progress.is_empty()),
-            ("passes", self.passes.is_some()),
-        ]
-    }
-}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::device::{Algorithm, Callback, DataRate, DevicePlan, EnginePlan};
-use super::{BenchArgs, Result, usage};
+use super::{BenchArgs, DeviceArgs, Result, usage};
 
 impl BenchArgs {
     /// Whether vectors come from a device.
@@ -65,10 +65,8 @@ impl BenchArgs {
     /// Refuses what does not fit a test with a device.
     pub(super) fn check_device(&self) -> Result<()> {
         let Some(plan) = self.device_plan() else {
-            let given = self.device.given().into_iter();
-            let mut given = given.filter(|(name, given)| *given && *name != "producer");
-            return match given.next() {
-                Some((name, _)) if self.test.has_option("algorithm") => usage(format!(
+            return match self.given.first_but::<DeviceArgs>("producer") {
+                Some(name) if self.test.has_option("algorithm") => usage(format!(
                     "--{name} is for vectors that come from a device: with --algorithm or --producer"
                 )),
                 _ => Ok(()),
@@ -81,14 +79,8 @@ impl BenchArgs {
                 self.test
             ));
         }
-        let other = [
-            ("nonblocking", self.nonblocking),
-            ("percentiles", self.percentiles.is_some()),
-            ("profile", self.profile),
-            ("memory", self.memory.is_some()),
-            ("cache", !self.partitioned.cache.is_empty()),
-        ];
-        if let Some((name, _)) = other.iter().find(|(_, given)| *given) {
+        let other = ["nonblocking", "percentiles", "profile", "memory", "cache"];
+        if let Some(name) = self.given.first_of(&other) {
             return usage(format!(
                 "--{name} has no meaning for vectors that come from a device"
             ));

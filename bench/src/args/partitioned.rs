@@ -150,22 +150,6 @@ pub struct PartitionedArgs {
 }
 
 impl PartitionedArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) fn given(&self) -> [(&'static str, bool); 10] {
-        [
-            ("partitions", self.partitions.is_some()),
-            ("policy", self.policy.is_some()),
-            ("compute", self.compute.is_some()),
-            ("compute-time", !self.compute_time.is_empty()),
-            ("noise", !self.noise.is_empty()),
-            ("noise-pct", !self.noise_pct.is_empty()),
-            ("definition", self.definition.is_some()),
-            ("buffers", self.buffers.is_some()),
-            ("cache", !self.cache.is_empty()),
-            ("advise", self.advise),
-        ]
-    }
-
     /// Whether operations of a collective have other buffers each time.
     pub(crate) fn is_fresh(&self) -> bool {
         self.cache == [Cache::Fresh]

@@ -132,22 +132,6 @@ impl FromStr for Stencil {
 }
 
 impl PatternArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 10] {
-        [
-            ("grid", self.grid.is_some()),
-            ("mode", !self.mode.is_empty()),
-            ("slices", self.slices.is_some()),
-            ("accounting", !self.accounting.is_empty()),
-            ("stencil", self.stencil.is_some()),
-            ("arrivals", self.arrivals.is_some()),
-            ("record", self.record.is_some()),
-            ("bandwidth", self.bandwidth.is_some()),
-            ("granularity", !self.granularity.is_empty()),
-            ("interface", !self.interface.is_empty()),
-        ]
-    }
-
     /// The modes, in the order of the command.
     pub(crate) fn modes(&self) -> Vec<Mode> {
         match &self.mode[..] {

@@ -98,11 +98,7 @@ fn check(args: &BenchArgs) -> Result<()> {
             args.test
         ));
     }
-    let matching = [
-        ("pml", args.pml.is_some()),
-        ("engine", args.engine.is_some()),
-    ];
-    if let Some((name, _)) = matching.into_iter().find(|(_, given)| *given) {
+    if let Some(name) = args.given.first_of(&["pml", "engine"]) {
         return usage(format!(
             "--{name} has no meaning for {}: nothing is matched",
             args.test
