@@ -22,7 +22,9 @@ use crate::args::partitioned::Circumstances;
 use crate::buffer::{self, Memory, Pattern};
 use crate::error::{Error, Result};
 use crate::noise::Model;
-use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{
+    Operation, PartitionedPort, Partner, RecvEnd, Rounds as _, SendEnd,
+};
 use crate::port::{barrier, tags};
 use crate::stats::Seeded;
 
@@ -117,22 +119,26 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         let memory = Memory::new(size * rooms.unwrap_or(1) as usize)?;
         let sends = port.rank().as_u32() == 0;
         let peer = super::other(port.rank());
+        let partner = |number| Partner {
+            rank: peer,
+            tag: tags::thread(number).0,
+            partitions,
+        };
         let mut ends = Vec::new();
         for (number, operation) in (setting.tag..).zip(operations) {
-            let (tag, _) = tags::thread(number);
             ends.push(if sends {
                 let data = memory.outgoing(0..size);
-                End::Send(port.psend(data, partitions, peer, tag, &operation.policy)?)
+                End::Send(port.psend(data, partner(number), &operation.policy)?)
             } else {
                 let buffers = operation.buffers;
                 let data = memory.incoming(0..size * buffers as usize);
-                End::Recv(port.precv(data, partitions, peer, tag, buffers)?)
+                End::Recv(port.precv(data, partner(number), buffers)?)
             });
         }
-        let reverse = setting.has_paper.then(|| {
-            let (tag, _) = tags::thread(setting.tag + operations.len() as u32);
-            paper::Reverse::open(port, partitions, tag)
-        });
+        let number = setting.tag + operations.len() as u32;
+        let reverse = setting
+            .has_paper
+            .then(|| paper::Reverse::open(port, partner(number)));
         Ok(Self {
             port,
             circumstances,

@@ -15,13 +15,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use tagwire_base::Tag;
-
 use super::{Kind, Rounds, nonsense, now};
 use crate::args::partitioned::{Circumstances, ComputeMode};
 use crate::buffer::Memory;
 use crate::error::Result;
-use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{PartitionedPort, Partner, RecvEnd, Rounds as _, SendEnd};
 use crate::port::{barrier, tags};
 use crate::stats::{Seeded, mix};
 
@@ -40,12 +38,12 @@ pub(crate) enum Reverse<'a, P: PartitionedPort + 'a> {
 }
 
 impl<'a, P: PartitionedPort> Reverse<'a, P> {
-    pub(super) fn open(port: &'a P, partitions: u32, tag: Tag) -> Result<Self> {
-        let memory = Memory::new(partitions as usize)?;
-        let (all, peer) = (0..partitions as usize, super::super::other(port.rank()));
+    pub(super) fn open(port: &'a P, partner: Partner) -> Result<Self> {
+        let memory = Memory::new(partner.partitions as usize)?;
+        let all = 0..partner.partitions as usize;
         Ok(match port.rank().as_u32() {
-            0 => Self::Recv(port.precv(memory.incoming(all), partitions, peer, tag, 1)?),
-            _ => Self::Send(port.psend(memory.outgoing(all), partitions, peer, tag, EACH)?),
+            0 => Self::Recv(port.precv(memory.incoming(all), partner, 1)?),
+            _ => Self::Send(port.psend(memory.outgoing(all), partner, EACH)?),
         })
     }
 }
