@@ -1,12 +1,10 @@
 //! `bandwidth` and `bibandwidth`: windows of messages in one direction or in both, as in OSU's `osu_bw` and `osu_bibw`.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
 use super::Description;
 use crate::args::BenchArgs;
-use crate::body::{Body, Measured, Times, Traffic, other};
+use crate::body::{Body, Measured, Repeat, Traffic, other};
 use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Runner, Sample, Stage};
@@ -134,30 +132,16 @@ fn exchange_ack<P: Port>(traffic: &Traffic, port: &P, sends: bool) -> Result<()>
 }
 
 impl<P: Port> Body<P> for Bandwidth<P> {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
-        let start = Instant::now();
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref());
-            self.iteration(port, size)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        let directions = if self.direction == Direction::Both {
-            2
-        } else {
-            1
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        let size = block.size;
+        let measured = block.run(1, || self.iteration(port, size))?;
+        let directions = match self.direction {
+            Direction::Both => 2,
+            Direction::One => 1,
         };
-        let units = count * self.window as u64 * directions;
         Ok(Measured {
-            elapsed: start.elapsed(),
-            units,
+            units: measured.units * self.window as u64 * directions,
+            ..measured
         })
     }
 }

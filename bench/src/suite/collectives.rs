@@ -1,7 +1,5 @@
 //! The collectives: operations that all ranks call, one after the other.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 use tagwire_base::config::parse::format_bytes;
 
@@ -9,7 +7,7 @@ use super::{Description, Ranks};
 use crate::args::device::DevicePlan;
 use crate::args::{BenchArgs, check_ranks};
 use crate::body::rotation::Rotation;
-use crate::body::{Body, Measured, Times};
+use crate::body::{Body, Measured, Repeat};
 use crate::buffer::{Difference, Memory, Pattern};
 use crate::concurrent::Callers;
 use crate::device::measure as device;
@@ -352,24 +350,8 @@ impl<P: Port> Body<P> for Collective<'_> {
     }
 
     #[inline]
-    fn block(
-        &mut self,
-        _: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
-        let start = Instant::now();
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref());
-            self.once(size)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        Ok(Measured {
-            elapsed: start.elapsed(),
-            units: count,
-        })
+    fn block(&mut self, _: &P, block: Repeat<'_>) -> Result<Measured> {
+        let size = block.size;
+        block.run(1, || self.once(size))
     }
 }

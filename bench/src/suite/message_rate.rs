@@ -9,7 +9,7 @@ use tagwire_base::Rank;
 
 use super::{Description, Ranks};
 use crate::args::BenchArgs;
-use crate::body::{Body, Measured, Times, Traffic};
+use crate::body::{Body, Measured, Repeat, Times, Traffic};
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
 use crate::concurrent::{Callers, partner, sends};
@@ -223,17 +223,12 @@ struct Share<'a, P> {
 
 impl<P: Port> Share<'_, P> {
     #[inline]
-    fn run(&self, traffic: &mut Traffic, mut times: Option<&mut Times>) -> Result<Duration> {
+    fn run(&self, traffic: &mut Traffic, times: Option<&mut Times>) -> Result<Duration> {
         let mut requests = Vec::with_capacity(self.window);
-        let start = Instant::now();
-        for _ in 0..self.count {
-            let began = Times::begin(times.as_deref());
-            self.iteration(traffic, &mut requests)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        Ok(start.elapsed())
+        let (size, count) = (self.size, self.count);
+        let block = Repeat { size, count, times };
+        let measured = block.run(1, || self.iteration(traffic, &mut requests))?;
+        Ok(measured.elapsed)
     }
 
     #[inline]
@@ -259,7 +254,7 @@ impl<P: Port> Share<'_, P> {
 impl<'a, P: Port> Share<'a, P> {
     /// The part of this rank's thread number `thread`.
     #[inline]
-    fn of(port: &'a P, thread: u32, window: usize, size: usize, count: u64) -> Self {
+    fn of(port: &'a P, thread: u32, window: usize, block: &Repeat<'_>) -> Self {
         let half = port.size() / 2;
         let rank = port.rank().as_u32();
         let sends = rank < half;
@@ -270,8 +265,8 @@ impl<'a, P: Port> Share<'a, P> {
             sends,
             thread,
             window,
-            size,
-            count,
+            size: block.size,
+            count: block.count,
         }
     }
 
@@ -291,31 +286,21 @@ impl<'a, P: Port> Share<'a, P> {
 
 impl<P: Port> Body<P> for Rate {
     #[inline]
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         barrier(port)?;
-        let share = Share::of(port, 0, self.window, size, count);
-        let elapsed = share.run(&mut self.traffic, times)?;
+        let share = Share::of(port, 0, self.window, &block);
+        let elapsed = share.run(&mut self.traffic, block.times)?;
         Ok(share.measured(elapsed, 1))
     }
 }
 
 impl<P: Port + Sync> Body<P> for ThreadedRate {
     #[inline]
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         barrier(port)?;
-        let share = |thread| Share::of(port, thread, self.window, size, count);
+        let Repeat { size, count, times } = block;
+        let block = Repeat::untimed(size, count);
+        let share = |thread| Share::of(port, thread, self.window, &block);
         let elapsed = run_threads(&mut self.threads, share, times)?;
         Ok(share(0).measured(elapsed, self.threads.len()))
     }

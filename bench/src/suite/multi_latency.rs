@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Description, Ranks};
 use crate::args::BenchArgs;
-use crate::body::{Body, Latency, Measured, Times};
+use crate::body::{Body, Latency, Measured, Repeat};
 use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
@@ -65,16 +65,10 @@ impl<P: Port> Body<P> for Pairs<P> {
         self.0.begin(port, size)
     }
 
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         // All pairs begin together.
         barrier(port)?;
-        self.0.block(port, size, count, times)
+        self.0.block(port, block)
     }
 
     fn time(&self, told: &[Measured]) -> u64 {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Description;
 use crate::args::{BenchArgs, usage};
-use crate::body::{Body, Measured, Times, other};
+use crate::body::{Body, Measured, Repeat, other};
 use crate::buffer::{Difference, Memory, Pattern};
 use crate::concurrent::Callers;
 use crate::error::{Error, Result};
@@ -18,7 +18,6 @@ use crate::port::remote::{Access, RemotePort};
 use crate::port::tags;
 use crate::record::Row;
 use crate::run::{Run, Test};
-use crate::time::time_of;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Accesses;
@@ -147,7 +146,7 @@ fn fill(row: &mut Row, plan: &Plan, samples: &[Sample]) {
 /// What an operation takes where nothing is done, in nanoseconds.
 fn harness(null: &NullPort, access: Access, size: usize) -> Result<f64> {
     let mut body = OneSided::open(null, access, 1, size, None, Memory::new)?;
-    let mut one = || body.block(null, size, IDLE, None);
+    let mut one = || body.block(null, Repeat::untimed(size, IDLE));
     one()?;
     Ok(one()?.elapsed.as_nanos() as f64 / IDLE as f64)
 }
@@ -262,27 +261,18 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
         Ok(())
     }
 
-    /// `count` iterations; the rank that is reached has none without validation.
-    fn operations(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<()> {
-        let leads = port.rank().as_u32() == 0;
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref().filter(|_| leads));
-            match self.seed {
-                Some(seed) => self.checked(port, size, seed)?,
-                None if leads => self.operate(port, size)?,
-                None => break,
-            }
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, self.window as u64);
-            }
+    /// The iterations of a block; the rank that is reached has none without validation.
+    fn operations(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        let (leads, size) = (port.rank().as_u32() == 0, block.size);
+        let (block, window) = (block.timed_if(leads), self.window as u64);
+        match (self.seed, leads) {
+            (Some(seed), _) => block.run(window, || self.checked(port, size, seed)),
+            (None, true) => block.run(window, || self.operate(port, size)),
+            (None, false) => Ok(Measured {
+                elapsed: Duration::ZERO,
+                units: block.count * window,
+            }),
         }
-        Ok(())
     }
 
     /// An iteration of which every byte is looked at.
@@ -320,26 +310,17 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
 }
 
 impl<P: RemotePort> Body<P> for OneSided<'_, P> {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         let (leads, peer) = (port.rank().as_u32() == 0, other(port.rank()));
-        let mut elapsed = time_of(|| self.operations(port, size, count, times))?;
+        let mut measured = self.operations(port, block)?;
         match leads {
             true => port.send(self.own.outgoing(0..0), peer, tags::ACK)?,
             false => {
                 port.recv(self.own.incoming(0..0), peer, tags::ACK)?;
                 // It has only waited.
-                elapsed = Duration::ZERO;
+                measured.elapsed = Duration::ZERO;
             }
         }
-        Ok(Measured {
-            elapsed,
-            units: count * self.window as u64,
-        })
+        Ok(measured)
     }
 }

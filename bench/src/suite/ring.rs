@@ -1,13 +1,11 @@
 //! `ring`: one message travels round all ranks.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::{Description, Ranks};
 use crate::args::BenchArgs;
-use crate::body::{Body, Measured, Times, Traffic};
+use crate::body::{Body, Measured, Repeat, Traffic};
 use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage};
@@ -62,35 +60,25 @@ impl Ring {
 }
 
 impl<P: Port> Body<P> for Ring {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let next = Rank::new((rank + 1) % ranks);
         let previous = Rank::new((rank + ranks - 1) % ranks);
-        let hops = u64::from(ranks);
-        let rounds = count.div_ceil(hops);
-        let start = Instant::now();
-        for _ in 0..rounds {
-            if rank != 0 {
-                self.traffic.recv(port, size, previous, tags::DATA)?;
-                self.traffic.send(port, size, next, tags::DATA)?;
-                continue;
-            }
-            let began = Times::begin(times.as_deref());
-            self.traffic.send(port, size, next, tags::DATA)?;
-            self.traffic.recv(port, size, previous, tags::DATA)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, hops);
-            }
+        let (hops, size) = (u64::from(ranks), block.size);
+        let rounds = Repeat {
+            count: block.count.div_ceil(hops),
+            ..block
+        };
+        let traffic = &mut self.traffic;
+        if rank == 0 {
+            return rounds.run(hops, || {
+                traffic.send(port, size, next, tags::DATA)?;
+                traffic.recv(port, size, previous, tags::DATA)
+            });
         }
-        Ok(Measured {
-            elapsed: start.elapsed(),
-            units: rounds * hops,
+        rounds.timed_if(false).run(hops, || {
+            traffic.recv(port, size, previous, tags::DATA)?;
+            traffic.send(port, size, next, tags::DATA)
         })
     }
 }

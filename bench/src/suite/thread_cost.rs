@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Description;
 use super::concurrent_latency::SIZES;
 use crate::args::BenchArgs;
-use crate::body::{Body, Latency, Traffic};
+use crate::body::{Body, Latency, Repeat, Traffic};
 use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
@@ -97,7 +97,7 @@ impl Test for ThreadCost {
 fn harness(port: &NullPort, traffic: Traffic, size: usize) -> Result<f64> {
     let mut body = Latency::new(traffic, 0);
     least(5, || {
-        let measured = body.block(port, size, 1_000, None)?;
+        let measured = body.block(port, Repeat::untimed(size, 1_000))?;
         Ok(nanoseconds(measured.elapsed) as f64 / measured.units as f64)
     })
 }
