@@ -38,10 +38,11 @@ pub(crate) struct Variant {
     pub progress: Option<Progress>,
 }
 
-/// What communicates at once in a job of a test that compares processes with threads.
+/// What communicates at once in a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Callers {
-    pub unit: Unit,
+    /// Of a test that compares processes with threads.
+    pub unit: Option<Unit>,
     /// Who makes progress while ranks compute.
     pub progress: Option<Progress>,
     /// How many processes or threads share a core.
@@ -49,48 +50,38 @@ pub(crate) struct Callers {
     pub begin: Begin,
 }
 
-impl Default for Callers {
-    fn default() -> Self {
-        Self {
-            unit: Unit::processes(1),
-            progress: None,
-            per_core: 1,
-            begin: Begin::default(),
-        }
-    }
-}
-
 impl Callers {
-    /// Returns those of one of the jobs that `args` ask for, on so many cores.
-    pub(crate) fn of(args: &BenchArgs, variant: &Variant, cores: usize) -> Self {
+    /// Returns those of the job that `args` ask for, or of one of several, on so many cores.
+    pub(crate) fn of(args: &BenchArgs, variant: Option<(&Variant, usize)>) -> Self {
+        let begin = args.concurrent.start.unwrap_or_default();
+        let Some((variant, cores)) = variant else {
+            return Self {
+                unit: None,
+                progress: None,
+                per_core: args.threads_per_core(),
+                begin,
+            };
+        };
         Self {
-            unit: variant.unit,
+            unit: Some(variant.unit),
             progress: variant.progress,
             per_core: (variant.shape.callers as usize).div_ceil(cores.max(1)) as u32,
-            begin: args.concurrent.start.unwrap_or_default(),
+            begin,
         }
     }
 
     /// Whether several threads of a rank communicate.
     pub(crate) fn any_thread(&self) -> bool {
-        self.unit.is_threads() || self.progress.is_some_and(|by| by != Progress::None)
+        let is_helped = self.progress.is_some_and(|by| by != Progress::None);
+        is_helped || self.unit.is_some_and(Unit::is_threads)
     }
 
-    /// Refuses a number of ranks that another launcher has decided on and that the unit does not have.
-    pub(crate) fn check_ranks(&self, test: TestName, wanted: u32, ranks: u32) -> Result<()> {
-        if ranks == wanted {
-            return Ok(());
-        }
-        let unit = self.unit;
-        usage(format!("{test} on {unit} has {wanted} ranks, not {ranks}"))
-    }
-
-    /// Adds to a row what its callers are.
+    /// Adds to a row what they are.
     pub(crate) fn label(&self, threads: u32, row: &mut Row) {
-        row.series.unit = Some(self.unit.to_string());
+        row.series.unit = self.unit.map(|unit| unit.to_string());
         row.series.progress = self.progress.map(name_of);
         row.series.oversubscribed = self.per_core > 1;
-        row.series.threads = Some(threads);
+        row.series.threads = self.unit.map(|_| threads);
     }
 }
 

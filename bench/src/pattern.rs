@@ -14,13 +14,12 @@ use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
 use crate::args::pattern::{PatternPlan, Sides};
 use crate::body::compute::Computation;
-use crate::concurrent::Callers;
 use crate::error::{Error, Result};
 use crate::noise::Model;
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::window::Windows;
-use crate::record::{Figures, PatternKeys, Row};
+use crate::record::{Figures, PatternKeys};
 use crate::run::{Run, Test};
 use crate::stats::{Seeded, mix};
 use crate::suite::TestName;
@@ -145,8 +144,6 @@ impl Work {
 pub(crate) struct Own {
     pub pattern: PatternPlan,
     pub partitioned: PartitionedPlan,
-    /// How many threads share a core.
-    pub threads_per_core: u32,
 }
 
 /// A pattern.
@@ -172,7 +169,7 @@ pub(crate) trait Pattern {
 }
 
 impl<T: Pattern> Test for T {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self::new(args.pattern_plan().expect("a pattern"))
     }
 
@@ -185,10 +182,6 @@ impl<T: Pattern> Test for T {
 
     fn check_ranks(&self, _: &Plan, ranks: u32) -> Result<()> {
         check_ranks(&self.own().pattern, ranks)
-    }
-
-    fn label(&self, _: &Plan, row: &mut Row) {
-        row.series.oversubscribed = self.own().threads_per_core > 1;
     }
 
     fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {

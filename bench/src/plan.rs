@@ -67,6 +67,7 @@ pub(crate) struct Plan {
     pub warmup: Option<u64>,
     pub window: u32,
     pub threads: u32,
+    pub callers: Callers,
     /// Where buffers come from, where that was said.
     #[serde(default)]
     pub memory: Option<MemoryChoice>,
@@ -100,7 +101,7 @@ pub(crate) struct Address {
 const WINDOW: u32 = 64;
 
 impl Plan {
-    /// What `args` ask for, over `carrier`, of a test that compares nothing by callers.
+    /// What `args` ask for, over `carrier`, as the only job over it.
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         Self::of(args, None, carrier, seed, launch)
     }
@@ -114,9 +115,8 @@ impl Plan {
         launch: u32,
     ) -> Self {
         let ranks = variant.map(|(variant, _)| variant.shape.nodes.len() as u32);
-        let callers = variant.map(|(variant, cores)| Callers::of(args, variant, cores));
-        let unit = callers.as_ref().map(|callers| callers.unit);
-        let threads = unit.filter(|unit| unit.is_threads());
+        let callers = Callers::of(args, variant);
+        let threads = callers.unit.filter(|unit| unit.is_threads());
         let layers = match carrier {
             Carrier::Mpi(_) | Carrier::Tool(_) => vec![Layer::Mpi],
             Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
@@ -127,7 +127,8 @@ impl Plan {
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
         Self {
             test: args.test,
-            own: Chosen::of(args, callers),
+            own: Chosen::of(args),
+            callers,
             carrier,
             ranks: ranks.unwrap_or_else(|| args.rank_count()),
             layers,
@@ -151,8 +152,7 @@ impl Plan {
 
     /// Whether several threads of a rank communicate.
     pub(crate) fn any_thread(&self) -> bool {
-        let by_callers = self.own.callers().is_some_and(Callers::any_thread);
-        self.threads > 1 || by_callers || self.own.any_thread()
+        self.threads > 1 || self.callers.any_thread() || self.own.any_thread()
     }
 
     /// As text for [`VARIABLE`].

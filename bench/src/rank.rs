@@ -146,8 +146,7 @@ impl Job<'_> {
             config.set("transport", transport)?;
         }
         self.plan.own.check_ranks(self.plan, bootstrap.size())?;
-        let callers = self.plan.own.callers();
-        if callers.is_some_and(|it| it.progress == Some(Progress::LibraryThread)) {
+        if self.plan.callers.progress == Some(Progress::LibraryThread) {
             config.set("progress-thread", "on")?;
         }
         let layers = &self.plan.layers;

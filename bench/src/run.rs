@@ -6,7 +6,6 @@ use crate::args::names::name_of;
 use crate::args::{self, BenchArgs, MemoryChoice};
 use crate::body::Traffic;
 use crate::buffer::Memory;
-use crate::concurrent::Callers;
 use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
@@ -26,15 +25,10 @@ pub(crate) mod staged;
 
 /// A test with what a command asks of it alone, as a job's plan has it; and what it does on its ranks.
 pub(crate) trait Test {
-    /// Returns what `args` ask of the test, by these callers where they are compared.
-    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self
+    /// Returns what `args` ask of the test.
+    fn of(args: &BenchArgs) -> Self
     where
         Self: Sized;
-
-    /// Returns what communicates at once, where that is compared.
-    fn callers(&self) -> Option<&Callers> {
-        None
-    }
 
     /// Whether several threads of a rank communicate, where those of `--threads` and of units do not.
     fn any_thread(&self) -> bool {
@@ -49,9 +43,11 @@ pub(crate) trait Test {
 
     /// Refuses a number of ranks that the test cannot use.
     fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
-        match self.callers() {
-            Some(callers) => callers.check_ranks(plan.test, plan.ranks, ranks),
-            None => args::check_ranks(plan.test, ranks),
+        let (test, wanted) = (plan.test, plan.ranks);
+        match plan.callers.unit {
+            None => args::check_ranks(test, ranks),
+            Some(_) if ranks == wanted => Ok(()),
+            Some(unit) => args::usage(format!("{test} on {unit} has {wanted} ranks, not {ranks}")),
         }
     }
 
@@ -126,10 +122,10 @@ macro_rules! dispatch {
         }
 
         impl Chosen {
-            /// Returns the test that `args` ask for, by these callers where they are compared.
-            pub(crate) fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+            /// Returns the test that `args` ask for.
+            pub(crate) fn of(args: &BenchArgs) -> Self {
                 $(if args.test.is_of(suite::$module::TESTS) {
-                    return Self::$test(Test::of(args, callers));
+                    return Self::$test(Test::of(args));
                 })*
                 unreachable!("a test is one of its file")
             }
@@ -237,8 +233,7 @@ impl<'a> Run<'a> {
 
     /// What communicates at once.
     pub(crate) fn unit(&self) -> Unit {
-        let callers = self.plan.own.callers();
-        callers.map_or(Unit::processes(1), |callers| callers.unit)
+        self.plan.callers.unit.unwrap_or(Unit::processes(1))
     }
 
     /// How many callers this process has.
@@ -332,9 +327,7 @@ fn row(plan: &Plan, used: &Used, layer: Layer, ranks: u32, size: usize) -> Row {
         sampling,
         ..Row::default()
     };
-    if let Some(callers) = plan.own.callers() {
-        callers.label(plan.threads, &mut row);
-    }
+    plan.callers.label(plan.threads, &mut row);
     plan.own.label(plan, &mut row);
     row
 }

@@ -82,7 +82,6 @@ impl BenchArgs {
         Some(Own {
             pattern: self.pattern.plan(&grid),
             partitioned,
-            threads_per_core: self.all_threads().div_ceil(cores()) as u32,
         })
     }
 
@@ -93,6 +92,12 @@ impl BenchArgs {
             Some((known.series)(&own.pattern, &own.partitioned.policies).len())
         };
         self.known_pattern().and_then(rows).unwrap_or(1)
+    }
+
+    /// How many threads of a pattern share a core; 1 in a test of another kind.
+    pub(crate) fn threads_per_core(&self) -> u32 {
+        let own = || self.all_threads().div_ceil(cores()) as u32;
+        self.known_pattern().map_or(1, |_| own())
     }
 
     fn all_threads(&self) -> usize {

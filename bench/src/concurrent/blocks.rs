@@ -60,7 +60,7 @@ impl Sample {
     pub(crate) fn row(&self, run: &Run<'_>) -> Row {
         let mut row = run.row(self.size, &self.load);
         row.sampling.set(self.iterations, self.repetitions);
-        let is_staggered = begins(run) == Begin::Staggered;
+        let is_staggered = run.plan().callers.begin == Begin::Staggered;
         row.series.start = is_staggered.then(|| "staggered".to_owned());
         row
     }
@@ -86,12 +86,6 @@ impl Sample {
             figures.set(FIRST_BLOCK, longer);
         }
     }
-}
-
-/// When the callers of a run begin.
-fn begins(run: &Run<'_>) -> Begin {
-    let callers = run.plan().own.callers();
-    callers.map_or_else(Begin::default, |callers| callers.begin)
 }
 
 /// What the callers of a rank do.
@@ -132,12 +126,12 @@ pub(crate) fn measure<P: Port + Sync, C: Caller<P> + Caller<NullPort>>(
     }
     let plan = run.plan();
     let effort = Effort {
-        turns: plan.own.callers().map_or(1, |callers| callers.per_core),
+        turns: plan.callers.per_core,
         percentiles: None,
         ..Effort::of(plan, effort, effort)
     };
     if run.unit().is_threads() {
-        let together = begins(run) == Begin::Together;
+        let together = plan.callers.begin == Begin::Together;
         return std::thread::scope(|scope| {
             let mut workers = Workers::start(scope, port, callers, together);
             go(run, &mut workers, &effort, &times, emit)
@@ -155,7 +149,7 @@ fn go(
     emit: &mut dyn FnMut(&mut Run<'_>, Sample) -> Result<()>,
 ) -> Result<()> {
     let port = run.port;
-    let begins = begins(run);
+    let begins = run.plan().callers.begin;
     let mut blocks = Blocks { port, team, begins };
     leader::run(port, &mut blocks, |leader| {
         for (size, &harness) in run.sizes()?.into_iter().zip(harness) {

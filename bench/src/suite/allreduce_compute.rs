@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Description;
 use crate::args::BenchArgs;
-use crate::concurrent::Callers;
 use crate::concurrent::arrays::Arrays;
 use crate::concurrent::maximum::Maximum;
 use crate::error::{Error, Result};
@@ -24,7 +23,7 @@ use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AllreduceCompute(Callers);
+pub(crate) struct AllreduceCompute;
 
 /// How often the whole is repeated, and the allreduces of each time.
 const REPETITIONS: u64 = 3;
@@ -55,12 +54,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for AllreduceCompute {
-    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
-        Self(callers.unwrap_or_default())
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.0)
+    fn of(_: &BenchArgs) -> Self {
+        Self
     }
 
     fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {

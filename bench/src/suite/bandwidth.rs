@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::Description;
 use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Repeat, Traffic, other};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -41,7 +40,7 @@ const BOTH: Description = Description {
 pub(crate) const TESTS: &[Description] = &[ONE, BOTH];
 
 impl Test for Windows {
-    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(_: &BenchArgs) -> Self {
         Self
     }
 

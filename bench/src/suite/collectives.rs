@@ -9,7 +9,6 @@ use crate::args::{BenchArgs, check_ranks};
 use crate::body::rotation::Rotation;
 use crate::body::{Body, Measured, Repeat};
 use crate::buffer::{Difference, Memory, Pattern};
-use crate::concurrent::Callers;
 use crate::device::measure as device;
 use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Stage};
@@ -126,7 +125,7 @@ pub(crate) const TESTS: &[Description] = &[
 ];
 
 impl Test for AllRanks {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         match args.device_plan() {
             Some(device) => Self::Device(device),
             None => Self::Memory {

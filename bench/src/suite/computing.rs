@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::Description;
 use crate::args::{BenchArgs, Side};
 use crate::body::overlap::{Case, Order, Overlap};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::judgement::{NOTABLE, unmeasured};
 use crate::leader;
@@ -43,7 +42,7 @@ const OVERLAP: Description = Description {
 pub(crate) const TESTS: &[Description] = &[AVAILABILITY, OVERLAP];
 
 impl Test for Computing {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
             sides: args.sides().to_vec(),
         }

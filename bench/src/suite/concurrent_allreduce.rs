@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Description;
 use crate::args::BenchArgs;
-use crate::concurrent::Callers;
 use crate::concurrent::blocks;
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
@@ -23,7 +22,7 @@ use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ConcurrentAllreduce(Callers);
+pub(crate) struct ConcurrentAllreduce;
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "concurrent-allreduce",
@@ -40,12 +39,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentAllreduce {
-    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
-        Self(callers.unwrap_or_default())
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.0)
+    fn of(_: &BenchArgs) -> Self {
+        Self
     }
 
     fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::args::{BenchArgs, Tags};
 use crate::body::Traffic;
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
-use crate::concurrent::{Callers, partner, sends};
+use crate::concurrent::{partner, sends};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
@@ -20,7 +20,6 @@ use crate::units::comparison::Comparison;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConcurrentBandwidth {
-    callers: Callers,
     tags: Tags,
 }
 
@@ -38,15 +37,10 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentBandwidth {
-    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
-            callers: callers.unwrap_or_default(),
             tags: args.concurrent.tags.unwrap_or_default(),
         }
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.callers)
     }
 
     fn label(&self, plan: &Plan, row: &mut Row) {

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Description;
 use crate::args::BenchArgs;
-use crate::concurrent::Callers;
 use crate::concurrent::blocks;
 use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
@@ -14,7 +13,7 @@ use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ConcurrentLatency(Callers);
+pub(crate) struct ConcurrentLatency;
 
 /// The sizes of the paper's programs.
 pub(crate) const SIZES: &str = "0:256:+16,320:1K:+64";
@@ -32,12 +31,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentLatency {
-    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
-        Self(callers.unwrap_or_default())
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.0)
+    fn of(_: &BenchArgs) -> Self {
+        Self
     }
 
     fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {

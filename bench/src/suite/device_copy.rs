@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Description, Ranks};
 use crate::args::device::{DevicePlan, SIZES};
 use crate::args::{BenchArgs, check_ranks};
-use crate::concurrent::Callers;
 use crate::device::measure::{measure, rows};
 use crate::error::Result;
 use crate::plan::Plan;
@@ -35,7 +34,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for DeviceCopy {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self(args.device_plan().expect("a vector of a device"))
     }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::Description;
 use crate::args::BenchArgs;
 use crate::body::{Traffic, other};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::leader::{self, Script};
 use crate::port::partitioned::PartitionedPort;
@@ -32,7 +31,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Idle {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
             pause: args.seconds.unwrap_or(Duration::from_secs(1)),
         }

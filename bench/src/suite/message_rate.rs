@@ -12,7 +12,7 @@ use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Repeat, Times, Traffic};
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
-use crate::concurrent::{Callers, partner, sends};
+use crate::concurrent::{self, partner, sends};
 use crate::error::{Error, Result};
 use crate::measure::{self, Runner, Stage};
 use crate::plan::Plan;
@@ -24,16 +24,8 @@ use crate::units::comparison::Comparison;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MessageRate {
-    /// With `--style blocking`.
-    blocking: Option<Blocking>,
-}
-
-/// One blocking send after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Blocking {
-    callers: Callers,
-    /// After how many messages the receiver replies.
-    ack_every: u32,
+    /// With `--style blocking`: after how many messages the receiver replies.
+    ack_every: Option<u32>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -75,15 +67,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MessageRate {
-    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         let ack_every = args.concurrent.ack_every.unwrap_or(256);
         Self {
-            blocking: callers.map(|callers| Blocking { callers, ack_every }),
+            ack_every: concurrent::asked(args).map(|_| ack_every),
         }
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        self.blocking.as_ref().map(|blocking| &blocking.callers)
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
@@ -98,15 +86,13 @@ impl Test for MessageRate {
 
     fn label(&self, plan: &Plan, row: &mut Row) {
         row.series.threads = Some(plan.threads);
-        match &self.blocking {
-            Some(blocking) => row.series.ack_every = Some(blocking.ack_every),
-            None => row.series.window = Some(plan.window),
-        }
+        row.series.ack_every = self.ack_every;
+        row.series.window = self.ack_every.is_none().then_some(plan.window);
     }
 
     fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
-        match &self.blocking {
-            Some(blocking) => send(ports.own, run, blocking.ack_every.into()),
+        match self.ack_every {
+            Some(every) => send(ports.own, run, every.into()),
             None => self.measure_port(ports.own, run),
         }
     }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Description, Ranks};
 use crate::args::BenchArgs;
 use crate::body::{Body, Latency, Measured, Repeat};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
@@ -36,7 +35,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MultiLatency {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
             posted: args.posted.unwrap_or(0),
         }

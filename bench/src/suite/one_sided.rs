@@ -9,7 +9,6 @@ use super::Description;
 use crate::args::{BenchArgs, usage};
 use crate::body::{Body, Measured, Repeat, other};
 use crate::buffer::{Difference, Memory, Pattern};
-use crate::concurrent::Callers;
 use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::plan::Plan;
@@ -53,7 +52,7 @@ pub(crate) const TESTS: &[Description] = &[
 ];
 
 impl Test for Accesses {
-    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(_: &BenchArgs) -> Self {
         Self
     }
 

@@ -10,7 +10,6 @@ use super::Description;
 use crate::args::{BenchArgs, Progress};
 use crate::body::Traffic;
 use crate::buffer::Memory;
-use crate::concurrent::Callers;
 use crate::concurrent::arrays::Arrays;
 use crate::error::{Error, Result};
 use crate::leader::{self, Iterations, Script};
@@ -27,7 +26,6 @@ use crate::units::comparison::{Comparison, Shape};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OverlapNeighbours {
-    callers: Callers,
     /// How often a rank passes over its arrays between post and wait.
     passes: u32,
 }
@@ -61,15 +59,10 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for OverlapNeighbours {
-    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
-            callers: callers.unwrap_or_default(),
             passes: args.concurrent.passes.unwrap_or(50),
         }
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.callers)
     }
 
     fn label(&self, _: &Plan, row: &mut Row) {
@@ -81,7 +74,7 @@ impl Test for OverlapNeighbours {
         let mut blocks = Blocks {
             port: ports.own,
             neighbours: Neighbours::new(run, plan.largest()?, run.seed(), self.passes)?,
-            is_helped: self.callers.progress == Some(Progress::BlockedThread),
+            is_helped: plan.callers.progress == Some(Progress::BlockedThread),
         };
         lead(&mut blocks, run)
     }

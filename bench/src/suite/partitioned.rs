@@ -9,7 +9,6 @@ use super::Description;
 use crate::args::partitioned::{Cache, PartitionedPlan, SWEEP};
 use crate::args::{BenchArgs, usage};
 use crate::body::partitioned::{Case, Setting};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::leader;
 use crate::measure::Effort;
@@ -52,7 +51,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Partitioned {
-    fn of(args: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self(args.partitioned.plan())
     }
 

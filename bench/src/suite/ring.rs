@@ -6,7 +6,6 @@ use tagwire_base::Rank;
 use super::{Description, Ranks};
 use crate::args::BenchArgs;
 use crate::body::{Body, Measured, Repeat, Traffic};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -27,7 +26,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Hops {
-    fn of(_: &BenchArgs, _: Option<Callers>) -> Self {
+    fn of(_: &BenchArgs) -> Self {
         Self
     }
 

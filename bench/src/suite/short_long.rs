@@ -15,7 +15,6 @@ use super::Description;
 use crate::args::BenchArgs;
 use crate::body::Traffic;
 use crate::buffer::Memory;
-use crate::concurrent::Callers;
 use crate::error::{Error, Result};
 use crate::leader::{self, Script};
 use crate::plan::Plan;
@@ -31,7 +30,6 @@ use crate::units::{Unit, UnitKind};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShortLong {
-    callers: Callers,
     /// Bytes of the long message.
     long: u64,
 }
@@ -67,15 +65,10 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ShortLong {
-    fn of(args: &BenchArgs, callers: Option<Callers>) -> Self {
+    fn of(args: &BenchArgs) -> Self {
         Self {
-            callers: callers.unwrap_or_default(),
             long: args.concurrent.long.unwrap_or(4 << 20),
         }
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.callers)
     }
 
     fn label(&self, _: &Plan, row: &mut Row) {

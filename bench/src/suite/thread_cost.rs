@@ -9,7 +9,6 @@ use super::Description;
 use super::concurrent_latency::SIZES;
 use crate::args::BenchArgs;
 use crate::body::{Body, Latency, Repeat, Traffic};
-use crate::concurrent::Callers;
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
@@ -21,7 +20,7 @@ use crate::units::Unit;
 use crate::units::comparison::{Comparison, Shape};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ThreadCost(Callers);
+pub(crate) struct ThreadCost;
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "thread-cost",
@@ -49,12 +48,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ThreadCost {
-    fn of(_: &BenchArgs, callers: Option<Callers>) -> Self {
-        Self(callers.unwrap_or_default())
-    }
-
-    fn callers(&self) -> Option<&Callers> {
-        Some(&self.0)
+    fn of(_: &BenchArgs) -> Self {
+        Self
     }
 
     fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
