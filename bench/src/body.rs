@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::{Rank, Tag};
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::port::{Endpoint, Port};
 use crate::time::nanoseconds;
 
@@ -261,6 +261,27 @@ impl Traffic {
         port.recv(self.incoming(0, size), from, tag)?;
         self.check(1, size, from)
     }
+}
+
+/// Returns what so many threads at once come to, in their order; one is this thread.
+fn on_threads<T: Send>(count: u32, work: impl Fn(u32) -> Result<T> + Sync) -> Result<Vec<T>> {
+    if count == 1 {
+        return Ok(vec![work(0)?]);
+    }
+    std::thread::scope(|scope| {
+        let spawn = |thread| {
+            scope.spawn({
+                let work = &work;
+                move || work(thread)
+            })
+        };
+        let threads: Vec<_> = (0..count).map(spawn).collect();
+        let panicked = |_| Error::Peer("a thread panicked".to_owned());
+        let ended = threads.into_iter();
+        ended
+            .map(|thread| thread.join().map_err(panicked)?)
+            .collect()
+    })
 }
 
 /// The other rank of a pair.

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::compute::Computation;
+use super::on_threads;
 use crate::args::partitioned::Circumstances;
 use crate::buffer::{self, Memory, Pattern};
 use crate::error::{Error, Result};
@@ -378,21 +379,10 @@ impl Work {
     /// Lets the threads compute and make their partitions ready; returns when the first and the last
     /// ready call began.
     fn contribute(self, send: &impl SendEnd, delays: &[Duration]) -> Result<(u64, u64)> {
-        if let [delay] = delays {
-            return self.of_thread(0, *delay, send);
-        }
-        std::thread::scope(|scope| {
-            let threads = (0..).zip(delays);
-            let handles: Vec<_> = threads
-                .map(|(thread, delay)| scope.spawn(move || self.of_thread(thread, *delay, send)))
-                .collect();
-            let mut both = (u64::MAX, 0);
-            for handle in handles {
-                let ended = handle.join().map_err(|_| nonsense())??;
-                both = (both.0.min(ended.0), both.1.max(ended.1));
-            }
-            Ok(both)
-        })
+        let of_thread = |thread: u32| self.of_thread(thread, delays[thread as usize], send);
+        let ended = on_threads(self.threads, of_thread)?.into_iter();
+        let both = |both: (u64, u64), ended: (u64, u64)| (both.0.min(ended.0), both.1.max(ended.1));
+        Ok(ended.fold((u64::MAX, 0), both))
     }
 
     fn of_thread(self, thread: u32, time: Duration, send: &impl SendEnd) -> Result<(u64, u64)> {

@@ -15,6 +15,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::super::on_threads;
 use super::{Kind, Rounds, nonsense, now};
 use crate::args::partitioned::{Circumstances, ComputeMode};
 use crate::buffer::Memory;
@@ -192,24 +193,12 @@ impl<P: PartitionedPort> Rounds<'_, P> {
         body: &(impl Fn(u32) -> Result<T> + Sync),
     ) -> Result<Vec<T>> {
         let circumstances = self.circumstances;
-        let of_thread = |partition: u32, delay: Duration| {
-            compute_until(circumstances, fork + delay.as_nanos() as u64);
+        let of_thread = |partition: u32| {
+            let delay = delays[partition as usize].as_nanos();
+            compute_until(circumstances, fork + delay as u64);
             body(partition)
         };
-        if let [delay] = delays {
-            return Ok(vec![of_thread(0, *delay)?]);
-        }
-        std::thread::scope(|scope| {
-            let spawn = |(partition, delay): (u32, &Duration)| {
-                let delay = *delay;
-                scope.spawn(move || of_thread(partition, delay))
-            };
-            let threads: Vec<_> = (0..).zip(delays).map(spawn).collect();
-            let ended = threads.into_iter();
-            ended
-                .map(|thread| thread.join().map_err(|_| nonsense())?)
-                .collect()
-        })
+        on_threads(delays.len() as u32, of_thread)
     }
 }
 
@@ -246,15 +235,7 @@ fn acknowledge<R: RecvEnd + Sync>(data: &R, reverse: &impl SendEnd, partitions: 
         let bound = |thread| thread * partitions / threads;
         poll(data, reverse, bound(thread)..bound(thread + 1))
     };
-    if threads == 1 {
-        return of_thread(0);
-    }
-    std::thread::scope(|scope| {
-        let spawn = |thread| scope.spawn(move || of_thread(thread));
-        let all: Vec<_> = (0..threads).map(spawn).collect();
-        let mut ended = all.into_iter();
-        ended.try_for_each(|thread| thread.join().map_err(|_| nonsense())?)
-    })
+    on_threads(threads, of_thread).map(drop)
 }
 
 fn poll(data: &impl RecvEnd, reverse: &impl SendEnd, partitions: Range<u32>) -> Result<()> {
