@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::abi::{MpiPort, count};
+use super::abi::{MpiPort, count, functions};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -19,19 +19,18 @@ macro_rules! collectives {
         $barrier:literal, $bcast:literal, $reduce:literal, $allreduce:literal, $reduce_scatter:literal,
         $allgather:literal, $alltoall:literal, $gather:literal, $scatter:literal,
     ) => {
-        /// The functions: buffer, count and type of what is sent, then of what is received, and the rest.
-        #[derive(Clone, Copy)]
-        struct $functions {
-            barrier: unsafe extern "C" fn(Handle $(, $handle)?) -> c_int,
-            bcast: unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle $(, $handle)?) -> c_int,
-            reduce: unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle $(, $handle)?) -> c_int,
-            allreduce: unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle $(, $handle)?) -> c_int,
-            reduce_scatter: unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle $(, $handle)?) -> c_int,
-            allgather: unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle $(, $handle)?) -> c_int,
-            alltoall: unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle $(, $handle)?) -> c_int,
-            gather: unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle $(, $handle)?) -> c_int,
-            scatter: unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle $(, $handle)?) -> c_int,
-            $(wait: unsafe extern "C" fn($handle, *mut c_void) -> c_int,)?
+        functions! {
+            $functions:
+            barrier = $barrier: fn(Handle $(, $handle)?);
+            bcast = $bcast: fn(*mut c_void, c_int, Handle, c_int, Handle $(, $handle)?);
+            reduce = $reduce: fn(*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle $(, $handle)?);
+            allreduce = $allreduce: fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle $(, $handle)?);
+            reduce_scatter = $reduce_scatter: fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle $(, $handle)?);
+            allgather = $allgather: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle $(, $handle)?);
+            alltoall = $alltoall: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle $(, $handle)?);
+            gather = $gather: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle $(, $handle)?);
+            scatter = $scatter: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle $(, $handle)?);
+            $(wait = "MPI_Wait": fn($handle, *mut c_void);)?
         }
 
         $(#[$about])*
@@ -43,21 +42,7 @@ macro_rules! collectives {
         impl<'a> $name<'a> {
             #[inline]
             pub(crate) fn of(port: &'a MpiPort) -> Result<Self> {
-                // SAFETY: the standard gives the functions of these names these types.
-                let functions = unsafe {
-                    $functions {
-                        barrier: port.symbol($barrier)?,
-                        bcast: port.symbol($bcast)?,
-                        reduce: port.symbol($reduce)?,
-                        allreduce: port.symbol($allreduce)?,
-                        reduce_scatter: port.symbol($reduce_scatter)?,
-                        allgather: port.symbol($allgather)?,
-                        alltoall: port.symbol($alltoall)?,
-                        gather: port.symbol($gather)?,
-                        scatter: port.symbol($scatter)?,
-                        $(wait: port.symbol::<unsafe extern "C" fn($handle, *mut c_void) -> c_int>(b"MPI_Wait")?,)?
-                    }
-                };
+                let functions = port.functions($functions::load)?;
                 Ok(Self { port, functions })
             }
         }
@@ -121,13 +106,13 @@ macro_rules! collectives {
 collectives! {
     /// The collective operations of a library's rank.
     MpiCollectives, Functions, [],
-    b"MPI_Barrier", b"MPI_Bcast", b"MPI_Reduce", b"MPI_Allreduce", b"MPI_Reduce_scatter_block",
-    b"MPI_Allgather", b"MPI_Alltoall", b"MPI_Gather", b"MPI_Scatter",
+    "MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter_block",
+    "MPI_Allgather", "MPI_Alltoall", "MPI_Gather", "MPI_Scatter",
 }
 
 collectives! {
     /// The nonblocking operations of a library's rank, each of which is waited for.
     MpiNonblocking, Starts, [request: *mut Handle],
-    b"MPI_Ibarrier", b"MPI_Ibcast", b"MPI_Ireduce", b"MPI_Iallreduce", b"MPI_Ireduce_scatter_block",
-    b"MPI_Iallgather", b"MPI_Ialltoall", b"MPI_Igather", b"MPI_Iscatter",
+    "MPI_Ibarrier", "MPI_Ibcast", "MPI_Ireduce", "MPI_Iallreduce", "MPI_Ireduce_scatter_block",
+    "MPI_Iallgather", "MPI_Ialltoall", "MPI_Igather", "MPI_Iscatter",
 }

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use super::abi::{MpiPort, StatusPointer, count, number};
+use super::abi::{MpiPort, StatusPointer, count, functions, number};
 use super::handles::Handle;
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
@@ -17,36 +17,17 @@ use crate::port::partitioned::{Operation, PartitionedPort, Partner, RecvEnd, Rou
 type Init<B> =
     unsafe extern "C" fn(B, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle) -> c_int;
 
-/// The functions, which older libraries lack.
-#[derive(Clone, Copy)]
-struct Functions {
-    psend_init: Init<*const c_void>,
-    precv_init: Init<*mut c_void>,
-    start: unsafe extern "C" fn(*mut Handle) -> c_int,
-    pready: unsafe extern "C" fn(c_int, Handle) -> c_int,
-    parrived: unsafe extern "C" fn(Handle, c_int, *mut c_int) -> c_int,
-    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
-    waitall: unsafe extern "C" fn(c_int, *mut Handle, StatusPointer) -> c_int,
-    request_free: unsafe extern "C" fn(*mut Handle) -> c_int,
-}
-
-impl Functions {
-    #[inline]
-    fn load(port: &MpiPort) -> Result<Self> {
-        // SAFETY: the standard gives the functions of these names these types.
-        unsafe {
-            Ok(Self {
-                psend_init: port.symbol(b"MPI_Psend_init")?,
-                precv_init: port.symbol(b"MPI_Precv_init")?,
-                start: port.symbol(b"MPI_Start")?,
-                pready: port.symbol(b"MPI_Pready")?,
-                parrived: port.symbol(b"MPI_Parrived")?,
-                wait: port.symbol(b"MPI_Wait")?,
-                waitall: port.symbol(b"MPI_Waitall")?,
-                request_free: port.symbol(b"MPI_Request_free")?,
-            })
-        }
-    }
+// Older libraries lack them.
+functions! {
+    Functions:
+    psend_init = "MPI_Psend_init": fn(*const c_void, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle);
+    precv_init = "MPI_Precv_init": fn(*mut c_void, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle);
+    start = "MPI_Start": fn(*mut Handle);
+    pready = "MPI_Pready": fn(c_int, Handle);
+    parrived = "MPI_Parrived": fn(Handle, c_int, *mut c_int);
+    wait = "MPI_Wait": fn(*mut Handle, StatusPointer);
+    waitall = "MPI_Waitall": fn(c_int, *mut Handle, StatusPointer);
+    request_free = "MPI_Request_free": fn(*mut Handle);
 }
 
 /// One end of an operation.
@@ -72,7 +53,7 @@ impl<'a> MpiPartitioned<'a> {
         len: usize,
         partner: Partner,
     ) -> Result<Self> {
-        let functions = Functions::load(port)?;
+        let functions = port.functions(Functions::load)?;
         let (count, each) = (int(partner.partitions)?, each(len, partner.partitions));
         let handles = port.handles();
         let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
