@@ -76,7 +76,7 @@ impl BenchArgs {
             }
         }
         own.compute = self.compute_mode(cores());
-        if self.partitioned.policy.is_none() {
+        if self.partitioned.policy.is_empty() {
             partitioned.policies = POLICIES.map(str::to_owned).into();
         }
         Some(Own {
