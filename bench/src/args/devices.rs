@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::device::{Algorithm, Callback, DataRate, DevicePlan, EnginePlan};
+use super::partitioned::or;
 use super::{BenchArgs, DeviceArgs, Result, usage};
 
 impl BenchArgs {
@@ -27,14 +28,9 @@ impl BenchArgs {
         }
         let device = &self.device;
         let is_copy = self.copies_alone();
-        let algorithms = match &device.algorithm[..] {
-            _ if is_copy => Vec::new(),
-            [] => Algorithm::value_variants().to_vec(),
-            list => list.to_vec(),
-        };
-        let callbacks = match &device.callback[..] {
-            [] => vec![Callback::Deferred],
-            list => list.to_vec(),
+        let algorithms = match is_copy {
+            true => Vec::new(),
+            false => or(&device.algorithm, Algorithm::value_variants()),
         };
         let copies = self.partitioned.partitions.clone();
         let copies = copies.map_or_else(|| vec![1, 20], |list| list.as_slice().to_vec());
@@ -48,7 +44,7 @@ impl BenchArgs {
             },
             group_size: device.group_size,
             algorithms,
-            callbacks,
+            callbacks: or(&device.callback, &[Callback::Deferred]),
             copies: if is_copy { copies } else { Vec::new() },
         })
     }

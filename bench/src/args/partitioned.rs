@@ -159,13 +159,10 @@ impl PartitionedArgs {
         let policies = ["default", "each", "messages", "single"];
         PartitionedPlan {
             partitions: self.partitions.clone().unwrap_or_default().0,
-            policies: match &self.policy[..] {
-                [] => policies.map(str::to_owned).into(),
-                list => list.to_vec(),
-            },
+            policies: or(&self.policy, &policies.map(str::to_owned)),
             circumstances: self.circumstances(),
             definition: self.definition.unwrap_or_default(),
-            buffers: or(&self.buffers, 1),
+            buffers: or(&self.buffers, &[1]),
         }
     }
 
@@ -173,10 +170,10 @@ impl PartitionedArgs {
     pub(super) fn circumstances(&self) -> Vec<Circumstances> {
         let compute = self.compute.unwrap_or_default();
         let mut all = Vec::new();
-        for cache in or(&self.cache, Cache::Hot) {
-            for time in or(&self.compute_time, Duration::ZERO) {
-                for noise in or(&self.noise, Noise::None) {
-                    for noise_pct in or(&self.noise_pct, 4.0) {
+        for cache in or(&self.cache, &[Cache::Hot]) {
+            for time in or(&self.compute_time, &[Duration::ZERO]) {
+                for noise in or(&self.noise, &[Noise::None]) {
+                    for noise_pct in or(&self.noise_pct, &[4.0]) {
                         // Without computation or a percentage there is no noise.
                         let has_noise = noise_pct > 0.0 && !time.is_zero();
                         let one = Circumstances {
@@ -198,12 +195,9 @@ impl PartitionedArgs {
     }
 }
 
-/// Returns the list, or the default where it is empty.
-fn or<T: Copy>(list: &[T], default: T) -> Vec<T> {
-    match list {
-        [] => vec![default],
-        list => list.to_vec(),
-    }
+/// Returns a list of the command, or a test's own where it is empty.
+pub(super) fn or<T: Clone>(list: &[T], own: &[T]) -> Vec<T> {
+    if list.is_empty() { own } else { list }.to_vec()
 }
 
 /// What threads do before partitions are ready, and what lies in the caches.
