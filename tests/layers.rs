@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Every crate, with the crates below it that it may use. A new crate gets its place here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
-    ("tagwire-papers", &[]),
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
     (
@@ -91,6 +90,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("tagwire-bench-loops", &["tagwire-bench"]),
     ("tagwire-report", &["tagwire-bench"]),
+    ("tagwire-papers", &["tagwire-bench"]),
     (
         "tagwire",
         &[
