@@ -1196,8 +1196,8 @@ impl Messenger {
         Ok(text)
     }
 
-    /// Does what is under way, says goodbye, and is closed. Posted receives complete as closed.
-    /// What is still open after the deadline never completes, and its buffers stay lent until the
+    /// Does what is under way, says goodbye, waits until peers have heard that, and is closed. Posted receives complete
+    /// as closed. Work and goodbye take at most the deadline each. What is still open after the deadline never completes, and its buffers stay lent until the
     /// process ends: a peer that is stopped may touch them when it goes on.
     ///
     /// # Errors
@@ -1218,6 +1218,14 @@ impl Messenger {
         // What layers above have under way hears that its messages have ended, and ends where it has none.
         self.is_closing.store(true, Ordering::Relaxed);
         self.drive();
+        self.enter()?.transport().leave();
+        match self.wait_until(Some(deadline), |pml| {
+            Ok(pml.transport().has_left().then_some(()))
+        }) {
+            // What peers have not heard by then the transport goes on with when it is dropped.
+            Ok(()) | Err(Error::TimedOut(_)) => {}
+            Err(error) => return Err(error),
+        }
         self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
     }

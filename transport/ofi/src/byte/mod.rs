@@ -105,6 +105,10 @@ impl Transport for Ofi {
         self.engine.leave();
     }
 
+    fn has_left(&self) -> bool {
+        self.engine.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
     }
@@ -256,8 +260,8 @@ impl ByteTransport for Ofi {
         self.engine.progress(&mut Above(upcalls));
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        self.engine.peer_failed(rank, &mut Above(upcalls));
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn Upcalls) {
+        self.engine.peer_failed(rank);
     }
 }
 

@@ -40,7 +40,7 @@ use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER};
-use parting::Parting;
+use parting::{Farewell, Parting};
 use pool::SendPool;
 pub(crate) use pool::{MAX_INLINE, MAX_SEND, MAX_WIRE};
 use receives::Receives;
@@ -55,7 +55,7 @@ const WINDOW: u32 = 128;
 /// Batches of completions that one call of progress reads.
 const BATCHES: usize = 4;
 
-/// How long what a failed peer has sent may take to come out of the provider.
+/// How long what a failed peer has sent has to come out of the provider, and then at most to be read.
 const DRAIN_LIMIT: Duration = Duration::from_millis(2);
 
 /// Calls of progress that may end with completions unread before peers are written to all the same.
@@ -93,6 +93,15 @@ enum Event {
     Failed(EndpointId),
 }
 
+/// What is given up at its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dying {
+    /// An operation with a peer that is gone.
+    Op(OpId),
+    /// A peer that has failed: what it sent before may still come.
+    Peer(EndpointId),
+}
+
 /// Who this rank is.
 #[derive(Debug)]
 struct Identity {
@@ -124,13 +133,14 @@ pub(crate) struct Engine {
     max_lent: usize,
     next_flush: u64,
     leaving: bool,
+    farewell: Option<Farewell>,
     restless: bool,
     mid_transfer: bool,
     /// The queue of completions is lost.
     broken: bool,
-    /// Operations with the gone, and when they are given up, the earliest first. Those that end by
+    /// The failed and operations with the gone, and when they are given up. Those that end by
     /// themselves meanwhile stay: their names name nothing then.
-    pub(crate) dying: VecDeque<(Time, OpId)>,
+    pub(crate) dying: VecDeque<(Time, Dying)>,
     silent: Arc<AtomicBool>,
     disconnect_timeout: Duration,
     waiter: Arc<OfiWaiter>,
@@ -200,6 +210,7 @@ impl Engine {
             max_lent,
             next_flush: 0,
             leaving: false,
+            farewell: None,
             restless: false,
             mid_transfer: false,
             broken: false,
@@ -276,10 +287,6 @@ impl Engine {
         }
         // SAFETY: as the caller promises.
         unsafe { self.net.register(start, len, access) }.map(Some)
-    }
-
-    pub(crate) const fn leave(&mut self) {
-        self.leaving = true;
     }
 
     /// What this rank publishes.
@@ -370,14 +377,14 @@ impl Engine {
                 return told;
             }
         }
-        if !self.listed.is_empty() || self.receives.any_waits() {
+        if !self.listed.is_empty() || self.receives.any_waits() || self.farewell.is_some() {
             self.advance_pending(drained);
         }
         if !self.parting.is_empty() {
             self.part();
         }
         if !self.dying.is_empty() {
-            told += self.give_up(sink);
+            told += self.give_up(drained, sink);
         }
         if told == 0 && self.waiter.is_armed() && !self.has_to_do() {
             self.waiter.allow(|| self.net.may_sleep());
@@ -388,6 +395,7 @@ impl Engine {
     /// Something waits for room, of which nobody reports when there is.
     fn has_to_do(&self) -> bool {
         self.restless
+            || self.farewell.is_some()
             || !self.dying.is_empty()
             || !self.parting.is_empty()
             || !self.listed.is_empty()
@@ -589,7 +597,8 @@ impl Engine {
     /// never report its end (that of `ofi_rxm` does not always), it is given up after a while.
     pub(crate) fn give_up_soon(&mut self, op: OpId) {
         if !self.broken && quirks::disconnects(&self.net) {
-            self.dying.push_back((self.clock.now() + END_LIMIT, op));
+            let until = self.clock.now() + END_LIMIT;
+            self.dying.push_back((until, Dying::Op(op)));
         }
     }
 
@@ -619,17 +628,24 @@ impl Engine {
         self.broken
     }
 
-    /// Gives up what the provider was given long enough to end.
+    /// Gives up what the provider was given long enough to end; `drained` says that nothing is left to be read.
     #[cold]
-    fn give_up(&mut self, sink: &mut impl Sink) -> usize {
+    fn give_up(&mut self, drained: bool, sink: &mut impl Sink) -> usize {
         let now = self.clock.now();
         let mut told = 0;
-        while let Some((when, op)) = self.dying.front().copied() {
-            if when > now && self.ops.get(op).is_some() {
+        while let Some((when, one)) = self.dying.front().copied() {
+            let is_early = match one {
+                Dying::Op(op) => when > now && self.ops.get(op).is_some(),
+                Dying::Peer(_) => when > now || !drained && when + DRAIN_LIMIT > now,
+            };
+            if is_early {
                 break;
             }
             self.dying.pop_front();
-            told += self.forsake(op, sink);
+            told += match one {
+                Dying::Op(op) => self.forsake(op, sink),
+                Dying::Peer(endpoint) => self.lose(endpoint, sink),
+            };
         }
         told
     }
@@ -718,8 +734,8 @@ impl Engine {
         true
     }
 
-    /// The bootstrap says that `rank` has failed: what it sent is taken, then it is told.
-    pub(crate) fn peer_failed(&mut self, rank: Rank, sink: &mut impl Sink) {
+    /// The bootstrap says that `rank` has failed: progress takes what it sent, then tells that.
+    pub(crate) fn peer_failed(&mut self, rank: Rank) {
         let endpoint = self.links.at(rank);
         if self.links[endpoint].closed {
             return;
@@ -729,13 +745,8 @@ impl Engine {
             self.links[endpoint].closed = true;
             return;
         }
-        let deadline = self.clock.now() + DRAIN_LIMIT;
-        while self.clock.now() < deadline {
-            if self.progress(sink) == 0 {
-                std::thread::yield_now();
-            }
-        }
-        self.lose(endpoint, sink);
+        let until = self.clock.now() + DRAIN_LIMIT;
+        self.dying.push_back((until, Dying::Peer(endpoint)));
     }
 
     /// One line for each peer.
@@ -766,7 +777,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.silent.load(Ordering::Relaxed) {
-            self.say_farewell();
+            self.leave_now();
         }
         let mid_transfer = self.mid_transfer || self.ops.any_transfer();
         if mid_transfer && !quirks::closes_mid_transfer(&self.net) {

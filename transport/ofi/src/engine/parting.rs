@@ -18,17 +18,23 @@ use tagwire_base::Time;
 use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Post, Token};
 
 use super::{Engine, Sink};
-use crate::link::Greeting;
+use crate::link::Link;
 use crate::wire::Kind;
 
 /// How long the reply to a goodbye may take to get out.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a rank that leaves asks for replies without a pause.
-const EAGER: Duration = Duration::from_millis(1);
-
-/// How long it then leaves the core to others.
+/// How long a rank that was dropped before it had left leaves the core to others while nothing comes.
 const PAUSE: Duration = Duration::from_micros(100);
+
+/// The goodbye of this rank, once it is to be said.
+#[derive(Debug)]
+pub(super) struct Farewell {
+    /// When peers are waited for no more.
+    until: Time,
+    /// What had come was read once: nothing is said before.
+    drained: bool,
+}
 
 /// A peer that has said goodbye.
 #[derive(Debug)]
@@ -84,57 +90,76 @@ impl Engine {
         }
     }
 
-    /// Tells a peer that this rank ends; returns whether that is done with.
-    fn say_goodbye(&mut self, to: EndpointId) -> bool {
+    /// Tells a peer that this rank ends, if there is room.
+    fn say_goodbye(&mut self, to: EndpointId) {
         let kind = if self.leaving {
             Kind::Goodbye
         } else {
             Kind::Abort
         };
         let post = self.post_own(to, kind, 0);
-        if post == Post::Posted {
-            self.links[to].farewell_said = true;
-        }
-        post != Post::Busy
+        self.links[to].farewell_said = post == Post::Posted;
     }
 
-    /// Tells all peers that this rank ends, and gives them a little time to hear it.
-    pub(super) fn say_farewell(&mut self) {
-        // Who has said goodbye already is not to be told.
-        while self.progress(&mut IgnoreUpcalls) > 0 {}
-        let start = self.clock.now();
-        while self.clock.now().since(start) < self.disconnect_timeout {
-            // Those as well whose first word comes only now.
-            let in_contact = |endpoint: &EndpointId| {
-                let link = &self.links[*endpoint];
-                let met = link.greeting != Greeting::Unsaid || link.stamp.is_some();
-                met && !link.closed && !link.farewell_said
-            };
-            let all = self.links.iter().map(|(endpoint, _)| endpoint);
-            let left: Vec<_> = all.filter(in_contact).collect();
-            let mut told_all = true;
-            for endpoint in left {
-                told_all &= self.say_goodbye(endpoint);
-            }
-            self.progress(&mut IgnoreUpcalls);
-            let are_gone = self.parting.is_empty() && self.dying.is_empty();
-            if told_all && are_gone && !self.waits_to_be_heard() {
-                return;
-            }
-            if self.clock.now().since(start) < EAGER {
-                std::thread::yield_now();
-            } else {
+    /// Begins to say goodbye; progress goes on with it.
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+        self.begin_farewell();
+    }
+
+    fn begin_farewell(&mut self) {
+        if self.farewell.is_none() {
+            self.farewell = Some(Farewell {
+                until: self.clock.now() + self.disconnect_timeout,
+                drained: false,
+            });
+        }
+    }
+
+    /// Tells peers that this rank ends, if it does: those as well whose first message comes only now. What has come
+    /// was read: who has said goodbye already is not to be told.
+    pub(super) fn say_goodbyes(&mut self) {
+        let Some(farewell) = &mut self.farewell else {
+            return;
+        };
+        farewell.drained = true;
+        let untold = self.links.iter().filter(|(_, link)| link.is_untold());
+        let untold: Vec<_> = untold.map(|(endpoint, _)| endpoint).collect();
+        for endpoint in untold {
+            self.say_goodbye(endpoint);
+        }
+    }
+
+    /// Returns whether all peers have heard the goodbye, or are waited for no more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.farewell.as_ref().is_some_and(|farewell| {
+            self.broken
+                || farewell.drained && !self.waits_to_be_heard()
+                || self.clock.now() >= farewell.until
+        })
+    }
+
+    /// Whether a peer has still to be told, to be given what was sent, or to say that it heard the goodbye.
+    fn waits_to_be_heard(&self) -> bool {
+        let waits = |link: &Link| {
+            let unanswered = self.leaving && link.farewell_said && !link.farewell_heard;
+            link.is_untold() || !link.closed && (link.sending > 0 || unanswered)
+        };
+        let mut links = self.links.iter();
+        !self.parting.is_empty() || !self.dying.is_empty() || links.any(|(_, link)| waits(link))
+    }
+
+    /// Says goodbye in a rank that was dropped before it had left, and waits until that is heard: nobody makes progress
+    /// after it.
+    pub(super) fn leave_now(&mut self) {
+        // What nobody has made progress for has had no time at all.
+        self.farewell.take_if(|farewell| !farewell.drained);
+        self.begin_farewell();
+        while !self.has_left() {
+            if self.progress(&mut IgnoreUpcalls) == 0 {
                 std::thread::sleep(PAUSE);
             }
         }
-    }
-
-    /// Whether a peer has still to be given what was sent, or to say that it heard the goodbye.
-    fn waits_to_be_heard(&self) -> bool {
-        self.links.iter().any(|(_, link)| {
-            let unanswered = self.leaving && link.farewell_said && !link.farewell_heard;
-            !link.closed && (link.sending > 0 || unanswered)
-        })
     }
 }
 

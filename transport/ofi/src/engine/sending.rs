@@ -22,7 +22,11 @@ impl Engine {
     /// Why nothing can be sent to `to` just now, if so; says hello first.
     #[inline]
     pub(crate) fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
-        if self.links.get(to).is_none_or(|link| link.closed) {
+        if self
+            .links
+            .get(to)
+            .is_none_or(|link| link.closed || link.farewell_said)
+        {
             return Err(Post::Gone);
         }
         let peer = self.reachable(to)?;
@@ -299,6 +303,7 @@ impl Engine {
             again
         });
         self.listed.append(&mut listed);
+        self.say_goodbyes();
     }
 
     /// Does what is owed to one peer; returns whether that was all.

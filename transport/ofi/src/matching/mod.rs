@@ -387,6 +387,10 @@ impl Transport for OfiMatch {
         self.bytes.leave();
     }
 
+    fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.bytes.waiter()
     }
@@ -475,11 +479,8 @@ impl MatchTransport for OfiMatch {
         self.progress(Lane(0), upcalls);
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        self.bytes
-            .engine
-            .peer_failed(rank, &mut Collect(&mut self.happenings));
-        self.settle(upcalls);
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn MatchUpcalls) {
+        self.bytes.engine.peer_failed(rank);
     }
 
     fn remote(&mut self) -> Option<&mut dyn MatchRemote> {

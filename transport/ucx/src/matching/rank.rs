@@ -177,6 +177,10 @@ impl Transport for UcxMatch {
         Transport::leave(&mut self.bytes);
     }
 
+    fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.bytes.waiter()
     }
@@ -343,8 +347,8 @@ impl MatchTransport for UcxMatch {
         self.advance(upcalls);
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        self.bury(rank, upcalls);
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn MatchUpcalls) {
+        self.bytes.core.peer_failed(rank);
     }
 
     fn remote(&mut self) -> Option<&mut dyn MatchRemote> {
