@@ -1197,12 +1197,16 @@ impl Messenger {
     }
 
     /// Does what is under way, says goodbye, waits until peers have heard that, and is closed. Posted receives complete
-    /// as closed. Work and goodbye take at most the deadline each. What is still open after the deadline never completes, and its buffers stay lent until the
-    /// process ends: a peer that is stopped may touch them when it goes on.
+    /// as closed. Work and goodbye take at most the deadline each. What is still open after the deadline never completes,
+    /// and its buffers stay lent until the process ends: a peer that is stopped may touch them when it goes on. A rank
+    /// that has closed is left as it is.
     ///
     /// # Errors
     /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.
     pub fn close(&self, deadline: Duration) -> Result<()> {
+        if self.is_closing() {
+            return Ok(());
+        }
         self.call(|pml| {
             pml.begin_close();
             Ok(())
