@@ -594,8 +594,7 @@ impl Core {
             Purpose::Heard => link
                 .into_iter()
                 .for_each(|link| self.sever(EndpointId(link))),
-            Purpose::None
-            | Purpose::Copied
+            Purpose::Copied
             | Purpose::Hello
             | Purpose::Orphan
             | Purpose::Inherit

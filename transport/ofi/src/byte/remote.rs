@@ -236,7 +236,7 @@ impl Ofi {
         let Ok(registered) = (unsafe { self.engine.register_locally(start, len, rights) }) else {
             return Post::Busy;
         };
-        let op = self.engine.ops.enter(Op::Access(Access {
+        let op = self.engine.ops.insert(Op::Access(Access {
             link: peer,
             token,
             len: len as u64,

@@ -139,7 +139,7 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
     let slots = |pair: &Pair, wanted: fn(&Op) -> bool| -> Vec<u32> {
         let ops = pair.ranks[0].engine.ops.iter();
         ops.filter(|(_, op)| wanted(op))
-            .map(|(id, _)| id.slot)
+            .map(|(id, _)| id.slot())
             .collect()
     };
     let before = slots(&pair, |op| matches!(op, Op::ZeroCopy { .. }));

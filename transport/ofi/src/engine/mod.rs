@@ -10,12 +10,12 @@
 //! So each message counts, the receiver reports in every header how many it has consumed, and a
 //! sender that is out of credit is `Busy`.
 
+mod ops;
 mod parting;
 mod pool;
 mod receives;
 mod receiving;
 mod sending;
-mod slab;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +30,7 @@ use tagwire_libfabric_sys::bindings::{FI_EOVERRUN, FI_REMOTE_CQ_DATA, FI_REMOTE_
 
 use tagwire_transport::{Arrival, EndpointId, Error, Outcome, PeerEvent, Result, Token};
 
-pub(crate) use slab::{Access, Op};
+pub(crate) use ops::{Access, Op};
 
 use crate::NAME;
 use crate::config::{Notices, OfiOptions};
@@ -40,11 +40,11 @@ use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER};
+use ops::Ops;
 use parting::{Farewell, Parting};
 use pool::SendPool;
 pub(crate) use pool::{MAX_INLINE, MAX_SEND, MAX_WIRE};
 use receives::Receives;
-use slab::Slab;
 
 /// Longest payload that is not copied, over providers that send messages of any length at once.
 const MAX_LENT: usize = 64 * 1024;
@@ -116,7 +116,7 @@ struct Identity {
 pub(crate) struct Engine {
     pub(crate) net: Net,
     pub(crate) links: Links,
-    pub(crate) ops: Slab,
+    pub(crate) ops: Ops,
     pub(crate) clock: Clock,
     identity: Identity,
     pool: SendPool,
@@ -191,7 +191,7 @@ impl Engine {
         let mut engine = Self {
             net,
             links: Links::default(),
-            ops: Slab::default(),
+            ops: Ops::default(),
             clock: bootstrap.clock(),
             identity: Identity {
                 rank: bootstrap.rank(),
@@ -520,7 +520,7 @@ impl Engine {
             token,
             len,
             ..
-        }) = self.ops.take(op)
+        }) = self.ops.remove(op)
         else {
             return 0;
         };
@@ -536,7 +536,7 @@ impl Engine {
     }
 
     fn end_access(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
-        let Some(Op::Access(access)) = self.ops.take(op) else {
+        let Some(Op::Access(access)) = self.ops.remove(op) else {
             return 0;
         };
         let link = &mut self.links[access.link];
@@ -612,7 +612,7 @@ impl Engine {
         if self.broken {
             return Err(Took::Busy);
         }
-        let op = self.ops.enter(Op::Tagged { number });
+        let op = self.ops.insert(Op::Tagged { number });
         match post(&mut self.net, op) {
             Took::Yes => Ok(op),
             took => {

@@ -87,7 +87,7 @@ impl Engine {
             let chunk = &mut self.receives.chunks[number as usize];
             let op = *chunk
                 .op
-                .get_or_insert_with(|| self.ops.enter(Op::Receive { chunk: number }));
+                .get_or_insert_with(|| self.ops.insert(Op::Receive { chunk: number }));
             let took = self.net.receive_into(chunk.block, multi, op);
             if took != Took::Yes {
                 self.receives.waiting.push(number);

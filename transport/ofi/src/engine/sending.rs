@@ -121,7 +121,7 @@ impl Engine {
         let (first, rest) = self.net.room(place, HEADER + len).split_at_mut(HEADER);
         first.copy_from_slice(header);
         fill(rest);
-        let op = self.ops.enter(Op::Send { link: to, place });
+        let op = self.ops.insert(Op::Send { link: to, place });
         let took = self.net.send(peer, place, HEADER + len, op);
         self.note_op(to, took, op, place)
     }
@@ -138,7 +138,7 @@ impl Engine {
             return Took::Busy;
         };
         data.copy_out(0, self.net.room(place, data.len()));
-        let op = self.ops.enter(Op::Send { link: to, place });
+        let op = self.ops.insert(Op::Send { link: to, place });
         let took = self.net.send_tagged(peer, tag, place, data.len(), op);
         if took == Took::Yes {
             self.links[to].sending += 1;
@@ -180,7 +180,7 @@ impl Engine {
             return Post::Busy;
         };
         self.net.room(place, HEADER).copy_from_slice(&header);
-        let op = self.ops.enter(Op::ZeroCopy {
+        let op = self.ops.insert(Op::ZeroCopy {
             link: to,
             place,
             token,

@@ -166,7 +166,7 @@ fn lend(rank: &mut Engine, to: EndpointId, bytes: &[u8], token: Token) -> u32 {
     assert_eq!(posted, Post::Posted);
     let is_it = |op: &Op| matches!(op, Op::ZeroCopy { token: one, .. } if *one == token);
     let (op, _) = rank.ops.iter().find(|(_, op)| is_it(op)).unwrap();
-    op.slot
+    op.slot()
 }
 
 /// Sends messages of the numbers, of `len` bytes, and waits until the last has come.
@@ -307,7 +307,7 @@ fn operations_with_the_gone_are_given_up_on_time() {
     let hand = ManualClock::default();
     (ranks[0].clock, ranks[0].disconnect_timeout) = (hand.clock(), Duration::ZERO);
     // An operation that the provider knows nothing of does not end by itself.
-    let op = ranks[0].ops.enter(Op::Tagged { number: 3 });
+    let op = ranks[0].ops.insert(Op::Tagged { number: 3 });
     ranks[0].give_up_soon(op);
     hand.advance(END_LIMIT - Duration::from_nanos(1));
     for _ in 0..100 {

@@ -346,7 +346,7 @@ fn receives_are_not_given_up_with_those_from_the_gone() {
         _ => None,
     };
     let op = op_of(&pair, posted);
-    assert_eq!(op.slot, waiting.slot, "the slot is used again");
+    assert_eq!(op.slot(), waiting.slot(), "the slot is used again");
     loop {
         pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
         if pair.ranks[0].bytes.engine.dying.is_empty() {
@@ -506,7 +506,7 @@ fn send_raw(pair: &mut Pair, tag: u64, len: usize) {
     let region = data.region().unwrap();
     let engine = &mut pair.ranks[0].bytes.engine;
     let peer = engine.links[to].peer.unwrap();
-    let op = engine.ops.enter(Op::Orphan);
+    let op = engine.ops.insert(Op::Orphan);
     // SAFETY: as above.
     while unsafe { engine.net.send_region_tagged(peer, tag, region, None, op) } != Took::Yes {
         engine.progress(&mut super::Collect(&mut Vec::new()));
