@@ -17,19 +17,17 @@ use std::time::Duration;
 use tagwire_base::Time;
 use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Post, Token};
 
-use super::{Engine, Sink};
+use super::Sink;
+use super::peers::Peers;
 use crate::link::Link;
 use crate::wire::Kind;
 
 /// How long the reply to a goodbye may take to get out.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a rank that was dropped before it had left leaves the core to others while nothing comes.
-const PAUSE: Duration = Duration::from_micros(100);
-
 /// The goodbye of this rank, once it is to be said.
 #[derive(Debug)]
-pub(super) struct Farewell {
+struct Farewell {
     /// When peers are waited for no more.
     until: Time,
     /// What had come was read once: nothing is said before.
@@ -38,7 +36,7 @@ pub(super) struct Farewell {
 
 /// A peer that has said goodbye.
 #[derive(Debug)]
-pub(super) struct Parting {
+struct Parting {
     endpoint: EndpointId,
     /// It was told that this was heard, or need not be told.
     answered: bool,
@@ -46,125 +44,151 @@ pub(super) struct Parting {
     until: Time,
 }
 
-impl Engine {
+/// The goodbyes of peers, and that of this rank.
+#[derive(Debug)]
+pub(super) struct Goodbyes {
+    /// Peers that have left, and have to be told that this was heard.
+    parting: Vec<Parting>,
+    /// This rank's own, once it is to be said.
+    farewell: Option<Farewell>,
+    /// It has done all that it had to.
+    leaving: bool,
+    /// How long peers may take to hear it.
+    pub(super) timeout: Duration,
+}
+
+impl Goodbyes {
+    pub(super) const fn new(timeout: Duration) -> Self {
+        Self {
+            parting: Vec::new(),
+            farewell: None,
+            leaving: false,
+            timeout,
+        }
+    }
+
+    /// Whether there is something to do for them with each call of progress.
+    pub(super) fn are_under_way(&self) -> bool {
+        self.farewell.is_some() || !self.parting.is_empty()
+    }
+
+    /// Whether this rank has begun to say goodbye.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.farewell.is_some()
+    }
+
+    /// Peers are not to be told that their goodbyes were heard: they are disconnected.
+    pub(super) fn forget(&mut self) {
+        self.parting.clear();
+    }
+
     /// The peer leaves: it is told that this was heard, unless it hears a goodbye anyway.
-    pub(super) fn hear_goodbye(&mut self, from: EndpointId, sink: &mut impl Sink) -> usize {
+    pub(super) fn hear(
+        &mut self,
+        peers: &mut Peers,
+        from: EndpointId,
+        sink: &mut impl Sink,
+    ) -> usize {
         sink.peer(PeerEvent::Left(from));
         self.parting.push(Parting {
             endpoint: from,
-            answered: self.links[from].farewell_said,
-            until: self.clock.now() + LAST_ANSWER,
+            answered: peers.links[from].farewell_said,
+            until: peers.clock.now() + LAST_ANSWER,
         });
-        1 + self.end_link(from, sink)
+        1 + peers.end_link(from, sink)
     }
 
     /// The peer says that it has heard our goodbye; returns whether that can be.
     #[must_use]
-    pub(super) fn note_heard(&mut self, from: EndpointId) -> bool {
-        let link = &mut self.links[from];
+    pub(super) fn note_heard(&self, peers: &mut Peers, from: EndpointId) -> bool {
+        let link = &mut peers.links[from];
         self.leaving && link.farewell_said && !std::mem::replace(&mut link.farewell_heard, true)
     }
 
     /// Acknowledges goodbyes, and lets go of peers that have been replied to.
     #[cold]
-    pub(super) fn part(&mut self) {
-        let now = self.clock.now();
-        let mut parting = std::mem::take(&mut self.parting);
-        parting.retain_mut(|one| {
-            one.answered = one.answered || self.answer_goodbye(one.endpoint) != Post::Busy;
-            let link = &self.links[one.endpoint];
+    pub(super) fn part(&mut self, peers: &mut Peers) {
+        let now = peers.clock.now();
+        self.parting.retain_mut(|one| {
+            one.answered = one.answered || answer(peers, one.endpoint) != Post::Busy;
+            let link = &peers.links[one.endpoint];
             let quiet = link.sending == 0 && link.accessing == 0;
             let done = one.answered && quiet || now >= one.until;
             if done {
-                self.disconnect(one.endpoint);
+                peers.disconnect(one.endpoint);
             }
             !done
         });
-        self.parting.append(&mut parting);
     }
 
-    fn answer_goodbye(&mut self, to: EndpointId) -> Post {
-        match self.reachable(to) {
-            Ok(peer) => self.post_word(to, peer, Kind::GoodbyeHeard, 0),
-            Err(post) => post,
-        }
-    }
-
-    /// Tells a peer that this rank ends, if there is room.
-    fn say_goodbye(&mut self, to: EndpointId) {
-        let kind = if self.leaving {
-            Kind::Goodbye
-        } else {
-            Kind::Abort
-        };
-        let post = self.post_own(to, kind, 0);
-        self.links[to].farewell_said = post == Post::Posted;
-    }
-
-    /// Begins to say goodbye; progress goes on with it.
-    pub(crate) fn leave(&mut self) {
+    /// Begins to say goodbye in good order; progress goes on with it.
+    pub(super) fn leave(&mut self, now: Time) {
         self.leaving = true;
-        self.begin_farewell();
+        self.begin(now);
     }
 
-    fn begin_farewell(&mut self) {
-        if self.farewell.is_none() {
-            self.farewell = Some(Farewell {
-                until: self.clock.now() + self.disconnect_timeout,
-                drained: false,
-            });
-        }
+    /// Begins to say that this rank ends.
+    fn begin(&mut self, now: Time) {
+        self.farewell.get_or_insert(Farewell {
+            until: now + self.timeout,
+            drained: false,
+        });
+    }
+
+    /// The same where nobody makes progress after it: what nobody has made progress for has had no time at all.
+    pub(super) fn begin_last(&mut self, now: Time) {
+        self.farewell.take_if(|farewell| !farewell.drained);
+        self.begin(now);
     }
 
     /// Tells peers that this rank ends, if it does: those as well whose first message comes only now. What has come
     /// was read: who has said goodbye already is not to be told.
-    pub(super) fn say_goodbyes(&mut self) {
+    pub(super) fn say(&mut self, peers: &mut Peers) {
         let Some(farewell) = &mut self.farewell else {
             return;
         };
         farewell.drained = true;
-        let untold = self.links.iter().filter(|(_, link)| link.is_untold());
+        let untold = peers.links.iter().filter(|(_, link)| link.is_untold());
         let untold: Vec<_> = untold.map(|(endpoint, _)| endpoint).collect();
+        let kind = match self.leaving {
+            true => Kind::Goodbye,
+            false => Kind::Abort,
+        };
         for endpoint in untold {
-            self.say_goodbye(endpoint);
+            let post = peers.post_own(endpoint, kind, 0);
+            peers.links[endpoint].farewell_said = post == Post::Posted;
         }
     }
 
     /// Returns whether all peers have heard the goodbye, or are waited for no more.
-    pub(crate) fn has_left(&self) -> bool {
+    pub(super) fn has_left(&self, peers: &Peers) -> bool {
         self.farewell.as_ref().is_some_and(|farewell| {
-            self.broken
-                || farewell.drained && !self.waits_to_be_heard()
-                || self.clock.now() >= farewell.until
+            peers.broken
+                || farewell.drained && !self.wait_to_be_heard(peers)
+                || peers.clock.now() >= farewell.until
         })
     }
 
     /// Whether a peer has still to be told, to be given what was sent, or to say that it heard the goodbye.
-    fn waits_to_be_heard(&self) -> bool {
+    fn wait_to_be_heard(&self, peers: &Peers) -> bool {
         let waits = |link: &Link| {
             let unanswered = self.leaving && link.farewell_said && !link.farewell_heard;
             link.is_untold() || !link.closed && (link.sending > 0 || unanswered)
         };
-        let mut links = self.links.iter();
-        !self.parting.is_empty() || !self.dying.is_empty() || links.any(|(_, link)| waits(link))
+        let mut links = peers.links.iter();
+        !self.parting.is_empty() || !peers.dying.is_empty() || links.any(|(_, link)| waits(link))
     }
+}
 
-    /// Says goodbye in a rank that was dropped before it had left, and waits until that is heard: nobody makes progress
-    /// after it.
-    pub(super) fn leave_now(&mut self) {
-        // What nobody has made progress for has had no time at all.
-        self.farewell.take_if(|farewell| !farewell.drained);
-        self.begin_farewell();
-        while !self.has_left() {
-            if self.progress(&mut IgnoreUpcalls) == 0 {
-                std::thread::sleep(PAUSE);
-            }
-        }
+fn answer(peers: &mut Peers, to: EndpointId) -> Post {
+    match peers.reachable(to) {
+        Ok(peer) => peers.post_word(to, peer, Kind::GoodbyeHeard, 0),
+        Err(post) => post,
     }
 }
 
 /// Hears nothing: for the last moments.
-struct IgnoreUpcalls;
+pub(super) struct IgnoreUpcalls;
 
 impl Sink for IgnoreUpcalls {
     fn deliver(&mut self, _: Arrival<'_>) {}

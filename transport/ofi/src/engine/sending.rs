@@ -3,13 +3,14 @@
 use tagwire_transport::data::ReadRegion;
 use tagwire_transport::{AmHeader, Class, EndpointId, Post, SendBuffer, Token};
 
+use super::Op;
+use super::peers::Peers;
 use super::pool::{MAX_INJECT, MAX_SEND};
-use super::{Engine, Op, PUT_OFF};
 use crate::fabric::{OpId, Peer, Place, Registered, Took};
 use crate::link::{Flush, Greeting};
 use crate::wire::{self, HEADER, Header, Kind};
 
-impl Engine {
+impl Peers {
     /// How many messages of `class` may be under way to a peer.
     #[inline]
     fn limit(&self, class: Class) -> u32 {
@@ -282,20 +283,8 @@ impl Engine {
         }
     }
 
-    /// Does what is owed to peers, as far as there is room; `drained` says that nothing is left to
-    /// be read.
-    #[cold]
-    pub(super) fn advance_pending(&mut self, drained: bool) {
-        if let Err(code) = self.post_receives() {
-            self.lose_all_later(code);
-        }
-        // What has come is read first: should a goodbye be in it, a word to who has gone would reset
-        // the connection, and the goodbye with it. But a stream that never ends is not waited for.
-        if !drained && self.put_off < PUT_OFF {
-            self.put_off += 1;
-            return;
-        }
-        self.put_off = 0;
+    /// Does what is owed to the peers for whom something is to be done, as far as there is room.
+    pub(super) fn serve_listed(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|endpoint| {
             let again = !self.serve(*endpoint);
@@ -303,7 +292,6 @@ impl Engine {
             again
         });
         self.listed.append(&mut listed);
-        self.say_goodbyes();
     }
 
     /// Does what is owed to one peer; returns whether that was all.
