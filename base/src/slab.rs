@@ -239,13 +239,6 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T> Entry for Option<T> {
-    #[inline(always)]
-    fn vacate(&mut self) {
-        debug_assert!(self.is_none(), "what a slab holds was taken out");
-    }
-}
-
 /// A table whose vacant slots hold nothing.
 #[derive(Debug)]
 pub struct Slab<T>(Slots<Option<T>>);
@@ -339,9 +332,13 @@ impl<T> Slab<T> {
     /// Takes the entry out; its handle is stale from now on.
     #[inline]
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
-        let value = self.0.get_mut(handle)?.take();
-        self.0.remove(handle);
-        value
+        let slot = self.0.all.get_mut(handle.slot() as usize)?;
+        if slot.generation != handle.generation() {
+            return None;
+        }
+        slot.generation = handle.next_generation() | VACANT;
+        slot.next = std::mem::replace(&mut self.0.first_vacant, handle.slot());
+        slot.entry.take()
     }
 
     /// Returns all entries in use, by slot.
