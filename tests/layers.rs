@@ -249,7 +249,7 @@ const UNSAFE_REGIONS: &[&str] = &[
     "pml/src/partitioned/sending.rs",
     "transport/ofi/src/byte/mod.rs",
     "transport/ofi/src/byte/remote.rs",
-    "transport/ofi/src/engine/mod.rs",
+    "transport/ofi/src/engine/peers.rs",
     "transport/ofi/src/engine/sending.rs",
     "transport/ofi/src/kind.rs",
     "transport/ofi/src/matching/receive.rs",
