@@ -57,12 +57,9 @@ impl<'t> Call<'t> {
         self.levels().ok_or_else(none)
     }
 
-    /// Returns the sides of its group.
-    ///
-    /// # Errors
-    /// When it has one side.
-    pub(crate) fn sides(&self) -> Result<&'t Sides> {
-        sides_of(self.team)
+    /// Returns the sides of its group, where it has two.
+    pub(crate) const fn sides(&self) -> Option<&'t Sides> {
+        self.team.sides()
     }
 
     /// Begins the next operation of a group.

@@ -85,16 +85,6 @@ impl Side {
         }
     }
 
-    /// Returns a copy of block `number`, for an operation that writes there.
-    pub(super) fn copy_of_block(self, process: &Process, number: usize) -> Result<Data> {
-        Data::copy_of(self.address, vec![self.part(process, number)?])
-    }
-
-    /// Returns a copy of the blocks of all `members`, for an operation that writes there.
-    pub(super) fn copy_of_all(self, process: &Process, members: usize) -> Result<Data> {
-        Data::copy_of(self.address, self.parts(process, members)?)
-    }
-
     fn parts(self, process: &Process, members: usize) -> Result<Vec<Part>> {
         if let Blocks::Equal(count, datatype) = self.blocks {
             let span = process.types.span(times(count, members)?, datatype)?;
@@ -194,7 +184,12 @@ impl Data {
 
     /// Returns a copy of elements, for an operation that writes there.
     pub(super) fn copy_of_elements(process: &Process, elements: Elements<Out>) -> Result<Self> {
-        Side::from(elements).copy_of_block(process, 0)
+        let copied = |bytes| Place::Copied(StagingBuffer::new(bytes));
+        Self::placed(
+            elements.address,
+            vec![Side::from(elements).part(process, 0)?],
+            copied,
+        )
     }
 
     fn new(address: Out, parts: Vec<Part>) -> Result<Self> {
@@ -203,11 +198,6 @@ impl Data {
         Self::placed(address, parts, |bytes| {
             direct.unwrap_or_else(|| staged(bytes))
         })
-    }
-
-    fn copy_of(address: Out, parts: Vec<Part>) -> Result<Self> {
-        let copied = |bytes| Place::Copied(StagingBuffer::new(bytes));
-        Self::placed(address, parts, copied)
     }
 
     fn placed(address: Out, parts: Vec<Part>, place: impl FnOnce(usize) -> Place) -> Result<Self> {
@@ -239,18 +229,12 @@ impl Data {
         self.bytes
     }
 
-    /// Returns how many bytes the block of one of `members` has.
-    pub(super) fn block_len(&self, number: usize, members: usize) -> usize {
-        match self.parts.len() == members {
-            true => self.parts[number].span.bytes,
-            false => self.bytes / members,
-        }
-    }
-
     /// Returns the lengths of the blocks of all `members`.
     pub(super) fn lengths(&self, members: usize) -> Vec<usize> {
-        let numbers = 0..members;
-        numbers.map(|one| self.block_len(one, members)).collect()
+        match self.parts.len() == members {
+            true => self.parts.iter().map(|part| part.span.bytes).collect(),
+            false => vec![self.bytes / members; members],
+        }
     }
 
     /// Returns where an operation finds the data.

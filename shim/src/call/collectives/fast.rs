@@ -6,11 +6,11 @@
 #![allow(unsafe_code)]
 
 use tagwire_coll as coll;
-use tagwire_coll::operations::{Allreduce, Reduce};
+use tagwire_coll::operations::{Allreduce, Reduce, Root};
 use tagwire_layout::{Layout, Operation};
 
 use super::data::Side;
-use super::run::{Call, Root};
+use super::run::Call;
 use crate::abi::Op;
 use crate::error::Result;
 use crate::object::operation::predefined;
@@ -78,7 +78,7 @@ pub(super) fn reduce(
     op: Op,
     root: Root,
 ) -> Option<Result> {
-    let (Root::Member(root), true) = (root, call.is_blocking()) else {
+    let (Root::Member(member), true) = (root, call.is_blocking()) else {
         return None;
     };
     let (operation, layout) = reduction(call, recv, op)?;
@@ -94,7 +94,7 @@ pub(super) fn reduce(
             root,
         })
     };
-    if call.comm.team.me() == root {
+    if call.comm.team.me() == member {
         return with_both(call, send, 1, recv, 1, |input, out| {
             reduce(input, Some(out))
         });
