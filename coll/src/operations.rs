@@ -72,7 +72,8 @@ pub trait CollectiveOperation: Send {
         )))
     }
 
-    /// Does this member's part. The arguments were checked. A persistent operation does so again and again.
+    /// Does this member's part. The arguments were checked. A persistent operation does so again and again. The future is allocated and
+    /// moved as a whole for an operation that is started: steps that few calls take are boxed.
     fn steps(&mut self, call: Call<'_>) -> impl Future<Output = Result<()>> + Send;
 }
 

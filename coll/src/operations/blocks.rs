@@ -22,11 +22,11 @@ impl Parts<'_> {
     /// Checks that a buffer of `total` bytes has a block for each of those that a member exchanges data with.
     pub(super) fn check(&self, team: &Team, total: usize) -> Result<()> {
         match self {
-            Self::Of(lengths) => team.check_lengths(lengths, total),
-            Self::Equal if total.is_multiple_of(team.peers()) => Ok(()),
+            Self::Of(lengths) => check_lengths(team, lengths, total),
+            Self::Equal if total.is_multiple_of(peers(team)) => Ok(()),
             Self::Equal => Err(Error::Argument(format!(
                 "{total} bytes are not {} equal blocks",
-                team.peers()
+                peers(team)
             ))),
         }
     }
@@ -100,7 +100,7 @@ impl<'a, D: Deref<Target = [u8]>> Blocks<'a, D> {
     pub(super) fn check(&self, team: &Team, members: &str) -> Result<()> {
         match self {
             Self::Together(data, parts) => parts.check(team, data.len()),
-            Self::Apart(blocks) => check_blocks(blocks.len(), team.peers(), members),
+            Self::Apart(blocks) => check_blocks(blocks.len(), peers(team), members),
         }
     }
 
@@ -163,36 +163,34 @@ pub(super) fn check_blocks(given: usize, expected: usize, members: &str) -> Resu
     }
 }
 
-impl Team {
-    /// Returns how many members this one exchanges data with: all, or those of the other side.
-    fn peers(&self) -> usize {
-        match self.sides() {
-            None => self.size(),
-            Some(sides) => sides.remote().len(),
-        }
-    }
-
-    /// Checks the lengths of the parts of a buffer of `total` bytes.
-    pub(super) fn check_lengths(&self, lengths: &[usize], total: usize) -> Result<()> {
-        let wanted = match self.sides() {
-            None => format!("for a group of {}", self.size()),
-            Some(_) => format!("where the remote group has {}", self.peers()),
-        };
-        check_lengths(lengths, self.peers(), &wanted, total)
+/// Returns how many members this one exchanges data with: all, or those of the other side.
+fn peers(team: &Team) -> usize {
+    match team.sides() {
+        None => team.size(),
+        Some(sides) => sides.remote().len(),
     }
 }
 
+/// Checks the lengths of the parts of a buffer of `total` bytes, one for each of those.
+pub(super) fn check_lengths(team: &Team, lengths: &[usize], total: usize) -> Result<()> {
+    check_each(lengths, peers(team), total, || match team.sides() {
+        None => format!("for a group of {}", team.size()),
+        Some(_) => format!("where the remote group has {}", peers(team)),
+    })
+}
+
 /// Checks that there are as many lengths as are `wanted`, and that they are those of the parts of a buffer of `total` bytes.
-pub(super) fn check_lengths(
+pub(super) fn check_each(
     lengths: &[usize],
     count: usize,
-    wanted: &str,
     total: usize,
+    wanted: impl FnOnce() -> String,
 ) -> Result<()> {
     if lengths.len() != count {
         return Err(Error::Argument(format!(
-            "{} lengths were given {wanted}",
-            lengths.len()
+            "{} lengths were given {}",
+            lengths.len(),
+            wanted()
         )));
     }
     check_total("the buffer", total, lengths)

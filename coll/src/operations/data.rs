@@ -168,9 +168,10 @@ impl CollectiveOperation for Allgather<'_> {
         let copy = self.own.is_none().then(|| call.copy(&self.out[range]));
         let own = self.own.or(copy.as_deref()).unwrap_or_default();
         match &self.parts {
-            Parts::Equal => allgather::allgather(call, own, self.out)?.await,
-            Parts::Of(lengths) => allgather::allgatherv(call, own, lengths, self.out).await,
+            Parts::Equal => allgather::allgather(call, own, self.out)?,
+            Parts::Of(lengths) => Box::pin(allgather::allgatherv(call, own, lengths, self.out)),
         }
+        .await
     }
 }
 
@@ -215,18 +216,8 @@ impl<'a> Gather<'a> {
 
 impl CollectiveOperation for Gather<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        self.root.check(team)?;
         let own = self.own.map(<[u8]>::len);
-        match (self.root, own) {
-            (Root::Here, _) => self.parts.check(team, self.total()),
-            (Root::Member(root), _) if root == team.me() => {
-                self.parts.check_with(team, self.total(), own)
-            }
-            (Root::Member(_) | Root::There(_), None) => Err(Error::Argument(
-                "only the root of a gather gives its data in the buffer of all".to_owned(),
-            )),
-            _ => Ok(()),
-        }
+        self.root.check_blocks(team, &self.parts, self.total(), own)
     }
 
     fn describe(&self, team: &Team) -> String {
@@ -323,18 +314,8 @@ impl<'a> Scatter<'a> {
 
 impl CollectiveOperation for Scatter<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        self.root.check(team)?;
         let own = self.own.as_ref().map(|own| own.len());
-        match (self.root, own) {
-            (Root::Here, _) => self.parts.check(team, self.total()),
-            (Root::Member(root), _) if root == team.me() => {
-                self.parts.check_with(team, self.total(), own)
-            }
-            (Root::Member(_) | Root::There(_), None) => Err(Error::Argument(
-                "only the root of a scatter keeps its data in the buffer of all".to_owned(),
-            )),
-            _ => Ok(()),
-        }
+        self.root.check_blocks(team, &self.parts, self.total(), own)
     }
 
     fn describe(&self, team: &Team) -> String {
@@ -491,7 +472,7 @@ impl CollectiveOperation for Alltoall<'_> {
             (Blocks::Together(given, to), Blocks::Together(out, from)) => {
                 let to = to.lengths(given.len(), call.size());
                 let from = from.lengths(out.len(), call.size());
-                alltoall::alltoallv(call, given, &to, out, &from).await
+                Box::pin(alltoall::alltoallv(call, given, &to, out, &from)).await
             }
             (input, out) => {
                 let (input, out) = (input.cut(call.size()), out.cut_mut(call.size()));

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use tagwire_layout::{Basic, Layout, Operation};
 
 use super::CollectiveOperation;
-use super::blocks::check_lengths;
+use super::blocks::{check_each, check_lengths};
 use super::counts::Counts;
 use super::data::check_input;
 use super::root::{Root, between};
@@ -124,9 +124,9 @@ impl CollectiveOperation for Reduce<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let reduction = self.operator.reduction();
-        let copy = match self.input {
-            Some(_) => None,
-            None => self.out.as_deref().map(|own| call.copy(own)),
+        let copy = match (self.input, self.root) {
+            (None, Root::Member(_)) => self.out.as_deref().map(|own| call.copy(own)),
+            _ => None,
         };
         let input = self.input.or(copy.as_deref()).unwrap_or_default();
         let out = self.out.as_deref_mut();
@@ -214,7 +214,7 @@ impl CollectiveOperation for Allreduce<'_> {
         if let (Some(sides), Some(input)) = (call.sides(), self.input) {
             if let Some(sum) = reduced(call, sides, &self.operator, input).await? {
                 let other = sides.remote().start;
-                call.exchange(&sum, other, self.data, other).await?;
+                Box::pin(call.exchange(&sum, other, self.data, other)).await?;
             }
             let beside = call.among(sides.beside());
             return broadcast::broadcast(beside, self.data, 0)?.await;
@@ -244,13 +244,14 @@ impl CollectiveOperation for ReduceScatter<'_> {
         let (total, reduction) = (self.input.len(), self.operator.reduction());
         let me = match team.sides() {
             None => {
-                team.check_lengths(&self.lengths, total)?;
+                check_lengths(team, &self.lengths, total)?;
                 team.me()
             }
             Some(sides) => {
                 let members = sides.local().len();
-                let wanted = format!("where the group has {members}");
-                check_lengths(&self.lengths, members, &wanted, total)?;
+                check_each(&self.lengths, members, total, || {
+                    format!("where the group has {members}")
+                })?;
                 sides.me()
             }
         };
@@ -300,7 +301,7 @@ impl CollectiveOperation for ReduceScatter<'_> {
             if let Some(sum) = sum {
                 let other = sides.remote().start;
                 let whole = whole.insert(call.scratch(self.input.len()));
-                call.exchange(&sum, other, whole, other).await?;
+                Box::pin(call.exchange(&sum, other, whole, other)).await?;
             }
             return scatter::scatterv(beside, whole.as_deref(), lengths, self.out, 0).await;
         }

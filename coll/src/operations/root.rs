@@ -54,6 +54,27 @@ impl Root {
         }
     }
 
+    /// Checks the root, and there a buffer of `total` bytes for all. One of its blocks is this member's `own`, which has so many bytes
+    /// unless it lies there.
+    pub(super) fn check_blocks(
+        self,
+        team: &Team,
+        parts: &Parts<'_>,
+        total: usize,
+        own: Option<usize>,
+    ) -> Result<()> {
+        self.check(team)?;
+        match (self, own) {
+            (Self::Here, _) => parts.check(team, total),
+            (Self::Member(root), _) if root == team.me() => parts.check_with(team, total, own),
+            (Self::Member(_) | Self::There(_), None) => Err(Error::Argument(
+                "only the root of a gather or a scatter has its own data in the buffer of all"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns its number in a group of one side.
     #[inline]
     pub(super) const fn member(self) -> Option<usize> {
