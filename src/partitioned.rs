@@ -33,10 +33,10 @@ struct Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    fn new(memory: Memory<T>) -> Self {
-        Self {
-            memory: Some(memory),
-        }
+    /// Returns where they begin, and how many bytes they are.
+    fn bytes(&self) -> (*mut u8, usize) {
+        let whole = self.part(0..usize::MAX);
+        (whole.as_ptr().cast(), whole.len() * size_of::<T>())
     }
 
     /// How many elements there are.
@@ -72,39 +72,25 @@ fn elements(partition: u32, count: u32, whole: Range<usize>) -> Range<usize> {
     start..start + each
 }
 
-/// Where an end of an operation is made, and with which peer.
-#[derive(Clone, Copy)]
-struct Place<'c, 's> {
-    context: &'c Context<'s>,
+/// Takes in elements, which have to be whole in each partition of each of so many rooms. Returns them with the peer and the tag.
+fn take_in<T: Plain>(
+    context: &Context<'_>,
+    data: Vec<T>,
     partitions: u32,
+    rooms: usize,
     peer: u32,
     tag: i32,
-}
-
-impl<'s> Place<'_, 's> {
-    /// Returns an end that `init` makes of the elements, whose place and bytes it is told, and their buffer. Elements have to be whole
-    /// in each partition, of each of so many rooms.
-    fn make<T: Plain, E>(
-        &self,
-        what: &'static str,
-        data: Vec<T>,
-        rooms: usize,
-        init: impl FnOnce(*mut u8, usize, (Rank, ContextPair), Tag) -> Result<E, PmlError>,
-    ) -> Result<(E, Buffer<T>)> {
-        let tag = tag_of(self.tag)?;
-        let peer = self
-            .context
-            .shared()
-            .peer(self.context.group(), self.peer)?;
-        let (count, bytes) = (self.partitions, size_of_val(&data[..]));
-        if count == 0 || !data.len().is_multiple_of(count as usize * rooms) {
-            return Err(Error::Pml(PmlError::BadPartitions { count, bytes }));
-        }
-        let memory = Memory::new(data);
-        let at = memory.pointer().as_ptr().cast();
-        let end = lending(what, || init(at, bytes, peer, tag))?;
-        Ok((end, Buffer::new(memory)))
+) -> Result<(Buffer<T>, (Rank, ContextPair), Tag)> {
+    let tag = tag_of(tag)?;
+    let peer = context.shared().peer(context.group(), peer)?;
+    if partitions == 0 || !data.len().is_multiple_of(partitions as usize * rooms) {
+        return Err(Error::Pml(PmlError::BadPartitions {
+            count: partitions,
+            bytes: size_of_val(&data[..]),
+        }));
     }
+    let memory = Some(Memory::new(data));
+    Ok((Buffer { memory }, peer, tag))
 }
 
 /// Does what lends a buffer, of which nothing may unwind.
@@ -219,26 +205,29 @@ unsafe impl<T: Plain + Sync> Sync for PartitionedSend<'_, T> {}
 unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
 
 impl<'s, T: Plain> PartitionedSend<'s, T> {
-    fn make(place: Place<'_, 's>, data: Vec<T>, policy: Policy) -> Result<Self> {
-        let partitions = place.partitions;
-        let made = place.make(
-            "the making of a partitioned send",
-            data,
-            1,
-            |at, bytes, peer, tag| {
-                // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
-                // partition that is ready. `Plain` has no padding.
-                let buffer = unsafe { SendBuffer::contiguous(at, bytes) };
-                let (messenger, (to, context)) = (&place.context.shared().messenger, peer);
-                pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy)
-            },
-        );
-        let (inner, buffer) = made?;
+    fn make(
+        context: &Context<'s>,
+        data: Vec<T>,
+        partitions: u32,
+        to: u32,
+        tag: i32,
+        policy: Policy,
+    ) -> Result<Self> {
+        let shared = context.shared();
+        let (buffer, (to, context), tag) = take_in(context, data, partitions, 1, to, tag)?;
+        let (at, bytes) = buffer.bytes();
+        // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
+        // partition that is ready. `Plain` has no padding.
+        let data = unsafe { SendBuffer::contiguous(at, bytes) };
+        let messenger = &shared.messenger;
+        let inner = lending("the making of a partitioned send", || {
+            pml::PartitionedSend::init(messenger, &data, partitions, to, tag, context, policy)
+        })?;
         Ok(Self {
             inner,
             buffer,
             taken: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
-            shared: place.context.shared(),
+            shared,
         })
     }
 
@@ -270,29 +259,32 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
 }
 
 impl<'s, T: Plain> PartitionedRecv<'s, T> {
-    fn make(place: Place<'_, 's>, data: Vec<T>, rooms: usize) -> Result<Self> {
+    fn make(
+        context: &Context<'s>,
+        data: Vec<T>,
+        partitions: u32,
+        from: u32,
+        tag: i32,
+        rooms: usize,
+    ) -> Result<Self> {
+        let shared = context.shared();
+        let (buffer, (from, context), tag) = take_in(context, data, partitions, rooms, from, tag)?;
+        let (at, bytes) = buffer.bytes();
+        // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
+        // a partition in a round before it has arrived. Any bytes make a `Plain` value.
+        let data = unsafe { RecvBuffer::contiguous(at, bytes) };
         let init = match rooms {
             1 => pml::PartitionedRecv::init,
             _ => pml::PartitionedRecv::init_double,
         };
-        let made = place.make(
-            "the making of a partitioned receive",
-            data,
-            rooms,
-            |at, bytes, peer, tag| {
-                // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
-                // a partition in a round before it has arrived. Any bytes make a `Plain` value.
-                let buffer = unsafe { RecvBuffer::contiguous(at, bytes) };
-                let (messenger, (from, context)) = (&place.context.shared().messenger, peer);
-                init(messenger, &buffer, place.partitions, from, tag, context)
-            },
-        );
-        let (inner, buffer) = made?;
+        let inner = lending("the making of a partitioned receive", || {
+            init(&shared.messenger, &data, partitions, from, tag, context)
+        })?;
         Ok(Self {
             inner,
             buffer,
             rooms,
-            shared: place.context.shared(),
+            shared,
         })
     }
 
@@ -665,7 +657,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PartitionedSend<'s, T>> {
-        PartitionedSend::make(self.place(partitions, to, tag), data, policy)
+        PartitionedSend::make(self, data, partitions, to, tag, policy)
     }
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
@@ -681,7 +673,7 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        PartitionedRecv::make(self.place(partitions, from, tag), data, 1)
+        PartitionedRecv::make(self, data, partitions, from, tag, 1)
     }
 
     /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
@@ -701,16 +693,7 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        PartitionedRecv::make(self.place(partitions, from, tag), data, 2)
-    }
-
-    const fn place(&self, partitions: u32, peer: u32, tag: i32) -> Place<'_, 's> {
-        Place {
-            context: self,
-            partitions,
-            peer,
-            tag,
-        }
+        PartitionedRecv::make(self, data, partitions, from, tag, 2)
     }
 }
 

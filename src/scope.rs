@@ -423,7 +423,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 1 => messenger.wait_any(&ids, timeout)?.into_iter().collect(),
                 _ => messenger.wait_some(&ids, timeout)?,
             };
-            let end = |(place, status): (usize, _)| (place, requests[place].operation.checked(status));
+            let end =
+                |(place, status): (usize, _)| (place, requests[place].operation.checked(status));
             ended.into_iter().map(end).collect()
         } else {
             messenger.progress_until(timeout, || {
