@@ -57,6 +57,11 @@ impl<'t> Call<'t> {
         self.levels().ok_or_else(none)
     }
 
+    /// Returns its group.
+    pub(crate) const fn team(&self) -> &'t Team {
+        self.team
+    }
+
     /// Returns the sides of its group, where it has two.
     pub(crate) const fn sides(&self) -> Option<&'t Sides> {
         self.team.sides()
@@ -138,9 +143,7 @@ impl<'t> Call<'t> {
 
     /// Lends a copy of `data`.
     pub(crate) fn copy(&self, data: &[u8]) -> Scratch<'t> {
-        let mut copy = self.scratch(data.len());
-        copy.copy_from_slice(data);
-        copy
+        self.team.copy(data)
     }
 
     /// Returns a list of messages, with room for `most`.

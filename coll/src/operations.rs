@@ -177,7 +177,7 @@ impl Team {
     ) -> Result<()> {
         self.call(ReduceScatter {
             operator: reduction.into(),
-            input,
+            input: Some(input),
             lengths: Cow::Borrowed(lengths),
             out,
         })

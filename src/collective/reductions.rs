@@ -18,7 +18,7 @@ operations! {
         Allreduce: below::Allreduce { operator, input: None, data };
     ReduceScatter: |Self(operator), team, input, out| Team,
         ReduceScatter: below::ReduceScatter {
-            operator, input, lengths: Cow::Owned(vec![out.len(); team.size()]), out
+            operator, input: Some(input), lengths: Cow::Owned(vec![out.len(); team.size()]), out
         };
     Within<Scan>: |Within(Scan(operator)), _, _, data| Team, Scan: below::Scan { operator, data };
     Within<Exscan>: |Within(Exscan(operator)), _, _, data| Team, Exscan: below::Exscan { operator, data };

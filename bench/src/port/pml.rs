@@ -359,7 +359,7 @@ impl Collectives for Nonblocking<'_> {
                 let lengths = vec![into.len(); self.0.size()].into();
                 self.run(ReduceScatter {
                     operator,
-                    input: from,
+                    input: Some(from),
                     lengths,
                     out: into,
                 })

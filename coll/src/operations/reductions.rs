@@ -231,17 +231,30 @@ impl CollectiveOperation for Allreduce<'_> {
 pub struct ReduceScatter<'a> {
     /// What combines the data.
     pub operator: Operator<'a>,
-    /// What this member gives.
-    pub input: &'a [u8],
+    /// What this member gives; `None` where that lies in `out` (MPI-5.0, section 6.10, `MPI_IN_PLACE`).
+    pub input: Option<&'a [u8]>,
     /// The length of each member's part; of two sides, of those of this one. As much is combined on both.
     pub lengths: Cow<'a, [usize]>,
-    /// This member's part of the result.
+    /// This member's part of the result, which comes at the start of what it gives where that lies here.
     pub out: &'a mut [u8],
+}
+
+impl ReduceScatter<'_> {
+    /// Returns how many bytes a member gives.
+    fn bytes(&self) -> usize {
+        self.input.map_or(self.out.len(), <[u8]>::len)
+    }
+
+    /// Returns a copy of what this member gives, where the result comes there.
+    fn copy<'t>(&self, team: &'t Team) -> Option<Scratch<'t>> {
+        self.input.is_none().then(|| team.copy(self.out))
+    }
 }
 
 impl CollectiveOperation for ReduceScatter<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        let (total, reduction) = (self.input.len(), self.operator.reduction());
+        check_input(team, self.input.is_some())?;
+        let (total, reduction) = (self.bytes(), self.operator.reduction());
         let me = match team.sides() {
             None => {
                 check_lengths(team, &self.lengths, total)?;
@@ -257,11 +270,14 @@ impl CollectiveOperation for ReduceScatter<'_> {
         };
         let mut lengths = self.lengths.iter();
         lengths.try_for_each(|length| reduction.check(*length))?;
-        check_length("the buffer of the result", self.out.len(), self.lengths[me])
+        match self.input {
+            Some(_) => check_length("the buffer of the result", self.out.len(), self.lengths[me]),
+            None => Ok(()),
+        }
     }
 
     fn describe(&self, team: &Team) -> String {
-        let (bytes, name) = (self.input.len(), self.operator.name());
+        let (bytes, name) = (self.bytes(), self.operator.name());
         match team.sides() {
             None => format!("a reduce-scatter of {bytes} bytes by {name}"),
             Some(_) => between(Collective::ReduceScatter),
@@ -273,20 +289,22 @@ impl CollectiveOperation for ReduceScatter<'_> {
             return None;
         }
         // Each gives to each what that one expects of all.
-        let own = vec![self.out.len(); team.size()];
+        let own = vec![self.lengths[team.me()]; team.size()];
         Some(Counts::exchange(&self.lengths, &own))
     }
 
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let (what, bytes) = (Collective::ReduceScatter, self.input.len());
+        let (what, bytes) = (Collective::ReduceScatter, self.bytes());
         let reduction = self.operator.reduction();
         let fits = board::fits_parts(reduction.layout.extent(), team.size().max(2));
         if !fits {
             return None;
         }
         team.reduces_on_board(what, bytes, &reduction)?;
-        let (input, out) = (self.input, &mut *self.out);
+        let copy = self.copy(team);
+        let input = self.input.or(copy.as_deref()).unwrap_or_default();
+        let out = &mut self.out[..self.lengths[team.me()]];
         team.on_board(Head::of(what, bytes).by(&reduction), |call| {
             board::reduce_scatter(call, reduction, input, &self.lengths, out)
         })
@@ -296,16 +314,20 @@ impl CollectiveOperation for ReduceScatter<'_> {
         let (reduction, lengths) = (self.operator.reduction(), &self.lengths);
         if let Some(sides) = call.sides() {
             let beside = call.among(sides.beside());
-            let sum = reduced(call, sides, &self.operator, self.input).await?;
+            let input = self.input.unwrap_or_default();
+            let sum = reduced(call, sides, &self.operator, input).await?;
             let mut whole = None;
             if let Some(sum) = sum {
                 let other = sides.remote().start;
-                let whole = whole.insert(call.scratch(self.input.len()));
+                let whole = whole.insert(call.scratch(input.len()));
                 Box::pin(call.exchange(&sum, other, whole, other)).await?;
             }
             return scatter::scatterv(beside, whole.as_deref(), lengths, self.out, 0).await;
         }
-        reduce_scatter::reduce_scatter(call, reduction, self.input, lengths, self.out)?.await
+        let copy = self.copy(call.team());
+        let input = self.input.or(copy.as_deref()).unwrap_or_default();
+        let out = &mut self.out[..lengths[call.me()]];
+        reduce_scatter::reduce_scatter(call, reduction, input, lengths, out)?.await
     }
 }
 

@@ -77,6 +77,7 @@ enum Kind {
     Scan,
     Exscan,
     ReduceScatter,
+    ReduceScatterInPlace,
     Allgather(Form),
     Gather(Form),
     Scatter(Form),
@@ -307,9 +308,9 @@ impl Case {
                 operator: operator(),
                 data,
             }),
-            Kind::ReduceScatter => Any::ReduceScatter(ReduceScatter {
+            Kind::ReduceScatter | Kind::ReduceScatterInPlace => Any::ReduceScatter(ReduceScatter {
                 operator: operator(),
-                input,
+                input: (self.kind == Kind::ReduceScatter).then_some(input),
                 lengths,
                 out: data,
             }),
@@ -462,6 +463,10 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let start: usize = lengths[..me].iter().sum();
     let input = data(me, round, total);
     let part = combined(0..size, round, total)[start..start + lengths[me]].to_vec();
+    // What lies behind the result stays.
+    let result = [&part[..], &input[part.len()..]].concat();
+    let within = case(Kind::ReduceScatterInPlace, none(), input.clone(), result);
+    list.push(with_lengths(within));
     let room = vec![0; lengths[me]];
     list.push(with_lengths(case(Kind::ReduceScatter, input, room, part)));
 

@@ -228,7 +228,7 @@ impl Round<'_> {
         let mut out = vec![0; lengths[self.me]];
         let reduce_scatter = ReduceScatter {
             operator: Reduction { operation, layout }.into(),
-            input: &input,
+            input: Some(&input),
             lengths: Cow::Borrowed(&lengths),
             out: &mut out,
         };

@@ -140,8 +140,6 @@ enum Place {
     /// In one block of the caller's memory, at an offset.
     Direct(i64),
     Staged(StagingBuffer),
-    /// In a copy, while the caller's memory becomes the result.
-    Copied(StagingBuffer),
 }
 
 impl Data {
@@ -182,25 +180,7 @@ impl Data {
         }
     }
 
-    /// Returns a copy of elements, for an operation that writes there.
-    pub(super) fn copy_of_elements(process: &Process, elements: Elements<Out>) -> Result<Self> {
-        let copied = |bytes| Place::Copied(StagingBuffer::new(bytes));
-        Self::placed(
-            elements.address,
-            vec![Side::from(elements).part(process, 0)?],
-            copied,
-        )
-    }
-
     fn new(address: Out, parts: Vec<Part>) -> Result<Self> {
-        let staged = |bytes| Place::Staged(StagingBuffer::new(bytes));
-        let direct = start_of(&parts).map(Place::Direct);
-        Self::placed(address, parts, |bytes| {
-            direct.unwrap_or_else(|| staged(bytes))
-        })
-    }
-
-    fn placed(address: Out, parts: Vec<Part>, place: impl FnOnce(usize) -> Place) -> Result<Self> {
         if address.is_in_place() {
             return Err(in_place());
         }
@@ -208,11 +188,15 @@ impl Data {
             part.span.check(address.moved(part.offset).read())?;
         }
         let bytes = parts.iter().map(|part| part.span.bytes).sum();
+        let place = match start_of(&parts) {
+            Some(start) => Place::Direct(start),
+            None => Place::Staged(StagingBuffer::new(bytes)),
+        };
         Ok(Self {
             address,
             parts,
             bytes,
-            place: place(bytes),
+            place,
         })
     }
 
@@ -241,7 +225,7 @@ impl Data {
     pub(super) fn place(&self) -> Out {
         match &self.place {
             Place::Direct(offset) => self.address.moved(*offset),
-            Place::Staged(staging) | Place::Copied(staging) => staging.address(),
+            Place::Staged(staging) => staging.address(),
         }
     }
 
@@ -293,7 +277,7 @@ impl Data {
     }
 
     fn each_part(&self, body: impl Fn(&Part, Out) -> Result) -> Result {
-        let (Place::Staged(staging) | Place::Copied(staging)) = &self.place else {
+        let Place::Staged(staging) = &self.place else {
             return Ok(());
         };
         let mut start = 0;

@@ -139,20 +139,18 @@ pub(super) fn reduce_scatter(
     let (operands, total) = (of.operands(call)?, total.ok_or_else(too_many)?);
     let own = counts[call.comm.rank() as usize];
     let [send, _] = of.sides();
-    let input = match call.is_in_place(send) {
-        // The result lies over what is combined.
-        true => operands.copy(call.process, of.recv.address, total)?,
-        false => operands.data(call.process, of.send.into(), total)?,
-    };
-    let output = operands.data(call.process, of.recv.address, own)?;
-    let buffers = Pair::new(input, output)?;
+    let input = call.input(send, |_| operands.data(call.process, of.send.into(), total))?;
+    // In place the result comes at the start of what is combined.
+    let len = if input.is_some() { own } else { total };
+    let output = operands.data(call.process, of.recv.address, len)?;
+    let buffers = Pair::of(input, output)?;
     let element = operands.element();
     let lengths = counts.iter().map(|count| *count as usize * element);
     let lengths: Vec<usize> = lengths.collect();
     let operator = operands.operator();
     call.run(buffers, move |(input, out)| ReduceScatter {
         operator: operator.clone(),
-        input: input.unwrap_or_default(),
+        input,
         lengths: Cow::Owned(lengths.clone()),
         out,
     })
