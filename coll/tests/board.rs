@@ -11,7 +11,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{
     Allgather, Allreduce, Alltoall, Barrier as NonblockingBarrier, Blocks, Broadcast,
-    CollectiveOperation, Gather, Parts, Scatter,
+    CollectiveOperation, Gather, Parts, ReduceScatter, Scatter,
 };
 use tagwire_coll::{ALGORITHMS, Collective, Error, Needs, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation, UserOperation};
@@ -119,6 +119,20 @@ fn everything(team: &Team, round: u64) {
     team.reduce_scatter(sum, &own, &lengths, &mut part).unwrap();
     let mine = ends[me]..ends[me + 1];
     assert!(part == combined[mine], "reduce-scatter of {lengths:?}");
+    let mut within = own.clone();
+    team.call(ReduceScatter {
+        operator: sum.into(),
+        input: None,
+        lengths: lengths.clone().into(),
+        out: &mut within,
+    })
+    .unwrap();
+    let (result, rest) = within.split_at(part.len());
+    let kept = rest == &own[part.len()..];
+    assert!(
+        result == part && kept,
+        "reduce-scatter of {lengths:?} in place"
+    );
 
     let bytes = COUNTS[below(COUNTS.len())] * 3 + below(3);
     let own = data(me, round, bytes);
