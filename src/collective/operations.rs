@@ -1,8 +1,7 @@
 //! The operations that move data.
 
-use std::borrow::Cow;
-
 use tagwire_coll::operations as below;
+use tagwire_coll::operations::Blocks::{Apart, Together};
 use tagwire_coll::operations::Parts;
 use tagwire_coll::{Neighbours, Team};
 
@@ -13,14 +12,16 @@ use crate::plain::{Plain, bytes, bytes_mut};
 
 /// Says what an operation of two buffers, the second of which is written, is in the layer below.
 macro_rules! operations {
-    ($($operation:ty: |$this:pat, $members:pat, $input:pat, $out:pat_param| $group:ty, $below:ident $fields:tt)*) => {$(
+    ($($operation:ty: |$this:pat, $members:pat, $input:pat, $out:pat_param|
+        $(let $parts:ident = $value:expr;)? $group:ty, $below:ident: $value_below:expr;)*) => {$(
         impl<'a, T: Plain> Below<'a, $group, LentBuffers<'a, T>> for $operation {
             type Operation = below::$below<'a>;
 
             #[inline]
             fn below(self, $members: &$group, lent: LentBuffers<'a, T>) -> Self::Operation {
                 let ($this, $input, $out) = (self, bytes(lent.input), bytes_mut(lent.out));
-                below::$below $fields
+                $(let $parts = $value;)?
+                $value_below
             }
         }
     )*};
@@ -28,50 +29,59 @@ macro_rules! operations {
 
 pub(super) use operations;
 
+/// Says the same of an operation on equal parts, and of it on [`Varying`] ones.
+macro_rules! in_parts {
+    ($($operation:ty: |$this:pat, $parts:ident, $members:pat, $input:pat, $out:pat_param| $group:ty,
+        $below:ident: $value_below:expr;)*) => {
+        operations! {$(
+            $operation: |$this, $members, $input, $out| let $parts = Parts::Equal; $group,
+                $below: $value_below;
+            Varying<$operation>: |Varying($this, counts), $members, $input, $out|
+                let $parts = parts_of::<T>(counts); $group, $below: $value_below;
+        )*}
+    };
+}
+
+in_parts! {
+    Gather: |Gather { root }, parts, _, own, all| Team,
+        Gather: below::Gather { own: Some(own), parts, out: Some(all), root: root.into() };
+    Within<Gather>: |Within(Gather { root }), parts, team, _, data| Team,
+        Gather: below::Gather::in_place(team, data, parts, root);
+    Scatter: |Scatter { root }, parts, _, all, own| Team,
+        Scatter: below::Scatter { input: Some(all), parts, own: Some(own), root: root.into() };
+    Within<Scatter>: |Within(Scatter { root }), parts, team, _, data| Team,
+        Scatter: below::Scatter::in_place(team, data, parts, root);
+    Allgather: |_, parts, _, own, out| Team,
+        Allgather: below::Allgather { own: Some(own), parts, out };
+    Within<Allgather>: |_, parts, _, _, out| Team,
+        Allgather: below::Allgather { own: None, parts, out };
+    Within<Alltoall>: |_, parts, _, _, data| Team,
+        Alltoall: below::Alltoall { input: None, out: Together(data, parts) };
+    Allgather: |_, parts, neighbours, own, out| Neighbours,
+        NeighbourAllgather: below::NeighbourAllgather { neighbours: neighbours.clone(), own, parts, out };
+}
+
 operations! {
-    Broadcast: |Self { root }, _, _, data| Team, Broadcast { data, root }
-    Gather: |Self { root }, _, own, all| Team, Gather { own, out: Some(all), root }
-    Allgather: |Self, _, own, out| Team, Allgather { own, out }
-    Scatter: |Self { root }, _, all, own| Team, Scatter { input: Some(all), own, root }
-    Alltoall: |Self, _, input, out| Team, Alltoall { input, out }
-
-    Varying<Gather>: |Varying(Gather { root }, counts), _, own, all| Team,
-        Gatherv { own, lengths: lengths::<T>(counts), out: Some(all), root }
-    Varying<Allgather>: |Varying(_, counts), _, own, out| Team,
-        Allgatherv { own, lengths: lengths::<T>(counts), out }
-    Varying<Scatter>: |Varying(Scatter { root }, counts), _, all, own| Team,
-        Scatterv { input: Some(all), lengths: lengths::<T>(counts), own, root }
+    Broadcast: |Self { root }, _, _, data| Team,
+        Broadcast: below::Broadcast { data, root: root.into() };
+    Alltoall: |Self, _, input, out| Team,
+        Alltoall: below::Alltoall {
+            input: Some(Together(input, Parts::Equal)), out: Together(out, Parts::Equal)
+        };
     Varying<Varying<Alltoall>>: |Varying(Varying(_, to), from), _, input, out| Team,
-        Alltoallv { input, to: lengths::<T>(to), out, from: lengths::<T>(from) }
-
-    Within<Gather>: |Within(Gather { root }), _, _, data| Team,
-        GatherInPlace { data, parts: Parts::Equal, root }
-    Within<Allgather>: |Within(_), _, _, data| Team,
-        AllgatherInPlace { data, parts: Parts::Equal }
-    Within<Scatter>: |Within(Scatter { root }), _, _, data| Team,
-        ScatterInPlace { data, parts: Parts::Equal, root }
-    Within<Alltoall>: |Within(_), _, _, data| Team,
-        AlltoallInPlace { data, parts: Parts::Equal }
-
-    Varying<Within<Gather>>: |Varying(Within(Gather { root }), counts), _, _, data| Team,
-        GatherInPlace { data, parts: Parts::Of(lengths::<T>(counts)), root }
-    Varying<Within<Allgather>>: |Varying(_, counts), _, _, data| Team,
-        AllgatherInPlace { data, parts: Parts::Of(lengths::<T>(counts)) }
-    Varying<Within<Scatter>>: |Varying(Within(Scatter { root }), counts), _, _, data| Team,
-        ScatterInPlace { data, parts: Parts::Of(lengths::<T>(counts)), root }
-    Varying<Within<Alltoall>>: |Varying(_, counts), _, _, data| Team,
-        AlltoallInPlace { data, parts: Parts::Of(lengths::<T>(counts)) }
-
-    Allgather: |Self, neighbours, own, out| Neighbours,
-        NeighbourAllgather { neighbours: neighbours.clone(), own, out }
-    Varying<Allgather>: |Varying(_, counts), neighbours, own, out| Neighbours,
-        NeighbourAllgatherv { neighbours: neighbours.clone(), own, lengths: lengths::<T>(counts), out }
+        Alltoall: below::Alltoall {
+            input: Some(Together(input, parts_of::<T>(to))), out: Together(out, parts_of::<T>(from))
+        };
     Alltoall: |Self, neighbours, input, out| Neighbours,
-        NeighbourAlltoall { neighbours: neighbours.clone(), input, out }
+        NeighbourAlltoall: below::NeighbourAlltoall {
+            neighbours: neighbours.clone(),
+            input: Together(input, Parts::Equal), out: Together(out, Parts::Equal)
+        };
     Varying<Varying<Alltoall>>: |Varying(Varying(_, to), from), neighbours, input, out| Neighbours,
-        NeighbourAlltoallv {
-            neighbours: neighbours.clone(), input, to: lengths::<T>(to), out, from: lengths::<T>(from)
-        }
+        NeighbourAlltoall: below::NeighbourAlltoall {
+            neighbours: neighbours.clone(),
+            input: Together(input, parts_of::<T>(to)), out: Together(out, parts_of::<T>(from))
+        };
 }
 
 impl<'a> Below<'a, Team, ()> for Barrier {
@@ -83,22 +93,24 @@ impl<'a> Below<'a, Team, ()> for Barrier {
 }
 
 impl<'a> Below<'a, Team, Blocks<'a>> for Alltoall {
-    type Operation = below::Alltoallw<'a>;
+    type Operation = below::Alltoall<'a>;
 
     fn below(self, _: &Team, blocks: Blocks<'a>) -> Self::Operation {
-        let (input, out) = (Cow::Owned(blocks.leaving), blocks.coming);
-        below::Alltoallw { input, out }
+        below::Alltoall {
+            input: Some(Apart(blocks.leaving)),
+            out: Apart(blocks.coming),
+        }
     }
 }
 
 impl<'a> Below<'a, Neighbours, Blocks<'a>> for Alltoall {
-    type Operation = below::NeighbourAlltoallw<'a>;
+    type Operation = below::NeighbourAlltoall<'a>;
 
     fn below(self, neighbours: &Neighbours, blocks: Blocks<'a>) -> Self::Operation {
-        below::NeighbourAlltoallw {
+        below::NeighbourAlltoall {
             neighbours: neighbours.clone(),
-            input: Cow::Owned(blocks.leaving),
-            out: blocks.coming,
+            input: Apart(blocks.leaving),
+            out: Apart(blocks.coming),
         }
     }
 }
@@ -124,12 +136,12 @@ impl<O, B> Collective<O, B> {
     }
 }
 
-/// Returns counts of elements in bytes. A length that is beyond memory fits no buffer, and is refused by that.
-fn lengths<T>(mut counts: Vec<usize>) -> Cow<'static, [usize]> {
+/// Returns parts of so many elements. A length that is beyond memory fits no buffer, and is refused by that.
+fn parts_of<T>(mut counts: Vec<usize>) -> Parts<'static> {
     for count in &mut counts {
         *count = count.saturating_mul(size_of::<T>());
     }
-    Cow::Owned(counts)
+    Parts::Of(counts.into())
 }
 
 /// A barrier, which is complete once every rank has come to it (MPI-5.0, section 6.3).

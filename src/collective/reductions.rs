@@ -13,31 +13,17 @@ use crate::plain::{Plain, bytes, bytes_mut};
 
 operations! {
     Allreduce: |Self(operator), _, input, data| Team,
-        Allreduce { operator, input: Some(input), data }
+        Allreduce: below::Allreduce { operator, input: Some(input), data };
     Within<Allreduce>: |Within(Allreduce(operator)), _, _, data| Team,
-        Allreduce { operator, input: None, data }
+        Allreduce: below::Allreduce { operator, input: None, data };
     ReduceScatter: |Self(operator), team, input, out| Team,
-        ReduceScatter { operator, input, lengths: Cow::Owned(vec![out.len(); team.size()]), out }
-    Within<Scan>: |Within(Scan(operator)), _, _, data| Team, Scan { operator, data }
-    Within<Exscan>: |Within(Exscan(operator)), _, _, data| Team, Exscan { operator, data }
-}
-
-impl<'a, T: Plain> Below<'a, Team, LentBuffers<'a, T>> for Within<Reduce> {
-    type Operation = below::Reduce<'a>;
-
-    fn below(self, team: &Team, lent: LentBuffers<'a, T>) -> Self::Operation {
-        let (Self(Reduce(operator, root)), data) = (self, bytes_mut(lent.out));
-        let (input, out) = match team.me() == root {
-            true => (None, Some(data)),
-            false => (Some(&*data), None),
+        ReduceScatter: below::ReduceScatter {
+            operator, input: Some(input), lengths: Cow::Owned(vec![out.len(); team.size()]), out
         };
-        below::Reduce {
-            operator,
-            input,
-            out,
-            root,
-        }
-    }
+    Within<Scan>: |Within(Scan(operator)), _, _, data| Team, Scan: below::Scan { operator, data };
+    Within<Exscan>: |Within(Exscan(operator)), _, _, data| Team, Exscan: below::Exscan { operator, data };
+    Within<Reduce>: |Within(Reduce(operator, root)), team, _, data| Team,
+        Reduce: below::Reduce::in_place(team, operator, data, root);
 }
 
 macro_rules! in_place {

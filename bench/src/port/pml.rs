@@ -9,8 +9,8 @@ use std::time::Duration;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Config, ContextId, Rank, Tag};
 use tagwire_coll::operations::{
-    Allgather, Allreduce, Alltoall, Barrier, Broadcast, CollectiveOperation, Gather, Reduce,
-    ReduceScatter, Scatter,
+    Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, CollectiveOperation, Gather, Parts,
+    Reduce, ReduceScatter, Root, Scatter,
 };
 use tagwire_coll::{Reduction, Team};
 use tagwire_layout::{Basic, Layout};
@@ -241,7 +241,7 @@ impl Group for PmlGroup {
                 operator: DOUBLES.into(),
                 input: Some(out.bytes()),
                 out: is_root.then_some(into),
-                root,
+                root: root.into(),
             };
             // SAFETY: memory of a bench is never freed, and nobody touches the pieces before the operation has ended.
             unsafe { self.0.start(operation) }
@@ -311,8 +311,8 @@ impl<const NONBLOCKING: bool> PmlCollectives<'_, NONBLOCKING> {
 impl<const NONBLOCKING: bool> Collectives for PmlCollectives<'_, NONBLOCKING> {
     #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
-        let (from, root) = (out.bytes(), 0);
-        let leads = self.0.me() == root;
+        let (from, root, parts) = (out.bytes(), Root::Member(0), Parts::Equal);
+        let leads = root.is_me(self.0);
         let operator = sum(into.len()).into();
         let done = into.with_bytes(|into| match operation {
             Operation::Barrier => self.run(Barrier),
@@ -332,27 +332,30 @@ impl<const NONBLOCKING: bool> Collectives for PmlCollectives<'_, NONBLOCKING> {
                 let lengths = vec![into.len(); self.0.size()].into();
                 self.run(ReduceScatter {
                     operator,
-                    input: from,
+                    input: Some(from),
                     lengths,
                     out: into,
                 })
             }
             Operation::Allgather => self.run(Allgather {
-                own: from,
+                own: Some(from),
+                parts,
                 out: into,
             }),
             Operation::Alltoall => self.run(Alltoall {
-                input: from,
-                out: into,
+                input: Some(Blocks::Together(from, Parts::Equal)),
+                out: Blocks::Together(into, parts),
             }),
             Operation::Gather => self.run(Gather {
-                own: from,
+                own: Some(from),
+                parts,
                 out: leads.then_some(into),
                 root,
             }),
             Operation::Scatter => self.run(Scatter {
                 input: leads.then_some(from),
-                own: into,
+                parts,
+                own: Some(into),
                 root,
             }),
         });
