@@ -117,11 +117,9 @@ impl<'s> Context<'s> {
         // complete: a wait without a timeout ends in no other way but a refused first call, and a
         // panic ends the process.
         let buffer = unsafe { lend(data) };
+        let messenger = &self.shared().messenger;
         let lent = NoUnwind::of("a send");
-        let sent = self
-            .shared()
-            .messenger
-            .send(buffer, to, tag, context.peer, mode);
+        let sent = messenger.send(buffer, to, tag, context.peer, mode);
         lent.over();
         Ok(sent?)
     }
@@ -176,8 +174,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Status> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
         let lent = NoUnwind::of("a receive");
@@ -267,8 +264,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
     ) -> Result<Request<'scope, 'env>> {
         self.check_scope(scope)?;
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         let room = size_of_val(data);
         let buffer = scope.lend_mut(data);
         let messenger = &self.shared().messenger;
@@ -290,9 +286,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<OwnedSend<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (to, context) = self.shared().peer(self.group, to)?;
-        OwnedSend::start(self.shared(), context.peer, data, to, tag)
+        OwnedSend::start((self.shared(), self.group), data, to, tag)
     }
 
     /// Starts to receive into `data`, which the operation owns and gives back at its end.
@@ -305,16 +299,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<OwnedRecv<'s, T>> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
-        OwnedRecv::start(
-            self.shared(),
-            self.shared().numbers(self.group),
-            context,
-            data,
-            from,
-            tag,
-        )
+        OwnedRecv::start((self.shared(), self.group), data, from.into(), tag.into())
     }
 
     /// Whether a message is there that such a receive would take; it stays (MPI-5.0, section 3.8.1).
@@ -326,8 +311,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Option<Status>> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         let found = self.shared().messenger.probe(from, tag, context)?;
         Ok(found.map(|status| self.found(status)))
     }
@@ -342,8 +326,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
         timeout: Option<Duration>,
     ) -> Result<Status> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         let messenger = &self.shared().messenger;
         Ok(self.found(messenger.wait_probe(from, tag, context, timeout)?))
     }
@@ -358,8 +341,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Option<Claimed>> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         let found = self.shared().messenger.claim(from, tag, context)?;
         Ok(found.map(|(id, status)| Claimed {
             id,
@@ -377,8 +359,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
         timeout: Option<Duration>,
     ) -> Result<Claimed> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
+        let (from, tag, context) = self.shared().source(self.group, from.into(), tag.into())?;
         let messenger = &self.shared().messenger;
         let (id, status) = messenger.wait_claim(from, tag, context, timeout)?;
         let status = self.found(status);
@@ -476,10 +457,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PersistentSend<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (to, context) = self.shared().peer(self.group, to)?;
-        let place = (Numbers::OF_JOB, context.peer);
-        PersistentSend::make(self.shared(), place, data, to, tag, mode)
+        PersistentSend::make((self.shared(), self.group), data, to, tag, mode)
     }
 
     /// A receive that can be started again and again, into the same buffer, which it owns.
@@ -493,15 +471,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<PersistentRecv<'s, T>> {
-        let tag = tag.into().selector()?;
-        let (from, context) = self.shared().source(self.group, from.into())?;
-        PersistentRecv::make(
-            self.shared(),
-            (self.shared().numbers(self.group), context),
-            data,
-            from,
-            tag,
-        )
+        PersistentRecv::make((self.shared(), self.group), data, from.into(), tag.into())
     }
 
     /// Returns the status of a message that was found.

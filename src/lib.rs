@@ -27,8 +27,8 @@
 //! - Blocking calls borrow their buffer for the call. Non-blocking ones lend it for a
 //!   [`Scope`], or own it ([`OwnedSend`], [`OwnedRecv`]): a posted buffer cannot be freed or
 //!   touched, by construction.
-//! - Collectives ([`Context::allreduce`], ...) have nonblocking forms too ([`Context::iallreduce`], ...), waited for like
-//!   messages and together with them, and persistent ones ([`PersistentCollective`]).
+//! - Collectives ([`Context::allreduce`], ...) are values too ([`Collective`]), which a [`Scope`] starts: they are waited for
+//!   like messages and together with them. Made of vectors they are persistent ([`PersistentCollective`]).
 //! - Ranks that exchange data with a few others do so in a [`Neighbourhood`] ([`Context::neighbours`]), or in a grid
 //!   ([`Context::cartesian`]).
 //! - Transfers that repeat are made once and started again and again ([`PersistentSend`],
@@ -154,8 +154,10 @@ pub mod testing;
 pub use buffer::Buffer;
 #[cfg(feature = "coll")]
 pub use collective::{
-    Blocks, Cartesian, Combine, InPlace, Max, Min, Neighbourhood, Number, Operation, OwnedBlocks,
-    PersistentBlocks, PersistentCollective, Product, Reducer, Sum,
+    Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, Cartesian, Collective,
+    CollectiveOperation, Combine, Exscan, Gather, Group, LentBuffers, Max, Min, Neighbourhood,
+    Number, Operation, OwnedBlocks, OwnedBuffers, PersistentCollective, Product, Readable, Reduce,
+    ReduceScatter, Reducer, Scan, Scatter, Sum, Varying, Within, Writable,
 };
 pub use context::{Claimed, Context};
 pub use descriptor::WaitDescriptor;

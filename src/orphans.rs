@@ -9,52 +9,42 @@ use tagwire_pml::{Messenger, RequestId};
 /// How many are looked at when one is dropped: more than one, so that those which are complete do not gather.
 const AT_ONCE: usize = 8;
 
-/// The buffer of a dropped operation, kept until the operation is complete.
+/// The buffer of a dropped operation, kept until no peer can touch it any more.
 struct Orphan {
-    request: RequestId,
-    /// The request is to be freed at its end.
-    persistent: bool,
-    buffer: Box<dyn Send>,
-}
-
-/// The buffer of a dropped partitioned operation, kept until its peer cannot touch it any more.
-struct Part {
-    /// Whether that is so by now.
-    is_settled: Box<dyn Fn() -> bool + Send>,
+    /// Returns whether that is so by now.
+    is_settled: Box<dyn Fn(&Messenger) -> bool + Send>,
     buffer: Box<dyn Send>,
 }
 
 /// Buffers of operations that were dropped before their end.
 #[derive(Default)]
-pub(crate) struct Orphans {
-    requests: Mutex<VecDeque<Orphan>>,
-    parts: Mutex<VecDeque<Part>>,
-}
+pub(crate) struct Orphans(Mutex<VecDeque<Orphan>>);
 
 impl fmt::Debug for Orphans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = lock(&self.requests).len() + lock(&self.parts).len();
-        write!(f, "Orphans({count})")
+        write!(f, "Orphans({})", lock(&self.0).len())
     }
 }
 
 impl Orphans {
+    /// Keeps `buffer` until the request is complete, which is freed then if it is `persistent`.
     pub(crate) fn adopt(&self, request: RequestId, persistent: bool, buffer: Box<dyn Send>) {
-        let orphan = Orphan {
-            request,
-            persistent,
-            buffer,
+        let is_settled = move |messenger: &Messenger| match messenger.test(request) {
+            Ok(Some(_)) => !persistent || messenger.free(request).is_ok(),
+            Err(tagwire_pml::Error::StaleRequest) => true,
+            _ => false,
         };
-        lock(&self.requests).push_back(orphan);
+        self.adopt_until(is_settled, buffer);
     }
 
     /// Keeps `buffer` until `is_settled`.
-    pub(crate) fn adopt_part(
+    pub(crate) fn adopt_until(
         &self,
-        is_settled: Box<dyn Fn() -> bool + Send>,
+        is_settled: impl Fn(&Messenger) -> bool + Send + 'static,
         buffer: Box<dyn Send>,
     ) {
-        lock(&self.parts).push_back(Part { is_settled, buffer });
+        let is_settled = Box::new(is_settled);
+        lock(&self.0).push_back(Orphan { is_settled, buffer });
     }
 
     /// Frees what is complete among the next few in turn: many under way cost one that is dropped nothing.
@@ -68,24 +58,15 @@ impl Orphans {
     }
 
     fn reap_some(&self, messenger: &Messenger, count: usize) {
-        Taken::of(&self.parts, count).retain(|part| !(part.is_settled)());
-        Taken::of(&self.requests, count).retain(|orphan| match messenger.test(orphan.request) {
-            Ok(Some(_)) => orphan.persistent && messenger.free(orphan.request).is_err(),
-            Err(tagwire_pml::Error::StaleRequest) => false,
-            _ => true,
-        });
+        Taken::of(&self.0, count).retain(|orphan| !(orphan.is_settled)(messenger));
     }
 
     /// Leaves the rest to the end of the process: a peer may still touch it.
     pub(crate) fn abandon(&self) {
-        let requests = lock(&self.requests).drain(..).collect::<Vec<_>>();
-        requests
+        let orphans = std::mem::take(&mut *lock(&self.0));
+        orphans
             .into_iter()
             .for_each(|orphan| std::mem::forget(orphan.buffer));
-        let parts = lock(&self.parts).drain(..).collect::<Vec<_>>();
-        parts
-            .into_iter()
-            .for_each(|part| std::mem::forget(part.buffer));
     }
 }
 

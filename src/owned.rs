@@ -7,12 +7,12 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use tagwire_base::unwind::NoUnwind;
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 
 use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
-use crate::shared::{Numbers, Shared};
+use crate::selector::{Source, TagChoice, tag_of};
+use crate::shared::{Group, Numbers, Shared};
 use crate::tasks::{Awaited, Place};
 
 /// How an operation ended that owned its buffer.
@@ -37,7 +37,17 @@ struct Owned<'s, T: Plain> {
 // Nothing in it is pinned: the elements are on the heap.
 impl<T: Plain> Unpin for Owned<'_, T> {}
 
-impl<T: Plain> Owned<'_, T> {
+impl<'s, T: Plain> Owned<'s, T> {
+    fn new(shared: &'s Shared, numbers: Numbers, request: RequestId, data: Vec<T>) -> Self {
+        Self {
+            shared,
+            numbers,
+            request,
+            buffer: Some(data),
+            place: Place::new(shared),
+        }
+    }
+
     /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Ended<T>> {
         let status = self.shared.messenger.wait(self.request, timeout)?;
@@ -79,10 +89,9 @@ impl<T: Plain> Drop for Owned<'_, T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let _ = self.shared.messenger.cancel(self.request);
-            self.shared
-                .orphans
-                .adopt(self.request, false, Box::new(buffer));
-            self.shared.orphans.reap(&self.shared.messenger);
+            let orphans = &self.shared.orphans;
+            orphans.adopt(self.request, false, Box::new(buffer));
+            orphans.reap(&self.shared.messenger);
         }
     }
 }
@@ -95,28 +104,22 @@ pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedSend<'s, T> {
     pub(crate) fn start(
-        shared: &'s Shared,
-        context: ContextId,
+        (shared, group): (&'s Shared, Group),
         data: Vec<T>,
-        to: Rank,
-        tag: Tag,
+        to: u32,
+        tag: i32,
     ) -> Result<Self> {
+        let tag = tag_of(tag)?;
+        let (to, context) = shared.peer(group, to)?;
         // SAFETY: the vector's memory stays where it is when the vector moves into `Owned`, which
         // hands it out only once the send is complete, and to the orphans when dropped. A panic
         // before it is there ends the process.
         let buffer = unsafe { lend(&data) };
         let mode = SendMode::Standard;
         let lent = NoUnwind::of("a send");
-        let request = shared.messenger.isend(buffer, to, tag, context, mode);
+        let request = shared.messenger.isend(buffer, to, tag, context.peer, mode);
         lent.over();
-        let request = request?;
-        Ok(Self(Owned {
-            shared,
-            numbers: Numbers::OF_JOB,
-            request,
-            buffer: Some(data),
-            place: Place::new(shared),
-        }))
+        Ok(Self(Owned::new(shared, Numbers::OF_JOB, request?, data)))
     }
 
     /// Waits until the send is complete; gives the buffer back.
@@ -162,26 +165,19 @@ pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedRecv<'s, T> {
     pub(crate) fn start(
-        shared: &'s Shared,
-        numbers: Numbers,
-        context: ContextId,
+        (shared, group): (&'s Shared, Group),
         mut data: Vec<T>,
-        from: SourceSelector,
-        tag: TagSelector,
+        from: Source,
+        tag: TagChoice,
     ) -> Result<Self> {
+        let (from, tag, context) = shared.source(group, from, tag)?;
+        let numbers = shared.numbers(group);
         // SAFETY: as in `OwnedSend::start`.
         let buffer = unsafe { lend_mut(&mut data) };
         let lent = NoUnwind::of("a receive");
         let request = shared.messenger.irecv(buffer, from, tag, context);
         lent.over();
-        let request = request?;
-        Ok(Self(Owned {
-            shared,
-            numbers,
-            request,
-            buffer: Some(data),
-            place: Place::new(shared),
-        }))
+        Ok(Self(Owned::new(shared, numbers, request?, data)))
     }
 
     /// Waits until the receive is complete; gives the buffer back, at its full length, with the

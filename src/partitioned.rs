@@ -33,10 +33,10 @@ struct Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    fn new(memory: Memory<T>) -> Self {
-        Self {
-            memory: Some(memory),
-        }
+    /// Returns where they begin, and how many bytes they are.
+    fn bytes(&self) -> (*mut u8, usize) {
+        let whole = self.part(0..usize::MAX);
+        (whole.as_ptr().cast(), whole.len() * size_of::<T>())
     }
 
     /// How many elements there are.
@@ -72,32 +72,34 @@ fn elements(partition: u32, count: u32, whole: Range<usize>) -> Range<usize> {
     start..start + each
 }
 
-/// Elements have to be whole in each partition, of each of so many rooms.
-fn check<T>(len: usize, partitions: u32, rooms: usize) -> Result<()> {
-    if partitions == 0 || !len.is_multiple_of(partitions as usize * rooms) {
+/// Takes in elements, which have to be whole in each partition of each of so many rooms. Returns them with the peer and the tag.
+fn take_in<T: Plain>(
+    context: &Context<'_>,
+    data: Vec<T>,
+    partitions: u32,
+    rooms: usize,
+    peer: u32,
+    tag: i32,
+) -> Result<(Buffer<T>, (Rank, ContextPair), Tag)> {
+    let tag = tag_of(tag)?;
+    let peer = context.shared().peer(context.group(), peer)?;
+    if partitions == 0 || !data.len().is_multiple_of(partitions as usize * rooms) {
         return Err(Error::Pml(PmlError::BadPartitions {
             count: partitions,
-            bytes: len * size_of::<T>(),
+            bytes: size_of_val(&data[..]),
         }));
     }
-    Ok(())
+    let memory = Some(Memory::new(data));
+    Ok((Buffer { memory }, peer, tag))
 }
 
-/// Begins a round by `start`, which lends the buffer.
-fn begin(start: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
-    let lent = NoUnwind::of("the start of a partitioned round");
-    let started = start();
-    lent.over();
-    Ok(started?)
-}
-
-/// Makes partitions ready by `ready`, which lends them.
+/// Does what lends a buffer, of which nothing may unwind.
 #[inline]
-fn release(ready: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
-    let lent = NoUnwind::of("a ready call");
-    let released = ready();
+fn lending<R>(what: &'static str, body: impl FnOnce() -> Result<R, PmlError>) -> Result<R> {
+    let lent = NoUnwind::of(what);
+    let done = body();
     lent.over();
-    Ok(released?)
+    Ok(done?)
 }
 
 /// A send of the same buffer to the same rank, again and again, to which many threads contribute: each
@@ -161,7 +163,32 @@ pub struct PartitionedSend<'s, T: Plain> {
 }
 
 /// A receive into the same buffer, again and again, of which each partition can be asked for. Made by
-/// [`Context::precv_init`](crate::Context::precv_init); see [`PartitionedSend`].
+/// [`Context::precv_init`](crate::Context::precv_init); see [`PartitionedSend`]. One with room for two rounds, by
+/// [`Context::precv_init_double`](crate::Context::precv_init_double):
+///
+/// ```
+/// # let session = tagwire::Session::open()?;
+/// let (world, me) = (session.world(), session.rank());
+/// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
+/// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
+/// recv.start()?;
+/// for round in 1..4 {
+///     let sending = send.start()?;
+///     sending.partition(0)?.fill(round);
+///     sending.ready(0)?;
+///     sending.wait()?; // the second round: before the receiver begins it
+///     if round > 1 {
+///         recv.wait()?;
+///         assert_eq!(recv.data()?, [round - 1; 4]);
+///         recv.start()?;
+///     }
+/// }
+/// recv.wait()?;
+/// assert_eq!(recv.data()?, [3; 4]);
+/// # drop((send, recv));
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PartitionedRecv<'s, T: Plain> {
     inner: pml::PartitionedRecv,
@@ -178,29 +205,27 @@ unsafe impl<T: Plain + Sync> Sync for PartitionedSend<'_, T> {}
 unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
 
 impl<'s, T: Plain> PartitionedSend<'s, T> {
-    pub(crate) fn make(
-        shared: &'s Shared,
+    fn make(
+        context: &Context<'s>,
         data: Vec<T>,
         partitions: u32,
-        place: (Rank, Tag, ContextPair),
+        to: u32,
+        tag: i32,
         policy: Policy,
     ) -> Result<Self> {
-        check::<T>(data.len(), partitions, 1)?;
-        let (to, tag, context) = place;
-        let bytes = size_of_val(&data[..]);
-        let memory = Memory::new(data);
+        let shared = context.shared();
+        let (buffer, (to, context), tag) = take_in(context, data, partitions, 1, to, tag)?;
+        let (at, bytes) = buffer.bytes();
         // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
         // partition that is ready. `Plain` has no padding.
-        let buffer = unsafe { SendBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
+        let data = unsafe { SendBuffer::contiguous(at, bytes) };
         let messenger = &shared.messenger;
-        let lent = NoUnwind::of("the making of a partitioned send");
-        let inner =
-            pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy);
-        lent.over();
-        let inner = inner?;
+        let inner = lending("the making of a partitioned send", || {
+            pml::PartitionedSend::init(messenger, &data, partitions, to, tag, context, policy)
+        })?;
         Ok(Self {
             inner,
-            buffer: Buffer::new(memory),
+            buffer,
             taken: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
             shared,
         })
@@ -217,7 +242,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         self.taken
             .iter_mut()
             .for_each(|taken| *taken.get_mut() = false);
-        begin(|| self.inner.start())?;
+        lending("the start of a partitioned round", || self.inner.start())?;
         Ok(SendRound { send: self })
     }
 
@@ -234,32 +259,30 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
 }
 
 impl<'s, T: Plain> PartitionedRecv<'s, T> {
-    pub(crate) fn make(
-        shared: &'s Shared,
+    fn make(
+        context: &Context<'s>,
         data: Vec<T>,
         partitions: u32,
+        from: u32,
+        tag: i32,
         rooms: usize,
-        place: (Rank, Tag, ContextPair),
     ) -> Result<Self> {
-        check::<T>(data.len(), partitions, rooms)?;
-        let (from, tag, context) = place;
-        let bytes = size_of_val(&data[..]);
-        let memory = Memory::new(data);
+        let shared = context.shared();
+        let (buffer, (from, context), tag) = take_in(context, data, partitions, rooms, from, tag)?;
+        let (at, bytes) = buffer.bytes();
         // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
         // a partition in a round before it has arrived. Any bytes make a `Plain` value.
-        let buffer = unsafe { RecvBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
-        let messenger = &shared.messenger;
+        let data = unsafe { RecvBuffer::contiguous(at, bytes) };
         let init = match rooms {
             1 => pml::PartitionedRecv::init,
             _ => pml::PartitionedRecv::init_double,
         };
-        let lent = NoUnwind::of("the making of a partitioned receive");
-        let inner = init(messenger, &buffer, partitions, from, tag, context);
-        lent.over();
-        let inner = inner?;
+        let inner = lending("the making of a partitioned receive", || {
+            init(&shared.messenger, &data, partitions, from, tag, context)
+        })?;
         Ok(Self {
             inner,
-            buffer: Buffer::new(memory),
+            buffer,
             rooms,
             shared,
         })
@@ -273,7 +296,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         if self.inner.is_active() {
             return Err(Error::UnderWay);
         }
-        begin(|| self.inner.start())?;
+        lending("the start of a partitioned round", || self.inner.start())?;
         Ok(RecvRound { recv: self })
     }
 
@@ -286,7 +309,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
 }
 
 macro_rules! rounds {
-    ($($operation:ident),*) => {$(
+    ($($operation:ident, $round:ident, $side:ident, $end:ident;)*) => {$(
         impl<T: Plain> $operation<'_, T> {
             /// How many partitions the buffer has on this side.
             #[must_use]
@@ -394,14 +417,32 @@ macro_rules! rounds {
                 if let Some(memory) = self.buffer.memory.take()
                     && !self.inner.is_settled()
                 {
-                    orphans.adopt_part(Box::new(self.inner.ending()), Box::new(memory));
+                    let is_settled = self.inner.ending();
+                    orphans.adopt_until(move |_| is_settled(), Box::new(memory));
                 }
+            }
+        }
+
+        impl<T: Plain> Clone for $round<'_, T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T: Plain> Copy for $round<'_, T> {}
+
+        impl<'a, T: Plain> From<$round<'a, T>> for Round<'a> {
+            fn from(round: $round<'a, T>) -> Self {
+                Self(pml::End::$end(&round.$side.inner))
             }
         }
     )*};
 }
 
-rounds!(PartitionedSend, PartitionedRecv);
+rounds! {
+    PartitionedSend, SendRound, send, Send;
+    PartitionedRecv, RecvRound, recv, Recv;
+}
 
 /// A round of a [`PartitionedSend`] that is under way. May be copied to threads; dropped, the round goes on.
 #[derive(Debug)]
@@ -413,34 +454,6 @@ pub struct SendRound<'a, T: Plain> {
 #[derive(Debug)]
 pub struct RecvRound<'a, T: Plain> {
     recv: &'a PartitionedRecv<'a, T>,
-}
-
-impl<T: Plain> Clone for SendRound<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Plain> Copy for SendRound<'_, T> {}
-
-impl<T: Plain> Clone for RecvRound<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Plain> Copy for RecvRound<'_, T> {}
-
-impl<'a, T: Plain> From<SendRound<'a, T>> for Round<'a> {
-    fn from(round: SendRound<'a, T>) -> Self {
-        Self(pml::End::Send(&round.send.inner))
-    }
-}
-
-impl<'a, T: Plain> From<RecvRound<'a, T>> for Round<'a> {
-    fn from(round: RecvRound<'a, T>) -> Self {
-        Self(pml::End::Recv(&round.recv.inner))
-    }
 }
 
 impl<'a, T: Plain> SendRound<'a, T> {
@@ -477,7 +490,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// As [`partition`](SendRound::partition).
     pub fn ready(&self, partition: u32) -> Result<()> {
         self.take(partition)?;
-        release(|| self.send.inner.ready(partition))
+        lending(READY, || self.send.inner.ready(partition))
     }
 
     /// All of `partitions` are ready as they are (MPI-5.0, section 4.2.1).
@@ -485,16 +498,10 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// # Errors
     /// As [`partition`](SendRound::partition); those before the one that is wrong are ready.
     pub fn ready_range(&self, partitions: Range<u32>) -> Result<()> {
-        let first_wrong = partitions
-            .clone()
-            .find_map(|partition| self.take(partition).err().map(|error| (partition, error)));
-        match first_wrong {
-            None => release(|| self.send.inner.ready_range(partitions)),
-            Some((wrong, error)) => {
-                release(|| self.send.inner.ready_range(partitions.start..wrong))?;
-                Err(error)
-            }
-        }
+        let start = partitions.start;
+        self.ready_each(partitions, |send, count| {
+            send.ready_range(start..start + count as u32)
+        })
     }
 
     /// All in `partitions` are ready as they are (MPI-5.0, section 4.2.1).
@@ -502,16 +509,25 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// # Errors
     /// As [`ready_range`](SendRound::ready_range).
     pub fn ready_list(&self, partitions: &[u32]) -> Result<()> {
-        let mut list = partitions.iter().enumerate();
-        let first_wrong =
-            list.find_map(|(at, partition)| self.take(*partition).err().map(|error| (at, error)));
-        match first_wrong {
-            None => release(|| self.send.inner.ready_list(partitions)),
-            Some((wrong, error)) => {
-                release(|| self.send.inner.ready_list(&partitions[..wrong]))?;
-                Err(error)
-            }
-        }
+        self.ready_each(partitions.iter().copied(), |send, count| {
+            send.ready_list(&partitions[..count])
+        })
+    }
+
+    /// Takes partitions up to the first that is wrong, so many of which `ready` makes ready.
+    fn ready_each(
+        &self,
+        mut partitions: impl Iterator<Item = u32>,
+        ready: impl FnOnce(&pml::PartitionedSend, usize) -> Result<(), PmlError>,
+    ) -> Result<()> {
+        let mut count = 0;
+        let taken = partitions.try_for_each(|partition| {
+            self.take(partition)?;
+            count += 1;
+            Ok(())
+        });
+        lending(READY, || ready(&self.send.inner, count))?;
+        taken
     }
 
     /// Waits until all partitions were ready and the buffer is free again.
@@ -578,7 +594,7 @@ impl<T: Plain> Partition<'_, T> {
     pub fn ready(self) -> Result<()> {
         let (send, number) = (self.send, self.number);
         std::mem::forget(self);
-        release(|| send.inner.ready(number))
+        lending(READY, || send.inner.ready(number))
     }
 }
 
@@ -606,12 +622,8 @@ impl<T: Plain> DerefMut for Partition<'_, T> {
 
 impl<T: Plain> fmt::Debug for Partition<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Partition({} of {})",
-            self.number,
-            self.send.partitions()
-        )
+        let (number, count) = (self.number, self.send.partitions());
+        write!(f, "Partition({number} of {count})")
     }
 }
 
@@ -645,10 +657,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PartitionedSend<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (to, context) = self.shared().peer(self.group(), to)?;
-        let place = (to, tag, context);
-        PartitionedSend::make(self.shared(), data, partitions, place, policy)
+        PartitionedSend::make(self, data, partitions, to, tag, policy)
     }
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
@@ -664,10 +673,7 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group(), from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 1, place)
+        PartitionedRecv::make(self, data, partitions, from, tag, 1)
     }
 
     /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
@@ -680,30 +686,6 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
-    ///
-    /// ```
-    /// # let session = tagwire::Session::open()?;
-    /// let (world, me) = (session.world(), session.rank());
-    /// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
-    /// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
-    /// recv.start()?;
-    /// for round in 1..4 {
-    ///     let sending = send.start()?;
-    ///     sending.partition(0)?.fill(round);
-    ///     sending.ready(0)?;
-    ///     sending.wait()?; // the second round: before the receiver begins it
-    ///     if round > 1 {
-    ///         recv.wait()?;
-    ///         assert_eq!(recv.data()?, [round - 1; 4]);
-    ///         recv.start()?;
-    ///     }
-    /// }
-    /// recv.wait()?;
-    /// assert_eq!(recv.data()?, [3; 4]);
-    /// # drop((send, recv));
-    /// # session.close()?;
-    /// # Ok::<(), tagwire::Error>(())
-    /// ```
     pub fn precv_init_double<T: Plain>(
         &self,
         data: Vec<T>,
@@ -711,12 +693,11 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let tag = tag_of(tag)?;
-        let (from, context) = self.shared().peer(self.group(), from)?;
-        let place = (from, tag, context);
-        PartitionedRecv::make(self.shared(), data, partitions, 2, place)
+        PartitionedRecv::make(self, data, partitions, from, tag, 2)
     }
 }
+
+const READY: &str = "a ready call";
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]

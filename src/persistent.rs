@@ -6,13 +6,13 @@ use std::task::Context as Task;
 use std::time::Duration;
 
 use tagwire_base::unwind::NoUnwind;
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
-use crate::shared::{Numbers, Shared};
+use crate::selector::{Source, TagChoice, tag_of};
+use crate::shared::{Group, Numbers, Shared};
 use crate::tasks::{Awaited, Place};
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
@@ -75,73 +75,31 @@ struct Persistent<'s, T: Plain> {
     memory: Option<Memory<T>>,
 }
 
-impl<T: Plain> Persistent<'_, T> {
-    fn start(&mut self) -> Result<()> {
-        if self.active {
-            return Err(Error::UnderWay);
-        }
-        let lent = NoUnwind::of("the start of a persistent operation");
-        let started = self.shared.messenger.start(&[self.request]);
-        self.active = started.is_ok();
+impl<'s, T: Plain> Persistent<'s, T> {
+    /// Makes the request that `init` returns for the bytes of `data`.
+    fn make(
+        shared: &'s Shared,
+        numbers: Numbers,
+        (what, data): (&'static str, Vec<T>),
+        init: impl FnOnce(*mut u8, usize) -> tagwire_pml::Result<RequestId>,
+    ) -> Result<Self> {
+        let memory = Memory::new(data);
+        let lent = NoUnwind::of(what);
+        let request = init(memory.0.as_ptr().cast(), size_of::<T>() * memory.0.len());
         lent.over();
-        Ok(started?)
+        Ok(Self {
+            shared,
+            numbers,
+            request: request?,
+            active: false,
+            memory: Some(memory),
+        })
     }
 
-    fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
-        let status = self.shared.messenger.wait(self.request, timeout)?;
+    fn ended(&mut self, status: tagwire_pml::Status) -> Result<Status> {
         self.active = false;
-        Status::checked(self.numbers.of(status), self.room())
-    }
-
-    fn test(&mut self) -> Result<Option<Status>> {
-        let Some(status) = self.shared.messenger.test(self.request)? else {
-            return Ok(None);
-        };
-        self.active = false;
-        Status::checked(self.numbers.of(status), self.room()).map(Some)
-    }
-
-    /// Waits in a task until the round is complete.
-    async fn completed(&mut self) -> Result<Status> {
-        let (messenger, request) = (&self.shared.messenger, self.request);
-        let (awaited, mut place) = (Awaited::Message(request), Place::new(self.shared));
-        let take = || messenger.take(request).transpose();
-        let poll = |task: &mut Task<'_>| place.poll(&awaited, task, take);
-        let status = std::future::poll_fn(poll).await?;
-        self.active = false;
-        messenger.flush()?;
-        Status::checked(self.numbers.of(status), self.room())
-    }
-
-    /// Bytes of the buffer.
-    fn room(&self) -> usize {
-        let memory = self.memory.as_ref();
-        memory.map_or(0, |memory| memory.0.len() * size_of::<T>())
-    }
-
-    fn data(&self) -> Result<&[T]> {
-        match &self.memory {
-            // SAFETY: no round is under way.
-            Some(memory) if !self.active => Ok(unsafe { memory.as_slice() }),
-            _ => Err(Error::UnderWay),
-        }
-    }
-
-    fn data_mut(&mut self) -> Result<&mut [T]> {
-        match &mut self.memory {
-            // SAFETY: no round is under way.
-            Some(memory) if !self.active => Ok(unsafe { memory.as_mut_slice() }),
-            _ => Err(Error::UnderWay),
-        }
-    }
-
-    /// Frees the request; gives the elements back.
-    fn into_data(mut self) -> Result<Vec<T>> {
-        if self.active {
-            return Err(Error::UnderWay);
-        }
-        self.shared.messenger.free(self.request)?;
-        Ok(self.memory.take().map(Memory::into_vec).unwrap_or_default())
+        let elements = self.memory.as_ref().map_or(0, |memory| memory.0.len());
+        Status::checked(self.numbers.of(status), elements * size_of::<T>())
     }
 }
 
@@ -155,10 +113,9 @@ impl<T: Plain> Drop for Persistent<'_, T> {
             let _ = messenger.cancel(self.request);
         }
         if self.active || messenger.free(self.request).is_err() {
-            self.shared
-                .orphans
-                .adopt(self.request, true, Box::new(memory));
-            self.shared.orphans.reap(messenger);
+            let orphans = &self.shared.orphans;
+            orphans.adopt(self.request, true, Box::new(memory));
+            orphans.reap(messenger);
         }
     }
 }
@@ -200,58 +157,44 @@ pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
 
 impl<'s, T: Plain> PersistentSend<'s, T> {
     pub(crate) fn make(
-        shared: &'s Shared,
-        (numbers, context): (Numbers, ContextId),
+        (shared, group): (&'s Shared, Group),
         data: Vec<T>,
-        to: Rank,
-        tag: Tag,
+        to: u32,
+        tag: i32,
         mode: SendMode,
     ) -> Result<Self> {
-        let memory = Memory::new(data);
-        let bytes = size_of::<T>() * memory.0.len();
-        // SAFETY: the elements stay where they are while the request is there: they go when it has
-        // been freed, or to the orphans. Nobody writes to them while a round is under way. `Plain`
-        // has no padding.
-        let buffer = unsafe { SendBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
-        let lent = NoUnwind::of("the making of a persistent send");
-        let messenger = &shared.messenger;
-        let request = messenger.send_init(buffer, to, tag, context, mode);
-        lent.over();
-        let request = request?;
-        Ok(Self(Persistent {
-            shared,
-            numbers,
-            request,
-            active: false,
-            memory: Some(memory),
-        }))
+        let tag = tag_of(tag)?;
+        let (to, context) = shared.peer(group, to)?;
+        let data = ("the making of a persistent send", data);
+        let operation = Persistent::make(shared, Numbers::OF_JOB, data, |first, bytes| {
+            // SAFETY: the elements stay where they are while the request is there: they go when it has
+            // been freed, or to the orphans. Nobody writes to them while a round is under way. `Plain`
+            // has no padding.
+            let buffer = unsafe { SendBuffer::contiguous(first, bytes) };
+            shared
+                .messenger
+                .send_init(buffer, to, tag, context.peer, mode)
+        });
+        operation.map(Self)
     }
 }
 
 impl<'s, T: Plain> PersistentRecv<'s, T> {
     pub(crate) fn make(
-        shared: &'s Shared,
-        (numbers, context): (Numbers, ContextId),
+        (shared, group): (&'s Shared, Group),
         data: Vec<T>,
-        from: SourceSelector,
-        tag: TagSelector,
+        from: Source,
+        tag: TagChoice,
     ) -> Result<Self> {
-        let memory = Memory::new(data);
-        let bytes = size_of::<T>() * memory.0.len();
-        // SAFETY: as in `PersistentSend::make`, and nobody reads them while a round is under way. Any
-        // bytes make a `Plain` value.
-        let buffer = unsafe { RecvBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
-        let lent = NoUnwind::of("the making of a persistent receive");
-        let request = shared.messenger.recv_init(buffer, from, tag, context);
-        lent.over();
-        let request = request?;
-        Ok(Self(Persistent {
-            shared,
-            numbers,
-            request,
-            active: false,
-            memory: Some(memory),
-        }))
+        let (from, tag, context) = shared.source(group, from, tag)?;
+        let data = ("the making of a persistent receive", data);
+        let operation = Persistent::make(shared, shared.numbers(group), data, |first, bytes| {
+            // SAFETY: as in `PersistentSend::make`, and nobody reads them while a round is under way. Any
+            // bytes make a `Plain` value.
+            let buffer = unsafe { RecvBuffer::contiguous(first, bytes) };
+            shared.messenger.recv_init(buffer, from, tag, context)
+        });
+        operation.map(Self)
     }
 
     /// Takes the round back unless a message has matched. It completes either way: wait for it
@@ -272,7 +215,14 @@ macro_rules! rounds {
             /// # Errors
             /// [`Error::UnderWay`] when one is under way; as the operation that it stands for.
             pub fn start(&mut self) -> Result<()> {
-                self.0.start()
+                if self.0.active {
+                    return Err(Error::UnderWay);
+                }
+                let lent = NoUnwind::of("the start of a persistent operation");
+                let started = self.0.shared.messenger.start(&[self.0.request]);
+                self.0.active = started.is_ok();
+                lent.over();
+                Ok(started?)
             }
 
             /// Waits until the round is complete. At once, with an empty status, when none was
@@ -281,7 +231,8 @@ macro_rules! rounds {
             /// # Errors
             /// How the round failed, if it did; the next one can be started all the same.
             pub fn wait(&mut self) -> Result<Status> {
-                self.0.wait(None)
+                let status = self.0.shared.messenger.wait(self.0.request, None)?;
+                self.0.ended(status)
             }
 
             /// Waits up to `timeout`.
@@ -290,7 +241,8 @@ macro_rules! rounds {
             /// As [`wait`](Self::wait). When the time passes
             /// ([`Error::is_timeout`]) the round goes on, and the buffer stays lent.
             pub fn wait_for(&mut self, timeout: Duration) -> Result<Status> {
-                self.0.wait(Some(timeout))
+                let status = self.0.shared.messenger.wait(self.0.request, Some(timeout))?;
+                self.0.ended(status)
             }
 
             /// Waits in a task until the round is complete, while the session is [driven](crate::Session::drive). Dropped
@@ -299,7 +251,14 @@ macro_rules! rounds {
             /// # Errors
             /// How the round failed, if it did.
             pub async fn completed(&mut self) -> Result<Status> {
-                self.0.completed().await
+                let (messenger, request) = (&self.0.shared.messenger, self.0.request);
+                let (awaited, mut place) = (Awaited::Message(request), Place::new(self.0.shared));
+                let take = || messenger.take(request).transpose();
+                let poll = |task: &mut Task<'_>| place.poll(&awaited, task, take);
+                let status = std::future::poll_fn(poll).await?;
+                let ended = self.0.ended(status);
+                messenger.flush()?;
+                ended
             }
 
             /// Looks whether the round is complete, after moving things on once.
@@ -307,7 +266,8 @@ macro_rules! rounds {
             /// # Errors
             /// How the round failed, if it did.
             pub fn test(&mut self) -> Result<Option<Status>> {
-                self.0.test()
+                let status = self.0.shared.messenger.test(self.0.request)?;
+                status.map(|status| self.0.ended(status)).transpose()
             }
 
             /// Whether a round was started whose end has not been taken.
@@ -321,7 +281,11 @@ macro_rules! rounds {
             /// # Errors
             /// [`Error::UnderWay`] while a round is under way.
             pub fn data(&self) -> Result<&[T]> {
-                self.0.data()
+                match &self.0.memory {
+                    // SAFETY: no round is under way.
+                    Some(memory) if !self.0.active => Ok(unsafe { memory.as_slice() }),
+                    _ => Err(Error::UnderWay),
+                }
             }
 
             /// The elements, to be changed between two rounds.
@@ -329,15 +293,23 @@ macro_rules! rounds {
             /// # Errors
             /// [`Error::UnderWay`] while a round is under way.
             pub fn data_mut(&mut self) -> Result<&mut [T]> {
-                self.0.data_mut()
+                match &mut self.0.memory {
+                    // SAFETY: no round is under way.
+                    Some(memory) if !self.0.active => Ok(unsafe { memory.as_mut_slice() }),
+                    _ => Err(Error::UnderWay),
+                }
             }
 
             /// Ends the operation, and gives the elements back.
             ///
             /// # Errors
             /// [`Error::UnderWay`] while a round is under way; the operation is dropped then.
-            pub fn into_data(self) -> Result<Vec<T>> {
-                self.0.into_data()
+            pub fn into_data(mut self) -> Result<Vec<T>> {
+                if self.0.active {
+                    return Err(Error::UnderWay);
+                }
+                self.0.shared.messenger.free(self.0.request)?;
+                Ok(self.0.memory.take().map(Memory::into_vec).unwrap_or_default())
             }
         }
     )*};

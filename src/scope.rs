@@ -358,23 +358,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
     ) -> Result<Option<(usize, Status)>> {
-        let messenger = &self.shared.messenger;
-        let Some(ids) = ids(requests) else {
-            let (place, end) = messenger.progress_until(timeout, || {
-                for (place, request) in requests.iter().enumerate() {
-                    if let Some(end) = request.operation.take(self.shared)? {
-                        return Ok(Some((place, end)));
-                    }
-                }
-                Ok(None)
-            })?;
-            requests.remove(place).forget();
-            return Ok(Some((place, end?)));
-        };
-        let Some((place, status)) = messenger.wait_any(&ids, timeout)? else {
-            return Ok(None);
-        };
-        Ok(Some((place, requests.remove(place).end(status)?)))
+        match self.ended_within(requests, timeout, 1)?.pop() {
+            Some((place, end)) => Ok(Some((place, end?))),
+            None => Ok(None),
+        }
     }
 
     /// Waits until at least one of `requests` is complete, takes all that are out of the list, and
@@ -408,7 +395,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
     ) -> Result<Vec<(usize, Result<Status>)>> {
-        self.some_within(requests, None)
+        self.ended_within(requests, None, usize::MAX)
     }
 
     /// As [`wait_some`](Scope::wait_some), up to `timeout`.
@@ -420,38 +407,43 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Duration,
     ) -> Result<Vec<(usize, Result<Status>)>> {
-        self.some_within(requests, Some(timeout))
+        self.ended_within(requests, Some(timeout), usize::MAX)
     }
 
-    fn some_within(
+    /// Waits until at least one of `requests` is complete, and takes up to `most` that are out of the list.
+    fn ended_within(
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
+        most: usize,
     ) -> Result<Vec<(usize, Result<Status>)>> {
         let messenger = &self.shared.messenger;
-        let Some(ids) = ids(requests) else {
-            let ends = messenger.progress_until(timeout, || {
+        let ends: Vec<_> = if let Some(ids) = ids(requests) {
+            let ended = match most {
+                1 => messenger.wait_any(&ids, timeout)?.into_iter().collect(),
+                _ => messenger.wait_some(&ids, timeout)?,
+            };
+            let end =
+                |(place, status): (usize, _)| (place, requests[place].operation.checked(status));
+            ended.into_iter().map(end).collect()
+        } else {
+            messenger.progress_until(timeout, || {
                 let mut ends = Vec::new();
                 for (place, request) in requests.iter().enumerate() {
+                    if ends.len() == most {
+                        break;
+                    }
                     if let Some(end) = request.operation.take(self.shared)? {
                         ends.push((place, end));
                     }
                 }
                 Ok((!ends.is_empty()).then_some(ends))
-            })?;
-            ends.iter()
-                .rev()
-                .for_each(|(place, _)| requests.remove(*place).forget());
-            return Ok(ends);
+            })?
         };
-        let ended = messenger.wait_some(&ids, timeout)?;
         // From the back, so that places before it stay true.
-        let mut ends: Vec<_> = ended
-            .into_iter()
+        ends.iter()
             .rev()
-            .map(|(place, status)| (place, requests.remove(place).end(status)))
-            .collect();
-        ends.reverse();
+            .for_each(|(place, _)| requests.remove(*place).forget());
         Ok(ends)
     }
 }

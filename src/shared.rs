@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tagwire_base::{Rank, SourceSelector};
+use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_pml::slab::{Handle, Slab};
 use tagwire_pml::{ContextPair, Messenger, Status};
 
 use crate::coll::{self, Members, Team};
 use crate::error::Result;
 use crate::orphans::Orphans;
-use crate::selector::Source;
+use crate::selector::{Source, TagChoice};
 use crate::tasks::Tasks;
 
 /// What operations need of the session that they are of.
@@ -63,13 +63,15 @@ impl Shared {
         })
     }
 
-    /// Returns what a receive from `source` in a group accepts, and this rank's id of the context.
+    /// Returns what a receive from `source` with `tag` in a group accepts, and this rank's id of the context.
     #[inline]
     pub(crate) fn source(
         &self,
         group: Group,
         source: Source,
-    ) -> Result<(SourceSelector, tagwire_base::ContextId)> {
+        tag: TagChoice,
+    ) -> Result<(SourceSelector, TagSelector, ContextId)> {
+        let tag = tag.selector()?;
         self.with(group, |team| {
             let selector = match source {
                 Source::Any => SourceSelector::ANY,
@@ -79,7 +81,7 @@ impl Shared {
                     SourceSelector::exact(rank)
                 }
             };
-            Ok((selector, team.context()))
+            Ok((selector, tag, team.context()))
         })
     }
 

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Blocks, Error, Plain, SendMode, Session, Sum};
+use tagwire::{
+    ANY_SOURCE, ANY_TAG, Allgather, Allreduce, Alltoall, Barrier, Blocks, Error, Plain, Scatter,
+    SendMode, Session, Sum,
+};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
@@ -165,16 +168,18 @@ fn collectives_are_operations_of_a_scope() {
     let world = session.world();
     let (own, mut all, mut sum, mut room) = ([7u8; 4], [0u8; 4], [2.5], [0u8; 4]);
     session.scope(|scope| {
-        let refused = other.world().ibarrier(scope);
+        let refused = scope.start(&other.world(), Barrier::new());
         assert!(matches!(refused, Err(Error::OtherSession)), "{refused:?}");
-        let refused = world.iscatter(scope, &own, &mut [0u8; 0], 0);
+        let refused = scope.start(&world, Scatter::new(&own, &mut [0u8; 0], 0));
         assert!(matches!(refused, Err(Error::Collective(_))), "{refused:?}");
         let receive = world.irecv(scope, &mut room, 0, 1).unwrap();
         let mut open = vec![
             receive,
-            world.iallgather(scope, &own, &mut all).unwrap(),
-            world.iallreduce(scope, &mut sum, Sum).unwrap(),
-            world.ibarrier(scope).unwrap(),
+            scope.start(&world, Allgather::new(&own, &mut all)).unwrap(),
+            scope
+                .start(&world, Allreduce::in_place(&mut sum, Sum))
+                .unwrap(),
+            scope.start(&world, Barrier::new()).unwrap(),
         ];
         assert!(open[3].cancel().is_err());
         let (place, status) = scope.wait_any(&mut open).unwrap().unwrap();
@@ -190,10 +195,10 @@ fn collectives_are_operations_of_a_scope() {
         assert_eq!(some.iter().map(|one| one.0).collect::<Vec<_>>(), [1, 2]);
         assert!(some.into_iter().all(|(_, end)| end.is_ok()));
         world.send(&own, 0, 1).unwrap();
-        open.push(world.ibarrier(scope).unwrap());
+        open.push(scope.start(&world, Barrier::new()).unwrap());
         assert_eq!(scope.wait_all(open).unwrap()[0].bytes(), 4);
         // Left to the scope.
-        world.ibarrier(scope).unwrap();
+        scope.start(&world, Barrier::new()).unwrap();
     });
     assert_eq!((all, sum, room), (own, [2.5], own));
     session.close().unwrap();
@@ -203,8 +208,14 @@ fn collectives_are_operations_of_a_scope() {
 fn persistent_collectives_go_round() {
     let session = session();
     let world = session.world();
-    let mut all = world.alltoall_init(vec![0u32; 9], vec![0; 9]).unwrap();
-    assert!(world.alltoall_init(vec![0u32; 9], vec![0; 8]).is_err());
+    let mut all = world
+        .init(Alltoall::new(vec![0u32; 9], vec![0; 9]))
+        .unwrap();
+    assert!(
+        world
+            .init(Alltoall::new(vec![0u32; 9], vec![0; 8]))
+            .is_err()
+    );
     all.wait().unwrap();
     for round in 0..5 {
         all.data_mut().unwrap().fill(round);
@@ -216,7 +227,7 @@ fn persistent_collectives_go_round() {
         assert_eq!(all.result().unwrap(), [round; 9]);
     }
     assert_eq!(all.into_data().unwrap(), (vec![4; 9], vec![4; 9]));
-    let mut sum = world.allreduce_init(vec![1.0], Sum).unwrap();
+    let mut sum = world.init(Allreduce::in_place(vec![1.0], Sum)).unwrap();
     sum.start().unwrap();
     drop(sum);
     session.close().unwrap();
@@ -541,7 +552,9 @@ fn a_rank_exchanges_with_itself() {
     assert!(world.cartesian(&[1], &[]).is_err());
     assert!(grid.shift(2, 1).is_err());
 
-    let mut again = twice.allgather_init(vec![0u8; 2], vec![9; 4]).unwrap();
+    let mut again = twice
+        .init(Allgather::new(vec![0u8; 2], vec![9; 4]))
+        .unwrap();
     for round in 0..3 {
         again.data_mut().unwrap()[1] = round;
         again.start().unwrap();

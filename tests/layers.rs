@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Every crate, with the crates below it that it may use. A new crate gets its place here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
-    ("tagwire-papers", &[]),
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
     (
@@ -91,6 +90,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("tagwire-bench-loops", &["tagwire-bench"]),
     ("tagwire-report", &["tagwire-bench"]),
+    ("tagwire-papers", &["tagwire-bench"]),
     (
         "tagwire",
         &[
@@ -182,10 +182,10 @@ const UNSAFE: &[&str] = &[
     "shim/src/raw/data.rs",
     "shim/src/raw/results.rs",
     "src/buffer.rs",
-    "src/collective/nonblocking.rs",
-    "src/collective/persistent_blocks.rs",
-    "src/collective/persistent_collective.rs",
-    "src/collective/rounds.rs",
+    "src/collective/blocks.rs",
+    "src/collective/buffers.rs",
+    "src/collective/persistent.rs",
+    "src/collective/value.rs",
     "src/context.rs",
     "src/owned.rs",
     "src/partitioned.rs",
@@ -249,7 +249,7 @@ const UNSAFE_REGIONS: &[&str] = &[
     "pml/src/partitioned/sending.rs",
     "transport/ofi/src/byte/mod.rs",
     "transport/ofi/src/byte/remote.rs",
-    "transport/ofi/src/engine/mod.rs",
+    "transport/ofi/src/engine/peers.rs",
     "transport/ofi/src/engine/sending.rs",
     "transport/ofi/src/kind.rs",
     "transport/ofi/src/matching/receive.rs",

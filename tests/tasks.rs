@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tagwire::testing::{self, Job};
-use tagwire::{Error, Failure, Result, Session, Sum};
+use tagwire::{Allreduce, Error, Failure, Result, Session, Sum};
 
 /// Runs `work` in tokio, with one thread.
 fn run<T>(session: &Session, work: impl Future<Output = T>) -> T {
@@ -49,7 +49,7 @@ fn tasks_exchange_messages_and_run_collectives() {
             let exchange = async {
                 let mut send = world.send_init(vec![0u32; 4], right, 2)?;
                 let mut recv = world.recv_init(vec![0u32; 4], left, 2)?;
-                let mut sum = world.allreduce_init(vec![0u64], Sum)?;
+                let mut sum = world.init(Allreduce::in_place(vec![0u64], Sum))?;
                 for round in 0..20 {
                     // Of one packet, and by rendezvous.
                     let count = if round % 2 == 0 { 1 } else { 100_000 };

@@ -14,6 +14,7 @@ pub mod ids;
 pub mod log;
 pub mod nearest;
 pub mod owner;
+pub mod slab;
 pub mod sync;
 pub mod thread;
 pub mod topology;

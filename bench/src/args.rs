@@ -15,6 +15,7 @@ pub(crate) mod arrivals;
 pub mod concurrent;
 pub mod device;
 mod devices;
+mod given;
 pub(crate) mod granularity;
 pub(crate) mod names;
 pub mod partitioned;
@@ -25,6 +26,7 @@ mod transport;
 
 pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
 pub use device::DeviceArgs;
+pub use given::Given;
 pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
 
@@ -102,6 +104,10 @@ pub enum Format {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct BenchArgs {
+    /// What the command line names
+    #[command(flatten)]
+    pub given: Given,
+
     /// What to measure
     #[arg(
         value_parser = TestName::parser(),
@@ -439,14 +445,12 @@ impl BenchArgs {
                     self.test
                 ));
             }
-            let matched = [
-                ("--threads", self.threads.is_some_and(|threads| threads > 1)),
-                ("--posted", self.posted.is_some()),
-                ("--unexpected", self.unexpected.is_some()),
-            ];
-            if let Some((name, _)) = matched.iter().find(|(_, given)| *given) {
+            let single = self.threads == Some(1);
+            let matched = ["threads", "posted", "unexpected"];
+            let matched = &matched[usize::from(single)..];
+            if let Some(name) = self.given.first_of(matched) {
                 return usage(format!(
-                    "{name} needs a pml: the bare transport neither matches nor takes threads"
+                    "--{name} needs a pml: the bare transport neither matches nor takes threads"
                 ));
             }
         }
@@ -558,31 +562,18 @@ impl BenchArgs {
     }
 
     fn check_meaning(&self) -> Result<()> {
-        let given = [
-            ("window", self.window.is_some()),
-            ("threads", self.threads.is_some()),
-            ("posted", self.posted.is_some()),
-            ("unexpected", self.unexpected.is_some()),
-            ("seconds", self.seconds.is_some()),
-            ("nonblocking", self.nonblocking),
-            ("side", self.side.is_some()),
-            ("memory", self.memory.is_some()),
-            ("percentiles", self.percentiles.is_some()),
-            ("profile", self.profile),
-            ("layers", self.layers && self.test.has_option("raw")),
-            ("cache-bytes", self.cache_bytes.is_some()),
-        ];
-        let given = given.into_iter().chain(self.partitioned.given());
-        let given = given.chain(self.concurrent.given());
-        let given = given.chain(self.pattern.given());
-        let given = given.chain(self.device.given());
         let test = self.test;
         self.check_cache()?;
         let is_paper = self.partitioned.definition == Some(Definition::Paper);
         if self.partitioned.advise && is_paper {
             return usage("--advise goes by Tagwire's metrics: --definition ours or both");
         }
-        let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
+        let mut given = self.given.iter().filter(|name| match *name {
+            // What is wrong with these is said with the reason.
+            "raw" | "ranks" => false,
+            "layers" => test.has_option("raw"),
+            _ => true,
+        });
         match given.find(|name| !self.has_option(name)) {
             Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::{Rank, Tag};
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::port::{Endpoint, Port};
 use crate::time::nanoseconds;
 
@@ -31,13 +31,7 @@ pub(crate) trait Body<P: Port> {
     }
 
     /// Runs `count` iterations with messages of `size` bytes. With `times`, each is timed.
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured>;
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured>;
 
     /// Returns the time of a block, in nanoseconds, of which all ranks have measured this: the longest.
     #[inline]
@@ -63,6 +57,52 @@ pub(crate) struct Measured {
     pub units: u64,
 }
 
+/// So many iterations at a size.
+#[derive(Debug)]
+pub(crate) struct Repeat<'t> {
+    pub size: usize,
+    pub count: u64,
+    /// Of single iterations, where they are asked for.
+    pub times: Option<&'t mut Times>,
+}
+
+impl<'t> Repeat<'t> {
+    /// Returns iterations that are not timed singly.
+    #[inline]
+    pub(crate) const fn untimed(size: usize, count: u64) -> Self {
+        let times = None;
+        Self { size, count, times }
+    }
+
+    /// Returns the same, whose iterations are timed singly on this rank only if it leads.
+    #[inline]
+    pub(crate) fn timed_if(self, leads: bool) -> Self {
+        let times = self.times.filter(|_| leads);
+        Self { times, ..self }
+    }
+
+    /// Runs the iterations, each of so many units.
+    #[inline]
+    pub(crate) fn run(
+        mut self,
+        units: u64,
+        mut one: impl FnMut() -> Result<()>,
+    ) -> Result<Measured> {
+        let start = Instant::now();
+        for _ in 0..self.count {
+            let began = self.times.is_some().then(Instant::now);
+            one()?;
+            if let (Some(times), Some(began)) = (&mut self.times, began) {
+                times.record(began.elapsed(), units);
+            }
+        }
+        Ok(Measured {
+            elapsed: start.elapsed(),
+            units: self.count * units,
+        })
+    }
+}
+
 /// The times of single iterations.
 #[derive(Debug)]
 pub(crate) struct Times {
@@ -83,21 +123,9 @@ impl Times {
         }
     }
 
-    /// Returns when an iteration begins, where its time is taken.
-    #[inline]
-    pub(crate) fn begin(times: Option<&Self>) -> Option<Instant> {
-        times.map(|_| Instant::now())
-    }
-
-    /// An iteration of `units` units is over.
-    #[inline]
-    pub(crate) fn record(&mut self, began: Instant, units: u64) {
-        self.record_elapsed(began.elapsed(), units);
-    }
-
     /// An iteration of `units` units took `elapsed`.
     #[inline]
-    pub(crate) fn record_elapsed(&mut self, elapsed: Duration, units: u64) {
+    pub(crate) fn record(&mut self, elapsed: Duration, units: u64) {
         let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         self.units = units;
         self.histogram.saturating_record(elapsed.max(1));
@@ -233,6 +261,27 @@ impl Traffic {
         port.recv(self.incoming(0, size), from, tag)?;
         self.check(1, size, from)
     }
+}
+
+/// Returns what so many threads at once come to, in their order; one is this thread.
+fn on_threads<T: Send>(count: u32, work: impl Fn(u32) -> Result<T> + Sync) -> Result<Vec<T>> {
+    if count == 1 {
+        return Ok(vec![work(0)?]);
+    }
+    std::thread::scope(|scope| {
+        let spawn = |thread| {
+            scope.spawn({
+                let work = &work;
+                move || work(thread)
+            })
+        };
+        let threads: Vec<_> = (0..count).map(spawn).collect();
+        let panicked = |_| Error::Peer("a thread panicked".to_owned());
+        let ended = threads.into_iter();
+        ended
+            .map(|thread| thread.join().map_err(panicked)?)
+            .collect()
+    })
 }
 
 /// The other rank of a pair.

@@ -3,9 +3,11 @@
 //!
 //! What they have in common: what a [`Comparison`] asks for, and callers whose blocks begin together.
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
-use crate::args::{BenchArgs, Progress, Style, Tags};
+use crate::args::names::name_of;
+use crate::args::{Begin, BenchArgs, ConcurrentArgs, Progress, Style, Tags, usage};
 use crate::error::{Error, Result};
 use crate::record::Row;
 use crate::suite::TestName;
@@ -36,6 +38,53 @@ pub(crate) struct Variant {
     pub progress: Option<Progress>,
 }
 
+/// What communicates at once in a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Callers {
+    /// Of a test that compares processes with threads.
+    pub unit: Option<Unit>,
+    /// Who makes progress while ranks compute.
+    pub progress: Option<Progress>,
+    /// How many processes or threads share a core.
+    pub per_core: u32,
+    pub begin: Begin,
+}
+
+impl Callers {
+    /// Returns those of the job that `args` ask for, or of one of several, on so many cores.
+    pub(crate) fn of(args: &BenchArgs, variant: Option<(&Variant, usize)>) -> Self {
+        let begin = args.concurrent.start.unwrap_or_default();
+        let Some((variant, cores)) = variant else {
+            return Self {
+                unit: None,
+                progress: None,
+                per_core: args.threads_per_core(),
+                begin,
+            };
+        };
+        Self {
+            unit: Some(variant.unit),
+            progress: variant.progress,
+            per_core: (variant.shape.callers as usize).div_ceil(cores.max(1)) as u32,
+            begin,
+        }
+    }
+
+    /// Whether several threads of a rank communicate.
+    pub(crate) fn any_thread(&self) -> bool {
+        let is_helped = self.progress.is_some_and(|by| by != Progress::None);
+        is_helped || self.unit.is_some_and(Unit::is_threads)
+    }
+
+    /// Adds to a row what they are.
+    pub(crate) fn label(&self, threads: u32, row: &mut Row) {
+        row.series.unit = self.unit.map(|unit| unit.to_string());
+        row.series.progress = self.progress.map(name_of);
+        row.series.oversubscribed = self.per_core > 1;
+        row.series.threads = self.unit.map(|_| threads);
+    }
+}
+
 /// Returns what units `args` compare; `None` of a test of another kind.
 pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
     let is_other_form = args.test.has_option("style")
@@ -49,12 +98,9 @@ pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Comparison> {
 /// # Errors
 /// [`Error::Usage`], with the reason.
 pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
-    let usage = |reason: String| Err(Error::Usage(reason));
     let Some(test) = asked(args) else {
-        let given = args.concurrent.given().into_iter();
-        let mut given = given.filter(|(name, given)| *given && *name != "style");
-        return match given.next() {
-            Some((name, _)) if args.test.has_option("style") => usage(format!(
+        return match args.given.first_but::<ConcurrentArgs>("style") {
+            Some(name) if args.test.has_option("style") => usage(format!(
                 "--{name} needs --style blocking; windows have -n, --threads and --window"
             )),
             _ => Ok(()),
@@ -78,14 +124,12 @@ pub(crate) fn check(args: &BenchArgs, has_mpi: bool) -> Result<()> {
         ));
     }
     if args.validate && args.concurrent.tags == Some(Tags::Shared) {
-        return usage(
-            "--tags shared mixes the messages of threads: -c cannot check them".to_owned(),
-        );
+        return usage("--tags shared mixes the messages of threads: -c cannot check them");
     }
     if has_mpi && args.concurrent.progress.contains(&Progress::LibraryThread) {
         let reason =
             "--progress progress-thread is a setting of ours; for 'mpi': none,blocked-thread";
-        return usage(reason.to_owned());
+        return usage(reason);
     }
     let variants = variants(args)?;
     if test.sessions && variants.len() != 2 {

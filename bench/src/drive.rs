@@ -452,8 +452,8 @@ impl<W: Write + Send> Run<'_, W> {
 
     fn plan(&self, job: usize, case: usize, launch: u32) -> Plan {
         let carrier = self.starts[job].carrier.clone();
-        let plan = Plan::new(self.args, carrier, self.seed, launch);
-        self.cases[case].plan(plan)
+        let variant = self.cases[case].variant();
+        Plan::of(self.args, variant, carrier, self.seed, launch)
     }
 
     /// Runs a job, and takes what its ranks report.

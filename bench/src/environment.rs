@@ -153,7 +153,8 @@ impl Used {
 pub(crate) const MPI: &str = "mpi";
 
 /// Whether a transport of a report is none of ours.
-pub(crate) fn is_foreign(transport: &str) -> bool {
+#[must_use]
+pub fn is_foreign(transport: &str) -> bool {
     let kind = transport.split(':').next();
     kind.is_some_and(|kind| kind == MPI || kind == TOOL)
 }

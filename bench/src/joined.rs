@@ -6,7 +6,7 @@ use tagwire_launch::detect::Launcher;
 
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
-use crate::concurrent;
+use crate::concurrent::{self, Variant};
 use crate::drive::{command_line, configured};
 use crate::environment::{Environment, Jobs, Used};
 use crate::error::{Error, ExitStatus, Result};
@@ -35,7 +35,10 @@ pub(crate) fn under_launcher(
     }
     args.check_without_ranks()?;
     // Patterns are only checked by the ranks that draw them: all need the same seed.
-    let plan = only_plan(args, Plan::new(args, carrier, args.seed.unwrap_or(0), 0))?;
+    let variant = only_variant(args)?;
+    // How many cores there are for all ranks, no rank knows.
+    let variant = variant.as_ref().map(|only| (only, usize::MAX));
+    let plan = Plan::of(args, variant, carrier, args.seed.unwrap_or(0), 0);
     let mut printer = Printer::new(args, &host, &plan, why);
     let job = rank::Job {
         host: &host,
@@ -68,21 +71,19 @@ fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
     }
 }
 
-/// The plan of the only job of `args`.
-fn only_plan(args: &BenchArgs, plan: Plan) -> Result<Plan> {
+/// What the only job of `args` is; `None` of a test without units.
+fn only_variant(args: &BenchArgs) -> Result<Option<Variant>> {
     let mut variants = concurrent::variants(args)?;
     if concurrent::asked(args).is_some_and(|test| test.sessions) {
         variants.retain(|variant| variant.unit.is_threads());
     }
-    match &variants[..] {
-        [] => Ok(plan),
-        // How many cores there are for all ranks, no rank knows.
-        [only] => Ok(plan.of_variant(only, usize::MAX)),
-        _ => Err(Error::Usage(
+    if variants.len() > 1 {
+        return Err(Error::Usage(
             "several units need the command to start the ranks itself: name one with --units"
                 .to_owned(),
-        )),
+        ));
     }
+    Ok(variants.pop())
 }
 
 /// Prints what rank 0 says.

@@ -49,7 +49,7 @@ pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, Tool, Transport
 pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
 pub use document::document;
 pub use drive::{quoted, run};
-pub use environment::{Difference, Environment, Used, differences};
+pub use environment::{Difference, Environment, Used, differences, is_foreign};
 pub use error::{Error, ExitStatus, Mismatch, Result};
 pub use judgement::{
     Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable, unmeasured,

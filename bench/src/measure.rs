@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::Percentiles;
-use crate::body::{Body, Measured, Times};
+use crate::body::{Body, Measured, Repeat, Times};
 use crate::error::{Error, Result};
 use crate::leader::{self, Script, warm_up};
 use crate::load::Load;
@@ -146,7 +146,7 @@ impl<P: Port, B: Body<P>> Stage for Runner<'_, P, B> {
 
     fn block(&mut self, size: usize, count: u64, each: bool) -> Result<Measured> {
         let times = each.then_some(&mut self.times);
-        self.body.block(self.port, size, count, times)
+        self.body.block(self.port, Repeat { size, count, times })
     }
 
     fn end(&mut self, size: usize) -> Result<()> {

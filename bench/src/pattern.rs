@@ -7,17 +7,22 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::args::BenchArgs;
 use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
 use crate::args::pattern::{PatternPlan, Sides};
 use crate::body::compute::Computation;
 use crate::error::{Error, Result};
 use crate::noise::Model;
+use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::window::Windows;
 use crate::record::{Figures, PatternKeys};
 use crate::run::{Run, Test};
 use crate::stats::{Seeded, mix};
+use crate::suite::TestName;
 
 use self::exchange::{Edges, Exchange, Memories};
 use self::grid::Grid;
@@ -84,7 +89,7 @@ pub(crate) struct Context<'p, P> {
     pub checked: Option<u64>,
 }
 
-impl<'p, P: PartitionedPort + Sync> Context<'p, P> {
+impl<'p, P: PartitionedPort> Context<'p, P> {
     /// Sets up edges.
     pub(crate) fn exchange(
         &self,
@@ -134,13 +139,24 @@ impl Work {
     }
 }
 
+/// What the plan of a pattern's job has of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Own {
+    pub pattern: PatternPlan,
+    pub partitioned: PartitionedPlan,
+}
+
 /// A pattern.
 pub(crate) trait Pattern {
+    fn new(own: Own) -> Self;
+
+    fn own(&self) -> &Own;
+
     /// Bytes of all outgoing, and of all incoming, edges of a rank together, for messages of at most `largest` bytes.
     fn room(plan: &PatternPlan, largest: usize) -> usize;
 
     /// Sets up a size and a series. All ranks do so, in the same order.
-    fn open<'p, P: PartitionedPort + Sync>(
+    fn open<'p, P: PartitionedPort>(
         context: &Context<'p, P>,
         series: &Series,
         size: usize,
@@ -153,8 +169,23 @@ pub(crate) trait Pattern {
 }
 
 impl<T: Pattern> Test for T {
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
-        measure::measure::<T, P>(port, run)
+    fn of(args: &BenchArgs) -> Self {
+        Self::new(args.pattern_plan().expect("a pattern"))
+    }
+
+    fn has_rma(&self, test: TestName) -> bool {
+        test.motif.is_some_and(|motif| {
+            let mut all = (motif.series)(&self.own().pattern, &[]).into_iter();
+            all.any(|series| series.interface == Interface::Rma)
+        })
+    }
+
+    fn check_ranks(&self, _: &Plan, ranks: u32) -> Result<()> {
+        check_ranks(&self.own().pattern, ranks)
+    }
+
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
+        measure::measure::<T, P>(self.own(), port, run)
     }
 }
 

@@ -1,20 +1,13 @@
 //! What a job is to do: handed to its ranks in an environment variable.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::concurrent::ConcurrentPlan;
-use crate::args::device::DevicePlan;
-use crate::args::granularity::Interface;
-use crate::args::partitioned::PartitionedPlan;
-use crate::args::pattern::PatternPlan;
-use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, Tool};
-use crate::concurrent::{self, Variant};
+use crate::args::{BenchArgs, MemoryChoice, Percentiles, Tool};
+use crate::concurrent::{self, Callers, Variant};
 use crate::error::{Error, Result};
-use crate::suite::TestName;
-use crate::units::Unit;
+use crate::suite::{Chosen, TestName};
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
 /// `TAGWIRE_` variables lets it pass.
@@ -62,6 +55,8 @@ impl Layer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub test: TestName,
+    /// The test itself.
+    pub own: Chosen,
     pub carrier: Carrier,
     /// How many ranks the job has.
     pub ranks: u32,
@@ -72,39 +67,10 @@ pub(crate) struct Plan {
     pub warmup: Option<u64>,
     pub window: u32,
     pub threads: u32,
-    pub posted: u32,
-    pub unexpected: u32,
-    /// Collectives are started and waited for.
-    #[serde(default)]
-    pub nonblocking: bool,
-    /// On which sides ranks compute.
-    pub sides: Vec<Side>,
+    pub callers: Callers,
     /// Where buffers come from, where that was said.
     #[serde(default)]
     pub memory: Option<MemoryChoice>,
-    /// How many bytes of buffers a rank of a collective goes through before one comes again.
-    #[serde(default)]
-    pub fresh: Option<u64>,
-    pub idle: Duration,
-    /// What the test of partitioned operations has beside.
-    #[serde(default)]
-    pub partitioned: Option<PartitionedPlan>,
-    /// What a pattern has beside.
-    #[serde(default)]
-    pub pattern: Option<PatternPlan>,
-    /// What a test with a device has beside.
-    #[serde(default)]
-    pub device: Option<DevicePlan>,
-    /// What communicates at once, in the tests that compare processes with threads.
-    #[serde(default)]
-    pub unit: Option<Unit>,
-    /// Who makes progress while ranks compute.
-    #[serde(default)]
-    pub progress: Option<Progress>,
-    /// How many processes or threads share a core.
-    #[serde(default)]
-    pub callers_per_core: u32,
-    pub concurrent: ConcurrentPlan,
     pub validate: bool,
     pub percentiles: Option<Percentiles>,
     /// Ranks keep account of their calls.
@@ -135,18 +101,22 @@ pub(crate) struct Address {
 const WINDOW: u32 = 64;
 
 impl Plan {
-    /// Whether ranks write into each other's memory beside their messages.
-    pub(crate) fn has_rma(&self) -> bool {
-        let series = self.test.motif.map(|motif| motif.series);
-        let both = self.pattern.as_ref().zip(series);
-        both.is_some_and(|(pattern, series)| {
-            let mut all = series(pattern, &[]).into_iter();
-            all.any(|series| series.interface == Interface::Rma)
-        })
+    /// What `args` ask for, over `carrier`, as the only job over it.
+    pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
+        Self::of(args, None, carrier, seed, launch)
     }
 
-    /// What `args` ask for, over `carrier`.
-    pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
+    /// What `args` ask for, over `carrier`; of one of several jobs over it, on so many cores.
+    pub(crate) fn of(
+        args: &BenchArgs,
+        variant: Option<(&Variant, usize)>,
+        carrier: Carrier,
+        seed: u64,
+        launch: u32,
+    ) -> Self {
+        let ranks = variant.map(|(variant, _)| variant.shape.nodes.len() as u32);
+        let callers = Callers::of(args, variant);
+        let threads = callers.unit.filter(|unit| unit.is_threads());
         let layers = match carrier {
             Carrier::Mpi(_) | Carrier::Tool(_) => vec![Layer::Mpi],
             Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
@@ -155,35 +125,19 @@ impl Plan {
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
-        let (pattern, partitioned) = args.pattern_plan().unzip();
-        let own = args
-            .test
-            .has_option("definition")
-            .then(|| args.partitioned.plan());
         Self {
             test: args.test,
+            own: Chosen::of(args),
+            callers,
             carrier,
-            ranks: args.rank_count(),
+            ranks: ranks.unwrap_or_else(|| args.rank_count()),
             layers,
             sizes: args.size_list().as_slice().to_vec(),
             iterations: args.iterations,
             warmup: args.warmup,
             window: args.window.unwrap_or(window),
-            threads: args.thread_count(),
-            posted: args.posted.unwrap_or(0),
-            unexpected: args.unexpected.unwrap_or(0),
-            nonblocking: args.nonblocking,
-            sides: args.sides().to_vec(),
+            threads: threads.map_or_else(|| args.thread_count(), |unit| unit.count),
             memory: args.memory,
-            fresh: args.fresh_bytes(),
-            idle: args.seconds.unwrap_or(Duration::from_secs(1)),
-            callers_per_core: pattern.as_ref().map_or(1, |_| args.threads_per_core()),
-            partitioned: own.or(partitioned),
-            pattern,
-            device: args.device_plan(),
-            unit: None,
-            progress: None,
-            concurrent: args.concurrent.plan(),
             validate: args.validate,
             percentiles: args.percentiles.clone(),
             profile: args.profile,
@@ -196,30 +150,9 @@ impl Plan {
         }
     }
 
-    /// Returns the same for one of several jobs over the transport, on so many cores.
-    pub(crate) fn of_variant(mut self, variant: &Variant, cores: usize) -> Self {
-        let callers = variant.shape.callers as usize;
-        self.ranks = variant.shape.nodes.len() as u32;
-        (self.unit, self.progress) = (Some(variant.unit), variant.progress);
-        self.callers_per_core = callers.div_ceil(cores.max(1)) as u32;
-        if variant.unit.is_threads() {
-            self.threads = variant.unit.count;
-        }
-        self
-    }
-
     /// Whether several threads of a rank communicate.
     pub(crate) fn any_thread(&self) -> bool {
-        let helped = self.progress.is_some_and(|by| by != Progress::None);
-        let by_partition = self.partitioned.as_ref().is_some_and(|plan| {
-            plan.definition.has_paper() && plan.partitions.iter().any(|count| *count > 1)
-        });
-        let by_device = self.device.as_ref().is_some_and(DevicePlan::any_thread);
-        self.threads > 1
-            || by_partition
-            || by_device
-            || helped
-            || self.unit.is_some_and(Unit::is_threads)
+        self.threads > 1 || self.callers.any_thread() || self.own.any_thread()
     }
 
     /// As text for [`VARIABLE`].

@@ -17,7 +17,7 @@ use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
 use crate::port::window::Windows;
 use crate::profile::Profile;
-use crate::run::{self, Ports, Run, Sink};
+use crate::run::{Ports, Run, Sink};
 
 /// Runs `plan` as a rank of a job that the command started, and reports to it how that ended.
 pub(crate) fn run(host: &Host, plan: &Plan) -> ExitStatus {
@@ -102,11 +102,12 @@ impl Job<'_> {
             ..Used::default()
         };
         let rank = port.rank().as_u32();
-        let ranks = self.check_ranks(port.size());
+        let ranks = self.plan.own.check_ranks(self.plan, port.size());
         let measured = ranks.and_then(|()| {
             let leads = self.greet(&port, &used, sink)?;
             if self.plan.test.access.is_some() && !self.plan.opens_only {
-                run::measure_bare(&port, &mut Run::new(&port, self.plan, &used, sink))?;
+                let run = &mut Run::new(&port, self.plan, &used, sink);
+                self.plan.own.measure_bare(&port, run)?;
             } else if !self.plan.opens_only {
                 self.measure(&port, None, Some(&port), &used, sink)?;
             }
@@ -144,8 +145,8 @@ impl Job<'_> {
         if let Carrier::Ours(transport) = &self.plan.carrier {
             config.set("transport", transport)?;
         }
-        self.check_ranks(bootstrap.size())?;
-        if self.plan.progress == Some(Progress::LibraryThread) {
+        self.plan.own.check_ranks(self.plan, bootstrap.size())?;
+        if self.plan.callers.progress == Some(Progress::LibraryThread) {
             config.set("progress-thread", "on")?;
         }
         let layers = &self.plan.layers;
@@ -159,7 +160,7 @@ impl Job<'_> {
         let raw = raw
             .then(|| RawPort::open(&config, &mut below))
             .transpose()?;
-        let has_windows = self.plan.has_rma() && !self.plan.opens_only;
+        let has_windows = self.plan.own.has_rma(self.plan.test) && !self.plan.opens_only;
         let any_thread = self.plan.any_thread() || has_windows;
         let open = || PmlPort::open(&config, any_thread, bootstrap.clone());
         let pml = pml.then(open).transpose()?;
@@ -177,21 +178,22 @@ impl Job<'_> {
             (None, Some(raw)) => self.greet(raw, &used, sink)?,
             (None, None) => return Err(no_layers()),
         };
+        let (plan, test) = (self.plan, &self.plan.own);
         match (&pml, &raw) {
             _ if self.plan.opens_only => {}
             (Some(pml), None) => {
                 self.measure(pml, single.as_ref(), windows, &used, sink)?;
             }
             (Some(pml), Some(raw)) => {
-                let mut layers = vec![(Layer::Pml, run::stage(self.plan, pml)?)];
+                let mut layers = vec![(Layer::Pml, test.stage(plan, pml)?)];
                 if let Some(cm) = &cm {
-                    layers.push((Layer::Cm, run::stage(self.plan, cm)?));
+                    layers.push((Layer::Cm, test.stage(plan, cm)?));
                 }
-                layers.push((Layer::Raw, run::stage(self.plan, raw)?));
-                run::measure_layers(&mut Run::new(pml, self.plan, &used, sink), layers)?;
+                layers.push((Layer::Raw, test.stage(plan, raw)?));
+                test.measure_layers(&mut Run::new(pml, plan, &used, sink), layers)?;
             }
             (None, Some(raw)) => {
-                run::measure_bare(raw, &mut Run::new(raw, self.plan, &used, sink))?;
+                test.measure_bare(raw, &mut Run::new(raw, plan, &used, sink))?;
             }
             (None, None) => return Err(no_layers()),
         }
@@ -277,7 +279,7 @@ impl Job<'_> {
     }
 
     /// Measures over what matches messages, and keeps account of its calls where that was asked for.
-    fn measure<P: PartitionedPort + Sync>(
+    fn measure<P: PartitionedPort>(
         &self,
         port: &P,
         single: Option<&P>,
@@ -288,31 +290,14 @@ impl Job<'_> {
         if !self.plan.profile {
             let mut run = Run::new(port, self.plan, used, sink);
             run.windows = windows;
-            return run::measure(Ports { own: port, single }, &mut run);
+            let ports = Ports { own: port, single };
+            return self.plan.own.measure(ports, &mut run);
         }
         let port = Profiled::new(port);
         let mut run = Run::new(&port, self.plan, used, &mut *sink);
         run.windows = windows;
-        run::measure_profiled(&port, &mut run)?;
+        self.plan.own.measure_profiled(&port, &mut run)?;
         self.report(port.profile(), used, sink)
-    }
-
-    /// Refuses a number of ranks that the test cannot use.
-    fn check_ranks(&self, ranks: u32) -> Result<()> {
-        let (test, wanted) = (self.plan.test, self.plan.ranks);
-        if let Some(pattern) = &self.plan.pattern {
-            return crate::pattern::check_ranks(pattern, ranks);
-        }
-        if let Some(device) = &self.plan.device {
-            device.group_among(ranks)?;
-        }
-        match self.plan.unit {
-            None => crate::args::check_ranks(test, ranks),
-            Some(_) if ranks == wanted => Ok(()),
-            Some(unit) => Err(Error::Usage(format!(
-                "{test} on {unit} has {wanted} ranks, not {ranks}"
-            ))),
-        }
     }
 
     /// Whether the test needs a session at level single beside its own.

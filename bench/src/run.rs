@@ -1,9 +1,9 @@
 //! What a test does on its ranks, and what it has there.
 
-use tagwire_base::config::parse::format_bytes;
+use std::ops::Deref;
 
-use crate::args::MemoryChoice;
 use crate::args::names::name_of;
+use crate::args::{self, BenchArgs, MemoryChoice};
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::environment::Used;
@@ -18,118 +18,172 @@ use crate::port::remote::RemotePort;
 use crate::port::window::Windows;
 use crate::port::{Endpoint, Port};
 use crate::record::{Figures, Row, Sampling, Series};
-use crate::suite;
+use crate::suite::{self, Chosen, TestName};
 use crate::units::Unit;
-use staged::Staged;
 
 pub(crate) mod staged;
 
-/// What a test does on its ranks.
-pub(crate) trait Test: Sized {
+/// A test with what a command asks of it alone, as a job's plan has it; and what it does on its ranks.
+pub(crate) trait Test {
+    /// Returns what `args` ask of the test.
+    fn of(args: &BenchArgs) -> Self
+    where
+        Self: Sized;
+
+    /// Whether several threads of a rank communicate, where those of `--threads` and of units do not.
+    fn any_thread(&self) -> bool {
+        false
+    }
+
+    /// Whether ranks write into each other's memory beside their messages.
+    fn has_rma(&self, test: TestName) -> bool {
+        let _ = test;
+        false
+    }
+
+    /// Refuses a number of ranks that the test cannot use.
+    fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
+        let (test, wanted) = (plan.test, plan.ranks);
+        match plan.callers.unit {
+            None => args::check_ranks(test, ranks),
+            Some(_) if ranks == wanted => Ok(()),
+            Some(unit) => args::usage(format!("{test} on {unit} has {wanted} ranks, not {ranks}")),
+        }
+    }
+
     /// Returns what runs its blocks over a port, where that is all that it measures.
     ///
     /// # Errors
     /// [`Error::Usage`] for a test of another kind.
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>>
+    where
+        Self: Sized,
+    {
         let _ = port;
         Err(Error::Usage(format!("{} needs a pml", plan.test)))
     }
 
     /// Returns how many iterations there are: OSU's numbers, which are lower for tests with windows.
-    fn effort(plan: &Plan) -> Effort {
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of(plan, (100, 10), (20, 2))
     }
 
     /// Returns what a sample means in the quantities of the test.
-    fn figures(sample: &Sample) -> Figures {
+    fn figures(sample: &Sample) -> Figures
+    where
+        Self: Sized,
+    {
         sample.latency()
     }
 
-    /// Adds what a row reports of the test beside what all have.
-    fn label(plan: &Plan, row: &mut Row) {
+    /// Adds what each row reports of the test beside what all have.
+    fn label(&self, plan: &Plan, row: &mut Row) {
         let _ = (plan, row);
     }
 
     /// Measures over what matches messages.
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
-        Self::measure_port(ports.own, run)
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        self.measure_port(ports.own, run)
     }
 
     /// Measures over one port, which with `--profile` keeps account of its calls.
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
-        let stage = Self::stage(run.plan(), port)?;
-        staged::measure(
-            run,
-            Staged::of::<Self>(),
-            vec![(run.plan().layers[0], stage)],
-        )
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        let stage = self.stage(run.plan(), port)?;
+        staged::measure(self, run, vec![(run.plan().layers[0], stage)])
     }
 
     /// Measures over what has one-sided operations: the bare transport, or a foreign library.
-    fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
-        let stage = Self::stage(run.plan(), port)?;
-        staged::measure(
-            run,
-            Staged::of::<Self>(),
-            vec![(run.plan().layers[0], stage)],
-        )
+    fn measure_bare<P: RemotePort>(&self, port: &P, run: &mut Run<'_>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        let stage = self.stage(run.plan(), port)?;
+        staged::measure(self, run, vec![(run.plan().layers[0], stage)])
     }
 }
 
-/// Generates what finds the test of a plan among these.
+/// Generates what a job calls of its test.
 macro_rules! dispatch {
     ($($module:ident :: $test:ident,)*) => {
-        /// Measures the test of a plan over what matches messages.
-        pub(crate) fn measure<P: PartitionedPort + Sync>(
-            ports: Ports<'_, P>,
-            run: &mut Run<'_>,
-        ) -> Result<()> {
-            let test = run.plan().test;
-            $(if test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::measure(ports, run);
-            })*
-            Err(test.is_missing())
+        impl Deref for Chosen {
+            type Target = dyn Test;
+
+            fn deref(&self) -> &(dyn Test + 'static) {
+                match self {
+                    $(Self::$test(test) => test,)*
+                }
+            }
         }
 
-        /// Measures the test of a plan over a port that keeps account of its calls.
-        pub(crate) fn measure_profiled<P: PartitionedPort + Sync>(
-            port: &Profiled<'_, P>,
-            run: &mut Run<'_>,
-        ) -> Result<()> {
-            let test = run.plan().test;
-            $(if test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::measure_port(port, run);
-            })*
-            Err(test.is_missing())
-        }
+        impl Chosen {
+            /// Returns the test that `args` ask for.
+            pub(crate) fn of(args: &BenchArgs) -> Self {
+                $(if args.test.is_of(suite::$module::TESTS) {
+                    return Self::$test(Test::of(args));
+                })*
+                unreachable!("a test is one of its file")
+            }
 
-        /// Measures the test of a plan over the bare transport, or over a foreign library.
-        pub(crate) fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
-            let test = run.plan().test;
-            $(if test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::measure_bare(port, run);
-            })*
-            Err(test.is_missing())
-        }
+            /// Measures over what matches messages.
+            pub(crate) fn measure<P: PartitionedPort>(
+                &self,
+                ports: Ports<'_, P>,
+                run: &mut Run<'_>,
+            ) -> Result<()> {
+                match self {
+                    $(Self::$test(test) => test.measure(ports, run),)*
+                }
+            }
 
-        /// Returns what runs the blocks of a plan's test over the port of one of several layers.
-        pub(crate) fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
-            $(if plan.test.is_of(suite::$module::TESTS) {
-                return <suite::$module::$test as Test>::stage(plan, port);
-            })*
-            Err(plan.test.is_missing())
-        }
+            /// Measures over a port that keeps account of its calls.
+            pub(crate) fn measure_profiled<P: PartitionedPort>(
+                &self,
+                port: &Profiled<'_, P>,
+                run: &mut Run<'_>,
+            ) -> Result<()> {
+                match self {
+                    $(Self::$test(test) => test.measure_port(port, run),)*
+                }
+            }
 
-        /// Measures the test of a plan at several layers, whose blocks alternate.
-        pub(crate) fn measure_layers(
-            run: &mut Run<'_>,
-            layers: Vec<(Layer, Box<dyn Stage + '_>)>,
-        ) -> Result<()> {
-            let test = run.plan().test;
-            $(if test.is_of(suite::$module::TESTS) {
-                return staged::measure(run, Staged::of::<suite::$module::$test>(), layers);
-            })*
-            Err(test.is_missing())
+            /// Measures over the bare transport, or over a foreign library.
+            pub(crate) fn measure_bare<P: RemotePort>(
+                &self,
+                port: &P,
+                run: &mut Run<'_>,
+            ) -> Result<()> {
+                match self {
+                    $(Self::$test(test) => test.measure_bare(port, run),)*
+                }
+            }
+
+            /// Returns what runs the test's blocks over the port of one of several layers.
+            pub(crate) fn stage<'p, P: Port>(
+                &self,
+                plan: &Plan,
+                port: &'p P,
+            ) -> Result<Box<dyn Stage + 'p>> {
+                match self {
+                    $(Self::$test(test) => test.stage(plan, port),)*
+                }
+            }
+
+            /// Measures at several layers, whose blocks alternate.
+            pub(crate) fn measure_layers(
+                &self,
+                run: &mut Run<'_>,
+                layers: Vec<(Layer, Box<dyn Stage + '_>)>,
+            ) -> Result<()> {
+                match self {
+                    $(Self::$test(test) => staged::measure(test, run, layers),)*
+                }
+            }
         }
     };
 }
@@ -179,7 +233,7 @@ impl<'a> Run<'a> {
 
     /// What communicates at once.
     pub(crate) fn unit(&self) -> Unit {
-        self.plan.unit.unwrap_or(Unit::processes(1))
+        self.plan.callers.unit.unwrap_or(Unit::processes(1))
     }
 
     /// How many callers this process has.
@@ -242,7 +296,6 @@ impl<'a> Run<'a> {
 }
 
 fn row(plan: &Plan, used: &Used, layer: Layer, ranks: u32, size: usize) -> Row {
-    let some = |number: u32| (number > 0).then_some(number);
     let (pml, engine) = match layer {
         Layer::Pml => (used.pml.clone(), used.engine.clone()),
         Layer::Cm => (Some("cm".to_owned()), used.engine_of_cm.clone()),
@@ -259,16 +312,6 @@ fn row(plan: &Plan, used: &Used, layer: Layer, ranks: u32, size: usize) -> Row {
             .contains(&Layer::Raw)
             .then(|| layer.name(used.pml.as_deref())),
         ranks,
-        unit: plan.unit.map(|unit| unit.to_string()),
-        progress: plan.progress.map(name_of),
-        oversubscribed: plan.callers_per_core > 1,
-        threads: plan.unit.map(|_| plan.threads),
-        posted: some(plan.posted),
-        unexpected: some(plan.unexpected),
-        cache: plan
-            .fresh
-            .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
-        nonblocking: plan.nonblocking,
         memory: plan.memory.map(name_of),
         validated: plan.validate,
         profiled: plan.profile,
@@ -278,12 +321,15 @@ fn row(plan: &Plan, used: &Used, layer: Layer, ranks: u32, size: usize) -> Row {
         launch: Some(plan.launch),
         ..Sampling::default()
     };
-    Row {
+    let mut row = Row {
         size: size as u64,
         series,
         sampling,
         ..Row::default()
-    }
+    };
+    plan.callers.label(plan.threads, &mut row);
+    plan.own.label(plan, &mut row);
+    row
 }
 
 impl Plan {

@@ -1,7 +1,7 @@
 //! The tests of `bench`.
 //!
 //! A test is a file here and a line in `tests!`: its [`Description`], from which the command learns options, sizes and ranks,
-//! and what its ranks do, a [`Test`](crate::run::Test). A file may have a family of tests. `docs/benchmarking.md` has the
+//! and a [`Test`](crate::run::Test), which is its own part of a job's plan and what its ranks do. A file may have a family of tests. `docs/benchmarking.md` has the
 //! definitions.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 
 use crate::args::BenchArgs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pattern::motif::Motif;
 use crate::port::collective::Operation;
 use crate::port::remote::Access;
@@ -106,6 +106,12 @@ macro_rules! tests {
 
         static TESTS: &[&[Description]] = &[$($module::TESTS),*];
 
+        /// The test of a job, with what it has of its own.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub(crate) enum Chosen {
+            $($test($module::$test),)*
+        }
+
         /// Hands the list of all tests to a macro.
         macro_rules! each {
             ($call:ident) => {
@@ -155,16 +161,12 @@ impl TestName {
         all().map(Self)
     }
 
-    pub(crate) const fn description(self) -> &'static Description {
-        self.0
-    }
-
     pub(crate) fn is_of(self, family: &[Description]) -> bool {
         family.iter().any(|test| test.name == self.name)
     }
 
-    pub(crate) fn is_missing(self) -> Error {
-        Error::Usage(format!("{self} is no test of this program"))
+    pub(crate) const fn description(self) -> &'static Description {
+        self.0
     }
 
     /// Reads the name of a test on the command line.

@@ -57,12 +57,14 @@ impl<'t> Call<'t> {
         self.levels().ok_or_else(none)
     }
 
-    /// Returns the sides of its group.
-    ///
-    /// # Errors
-    /// When it has one side.
-    pub(crate) fn sides(&self) -> Result<&'t Sides> {
-        sides_of(self.team)
+    /// Returns its group.
+    pub(crate) const fn team(&self) -> &'t Team {
+        self.team
+    }
+
+    /// Returns the sides of its group, where it has two.
+    pub(crate) const fn sides(&self) -> Option<&'t Sides> {
+        self.team.sides()
     }
 
     /// Begins the next operation of a group.
@@ -141,9 +143,7 @@ impl<'t> Call<'t> {
 
     /// Lends a copy of `data`.
     pub(crate) fn copy(&self, data: &[u8]) -> Scratch<'t> {
-        let mut copy = self.scratch(data.len());
-        copy.copy_from_slice(data);
-        copy
+        self.team.copy(data)
     }
 
     /// Returns a list of messages, with room for `most`.

@@ -116,7 +116,14 @@ impl Alike {
         with_context(team, |own| {
             let entry = self.entry(own);
             let mut all = vec![0; Self::ENTRY * team.size()];
-            team.allgather(&entry, &mut all)?;
+            match team.sides() {
+                None => team.allgather(&entry, &mut all)?,
+                // Of all: an operation of two sides goes from one to the other.
+                Some(_) => {
+                    let call = Call::begin(team)?;
+                    team.run(allgather::allgather(call, &entry, &mut all)?)?;
+                }
+            }
             let entries = all.as_chunks::<{ Self::ENTRY }>().0.iter().enumerate();
             let mut alike: Vec<_> = entries
                 .filter(|(_, other)| other[..5] == entry[..5])

@@ -17,7 +17,7 @@ use crate::team::Team;
 /// edge. Clones share what there is.
 ///
 /// ```
-/// use tagwire_coll::operations::NeighbourAllgather;
+/// use tagwire_coll::operations::{NeighbourAllgather, Parts};
 /// use tagwire_coll::{Neighbours, Team};
 ///
 /// # fn example(team: &Team) -> tagwire_coll::Result<()> {
@@ -28,6 +28,7 @@ use crate::team::Team;
 /// team.call(NeighbourAllgather {
 ///     neighbours,
 ///     own: &[team.me() as u8; 8],
+///     parts: Parts::Equal,
 ///     out: &mut from_last,
 /// })?;
 /// assert_eq!(from_last, [last as u8; 8]);

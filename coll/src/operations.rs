@@ -6,10 +6,9 @@
 mod blocks;
 pub(crate) mod counts;
 mod data;
-mod in_place;
-mod inter;
 mod neighbours;
 mod reductions;
+mod root;
 
 use std::borrow::Cow;
 use std::future::{Future, ready};
@@ -17,29 +16,19 @@ use std::future::{Future, ready};
 use tagwire_base::Tag;
 
 use crate::board::LineCall;
-use crate::call::{Call, check_length};
+use crate::call::Call;
 use crate::check::Called;
 use crate::error::{Error, Result};
 use crate::opening::Opening;
 use crate::reduction::Reduction;
 use crate::team::Team;
 
-pub use blocks::Alltoallw;
+pub use blocks::{Blocks, Parts};
 pub use counts::Counts;
-pub use data::{
-    Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, Gather, Gatherv, Scatter,
-    Scatterv,
-};
-pub use in_place::{AllgatherInPlace, AlltoallInPlace, GatherInPlace, Parts, ScatterInPlace};
-pub use inter::{
-    InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast, InterGather, InterReduce,
-    InterReduceScatter, InterRoot, InterScatter, ProcNullRoot,
-};
-pub use neighbours::{
-    NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall, NeighbourAlltoallv,
-    NeighbourAlltoallw,
-};
+pub use data::{Allgather, Alltoall, Barrier, Broadcast, Gather, Scatter};
+pub use neighbours::{NeighbourAllgather, NeighbourAlltoall};
 pub use reductions::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
+pub use root::Root;
 
 /// A collective operation with its arguments.
 ///
@@ -83,7 +72,8 @@ pub trait CollectiveOperation: Send {
         )))
     }
 
-    /// Does this member's part. The arguments were checked. A persistent operation does so again and again.
+    /// Does this member's part. The arguments were checked. A persistent operation does so again and again. The future is allocated and
+    /// moved as a whole for an operation that is started: steps that few calls take are boxed.
     fn steps(&mut self, call: Call<'_>) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -137,6 +127,7 @@ impl Team {
     /// # Errors
     /// When there is no such member, a member fails, or lengths differ.
     pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
+        let root = root.into();
         self.call(Broadcast { data, root })
     }
 
@@ -156,7 +147,7 @@ impl Team {
             operator: reduction.into(),
             input: Some(input),
             out,
-            root,
+            root: root.into(),
         })
     }
 
@@ -186,7 +177,7 @@ impl Team {
     ) -> Result<()> {
         self.call(ReduceScatter {
             operator: reduction.into(),
-            input,
+            input: Some(input),
             lengths: Cow::Borrowed(lengths),
             out,
         })
@@ -220,7 +211,11 @@ impl Team {
     /// # Errors
     /// When a member fails, or lengths differ.
     pub fn allgather(&self, own: &[u8], out: &mut [u8]) -> Result<()> {
-        self.call(Allgather { own, out })
+        self.call(Allgather {
+            own: Some(own),
+            parts: Parts::Equal,
+            out,
+        })
     }
 
     /// The same with parts of different `lengths`.
@@ -228,8 +223,11 @@ impl Team {
     /// # Errors
     /// As [`allgather`](Self::allgather).
     pub fn allgatherv(&self, own: &[u8], lengths: &[usize], out: &mut [u8]) -> Result<()> {
-        let lengths = Cow::Borrowed(lengths);
-        self.call(Allgatherv { own, lengths, out })
+        self.call(Allgather {
+            own: Some(own),
+            parts: Parts::Of(Cow::Borrowed(lengths)),
+            out,
+        })
     }
 
     /// Gives the `own` bytes of each member to `root`: in `out`, which is for it alone, in the order of members
@@ -238,7 +236,12 @@ impl Team {
     /// # Errors
     /// When there is no such member, a member fails, or lengths differ.
     pub fn gather(&self, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
-        self.call(Gather { own, out, root })
+        self.call(Gather {
+            own: Some(own),
+            parts: Parts::Equal,
+            out,
+            root: root.into(),
+        })
     }
 
     /// The same with parts of different `lengths`, which `root` alone has to know.
@@ -252,11 +255,11 @@ impl Team {
         out: Option<&mut [u8]>,
         root: usize,
     ) -> Result<()> {
-        self.call(Gatherv {
-            own,
-            lengths: Cow::Borrowed(lengths),
+        self.call(Gather {
+            own: Some(own),
+            parts: Parts::Of(Cow::Borrowed(lengths)),
             out,
-            root,
+            root: root.into(),
         })
     }
 
@@ -266,7 +269,12 @@ impl Team {
     /// # Errors
     /// When there is no such member, a member fails, or lengths differ.
     pub fn scatter(&self, input: Option<&[u8]>, own: &mut [u8], root: usize) -> Result<()> {
-        self.call(Scatter { input, own, root })
+        self.call(Scatter {
+            input,
+            parts: Parts::Equal,
+            own: Some(own),
+            root: root.into(),
+        })
     }
 
     /// The same with parts of different `lengths`, which `root` alone has to know.
@@ -280,11 +288,11 @@ impl Team {
         own: &mut [u8],
         root: usize,
     ) -> Result<()> {
-        self.call(Scatterv {
+        self.call(Scatter {
             input,
-            lengths: Cow::Borrowed(lengths),
-            own,
-            root,
+            parts: Parts::Of(Cow::Borrowed(lengths)),
+            own: Some(own),
+            root: root.into(),
         })
     }
 
@@ -293,7 +301,10 @@ impl Team {
     /// # Errors
     /// When a member fails, or lengths differ.
     pub fn alltoall(&self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        self.call(Alltoall { input, out })
+        self.call(Alltoall {
+            input: Some(Blocks::Together(input, Parts::Equal)),
+            out: Blocks::Together(out, Parts::Equal),
+        })
     }
 
     /// The same with blocks of different lengths: `to` of those that go to each member, `from` of those that come.
@@ -307,11 +318,10 @@ impl Team {
         out: &mut [u8],
         from: &[usize],
     ) -> Result<()> {
-        self.call(Alltoallv {
-            input,
-            to: Cow::Borrowed(to),
-            out,
-            from: Cow::Borrowed(from),
+        let (to, from) = (Cow::Borrowed(to), Cow::Borrowed(from));
+        self.call(Alltoall {
+            input: Some(Blocks::Together(input, Parts::Of(to))),
+            out: Blocks::Together(out, Parts::Of(from)),
         })
     }
 
@@ -320,24 +330,9 @@ impl Team {
     /// # Errors
     /// As [`alltoall`](Self::alltoall).
     pub fn alltoallw(&self, input: &[&[u8]], out: &mut [&mut [u8]]) -> Result<()> {
-        self.call(Alltoallw {
-            input: Cow::Borrowed(input),
-            out: out.iter_mut().map(|block| &mut **block).collect(),
+        self.call(Alltoall {
+            input: Some(Blocks::Apart(input.to_vec())),
+            out: Blocks::Apart(out.iter_mut().map(|block| &mut **block).collect()),
         })
-    }
-
-    /// Checks the lengths of the parts of a buffer of `total` bytes.
-    pub(crate) fn check_lengths(&self, lengths: &[usize], total: usize) -> Result<()> {
-        if lengths.len() != self.size() {
-            return Err(Error::Argument(format!(
-                "{} lengths were given for a group of {}",
-                lengths.len(),
-                self.size()
-            )));
-        }
-        let sum = lengths
-            .iter()
-            .try_fold(0usize, |sum, length| sum.checked_add(*length));
-        check_length("the buffer", total, sum.unwrap_or(usize::MAX))
     }
 }

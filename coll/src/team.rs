@@ -212,6 +212,13 @@ impl Team {
         self.pool.take(len)
     }
 
+    /// Lends a copy of `data`.
+    pub(crate) fn copy(&self, data: &[u8]) -> Scratch<'_> {
+        let mut copy = self.scratch(data.len());
+        copy.copy_from_slice(data);
+        copy
+    }
+
     /// Returns the levels of the group: none where its members are on one host, or each on one of its own.
     pub(crate) fn levels(&self) -> Option<&Levels> {
         let hosts = self.selection.hosts()?;

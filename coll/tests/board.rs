@@ -10,8 +10,8 @@ use crate::common::composition;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{
-    AllgatherInPlace, Allreduce, AlltoallInPlace, Barrier as NonblockingBarrier, Broadcast,
-    CollectiveOperation, GatherInPlace, Parts, ScatterInPlace,
+    Allgather, Allreduce, Alltoall, Barrier as NonblockingBarrier, Blocks, Broadcast,
+    CollectiveOperation, Gather, Parts, ReduceScatter, Scatter,
 };
 use tagwire_coll::{ALGORITHMS, Collective, Error, Needs, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation, UserOperation};
@@ -119,6 +119,20 @@ fn everything(team: &Team, round: u64) {
     team.reduce_scatter(sum, &own, &lengths, &mut part).unwrap();
     let mine = ends[me]..ends[me + 1];
     assert!(part == combined[mine], "reduce-scatter of {lengths:?}");
+    let mut within = own.clone();
+    team.call(ReduceScatter {
+        operator: sum.into(),
+        input: None,
+        lengths: lengths.clone().into(),
+        out: &mut within,
+    })
+    .unwrap();
+    let (result, rest) = within.split_at(part.len());
+    let kept = rest == &own[part.len()..];
+    assert!(
+        result == part && kept,
+        "reduce-scatter of {lengths:?} in place"
+    );
 
     let bytes = COUNTS[below(COUNTS.len())] * 3 + below(3);
     let own = data(me, round, bytes);
@@ -151,10 +165,9 @@ fn everything(team: &Team, round: u64) {
     let expected = (0..size).flat_map(from).collect::<Vec<_>>();
     assert!(out == expected, "alltoall of {bytes}");
     out.copy_from_slice(&input);
-    let parts = || Parts::Equal;
-    team.call(AlltoallInPlace {
-        data: &mut out,
-        parts: parts(),
+    team.call(Alltoall {
+        input: None,
+        out: Blocks::Together(&mut out, Parts::Equal),
     })
     .unwrap();
     assert!(out == expected, "alltoall of {bytes} in place");
@@ -167,29 +180,22 @@ fn everything(team: &Team, round: u64) {
     } else {
         own.clone()
     };
-    team.call(AllgatherInPlace {
-        data: &mut room,
-        parts: parts(),
+    team.call(Allgather {
+        own: None,
+        parts: Parts::Equal,
+        out: &mut room,
     })
     .unwrap();
     assert!(room == all, "allgather of {bytes} in place");
-    team.call(GatherInPlace {
-        data: &mut gathered,
-        parts: parts(),
-        root,
-    })
-    .unwrap();
+    let gather = Gather::in_place(team, &mut gathered, Parts::Equal, root);
+    team.call(gather).unwrap();
     let expected = if me == root { &all } else { &own };
     assert!(gathered == *expected, "gather of {bytes} in place");
     if me != root {
         gathered.fill(0);
     }
-    team.call(ScatterInPlace {
-        data: &mut gathered,
-        parts: parts(),
-        root,
-    })
-    .unwrap();
+    let scatter = Scatter::in_place(team, &mut gathered, Parts::Equal, root);
+    team.call(scatter).unwrap();
     assert!(gathered == *expected, "scatter of {bytes} in place");
 }
 
@@ -340,7 +346,7 @@ fn short_nonblocking_operations_take_a_board() {
                 }
                 let one = Broadcast {
                     data: &mut named,
-                    root,
+                    root: root.into(),
                 };
                 // SAFETY: as above.
                 open.push(unsafe { team.start(one) }.unwrap());
@@ -496,7 +502,7 @@ fn who_hears_of_an_end_while_boards_are_made_ends_the_others() {
         let mut data = vec![0; 1000 * (me + 1)];
         let broadcast = Broadcast {
             data: &mut data,
-            root: 0,
+            root: 0.into(),
         };
         // SAFETY: it is waited for while `data` is there.
         let end = unsafe { team.start(broadcast) }.unwrap().wait(LONG);
@@ -610,7 +616,10 @@ fn what_follows_an_operation_that_failed_ends_by_its_failure() {
         }
         let mut both = [vec![0; 8 + me], vec![0; 8]];
         let start = |data| {
-            let one = Broadcast { data, root: 0 };
+            let one = Broadcast {
+                data,
+                root: 0.into(),
+            };
             // SAFETY: the data are there until both have ended, below.
             unsafe { team.start(one) }.unwrap()
         };

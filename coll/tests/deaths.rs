@@ -12,7 +12,7 @@ use common::each_forced;
 use common::graphs::Graph;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_coll::operations::NeighbourAlltoall;
+use tagwire_coll::operations::{Blocks, NeighbourAlltoall, Parts};
 use tagwire_coll::{Error, Grid, Neighbours, Reduction, Result, Selection, Team};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
@@ -68,8 +68,8 @@ fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
                 let ring = Neighbours::cartesian(&Grid::new(&[size], &[true])?, me)?;
                 team.call(NeighbourAlltoall {
                     neighbours: ring,
-                    input: &whole[..2 * bytes],
-                    out: &mut other[..2 * bytes],
+                    input: Blocks::Together(&whole[..2 * bytes], Parts::Equal),
+                    out: Blocks::Together(&mut other[..2 * bytes], Parts::Equal),
                 })
             }
         }?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::common::sides::{Blocking, Run, even_and_odd, everything};
 use crate::common::{CHECKED, each_forced, ranks, threaded};
 use tagwire_base::Rank;
-use tagwire_coll::operations::CollectiveOperation;
+use tagwire_coll::operations::{Allgather, Broadcast, CollectiveOperation, Parts, Root};
 use tagwire_coll::{Bridge, Duplicate, Error, Leader, Result, Team};
 
 /// Leaves operations to progress.
@@ -60,6 +60,37 @@ fn sides_take_every_algorithm() {
             rounds(&both, 10..14);
         });
     }
+}
+
+#[test]
+fn what_is_of_one_side_is_refused_in_a_group_of_two() {
+    ranks(4, "", |team| {
+        let both = Arc::new(even_and_odd(team, "").unwrap());
+        let refused = |end: Result<()>| match end {
+            Err(Error::Argument(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let from = |team: &Team, root| {
+            let data = &mut [0][..];
+            refused(team.call(Broadcast { data, root }))
+        };
+        let why = from(&both, Root::Member(0));
+        assert!(why.contains("as in a group of one side"), "{why}");
+        let why = from(&both, Root::There(2));
+        assert!(why.contains("no rank 2 in a remote group of 2"), "{why}");
+        for root in [Root::Here, Root::There(0), Root::Beside] {
+            let why = from(team, root);
+            assert!(why.contains("not one of two sides"), "{why}");
+        }
+        let within = Allgather {
+            own: None,
+            parts: Parts::Equal,
+            out: &mut [0; 2],
+        };
+        let why = refused(both.call(within));
+        assert!(why.contains("no data is in place"), "{why}");
+        rounds(&both, 0..1);
+    });
 }
 
 #[test]

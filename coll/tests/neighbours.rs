@@ -8,8 +8,7 @@ use crate::common::graphs::Graph;
 use crate::common::{CHECKED, ranks, threaded};
 
 use tagwire_coll::operations::{
-    Alltoallw, CollectiveOperation, NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall,
-    NeighbourAlltoallv, NeighbourAlltoallw,
+    Alltoall, Blocks, CollectiveOperation, NeighbourAllgather, NeighbourAlltoall, Parts,
 };
 use tagwire_coll::{Error, Grid, Neighbours, Team};
 
@@ -92,8 +91,8 @@ fn both_neighbours_are_one_member() {
             let mut out = [0; 4];
             team.call(NeighbourAlltoall {
                 neighbours,
-                input: &[b'-', me, b'+', me],
-                out: &mut out,
+                input: Blocks::Together(&[b'-', me, b'+', me], Parts::Equal),
+                out: Blocks::Together(&mut out, Parts::Equal),
             })
             .unwrap();
             assert_eq!(out, [b'+', other, b'-', other]);
@@ -115,12 +114,13 @@ fn members_compare_what_they_call() {
             1 => different.call(NeighbourAllgather {
                 neighbours,
                 own,
+                parts: Parts::Equal,
                 out,
             }),
             _ => different.call(NeighbourAlltoall {
                 neighbours,
-                input,
-                out,
+                input: Blocks::Together(input, Parts::Equal),
+                out: Blocks::Together(out, Parts::Equal),
             }),
         };
         let error = error.unwrap_err().to_string();
@@ -170,12 +170,10 @@ fn lengths_that_differ_are_found_out() {
             } else {
                 Vec::new()
             };
-            let ended = team.call(NeighbourAlltoallv {
+            let ended = team.call(NeighbourAlltoall {
                 neighbours,
-                input: &input,
-                to: Cow::Owned(to),
-                out: &mut out,
-                from: Cow::Owned(from),
+                input: Blocks::Together(&input, Parts::Of(to.into())),
+                out: Blocks::Together(&mut out, Parts::Of(from.into())),
             });
             if team.me() == 1 {
                 let error = ended.unwrap_err();
@@ -214,6 +212,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
                 NeighbourAllgather {
                     neighbours,
                     own,
+                    parts: Parts::Equal,
                     out,
                 },
             )
@@ -231,6 +230,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
             NeighbourAllgather {
                 neighbours,
                 own: &[],
+                parts: Parts::Equal,
                 out,
             },
         );
@@ -240,10 +240,10 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         );
 
         let allgatherv = |lengths: &[usize]| {
-            let operation = NeighbourAllgatherv {
+            let operation = NeighbourAllgather {
                 neighbours: pair(),
                 own: &[],
-                lengths: Cow::Borrowed(lengths),
+                parts: Parts::Of(Cow::Borrowed(lengths)),
                 out: &mut [0; 3],
             };
             refused(team, operation)
@@ -263,8 +263,8 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
                 team,
                 NeighbourAlltoall {
                     neighbours,
-                    input,
-                    out,
+                    input: Blocks::Together(input, Parts::Equal),
+                    out: Blocks::Together(out, Parts::Equal),
                 },
             )
         };
@@ -293,12 +293,10 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
 
         let oneself = Neighbours::adjacent(vec![me, other], vec![me, other]);
         let alltoallv = |to: &[usize], from: &[usize]| {
-            let operation = NeighbourAlltoallv {
+            let operation = NeighbourAlltoall {
                 neighbours: oneself.clone(),
-                input: &[0; 3],
-                to: Cow::Borrowed(to),
-                out: &mut [0; 3],
-                from: Cow::Borrowed(from),
+                input: Blocks::Together(&[0; 3], Parts::Of(Cow::Borrowed(to))),
+                out: Blocks::Together(&mut [0; 3], Parts::Of(Cow::Borrowed(from))),
             };
             refused(team, operation)
         };
@@ -320,27 +318,27 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
 
         let (short, long) = (&[0; 1][..], &[0; 2][..]);
         let (mut first, mut second) = ([0; 1], [0; 1]);
-        let operation = NeighbourAlltoallw {
+        let operation = NeighbourAlltoall {
             neighbours: oneself.clone(),
-            input: Cow::Owned(vec![long, short]),
-            out: vec![&mut first, &mut second],
+            input: Blocks::Apart(vec![long, short]),
+            out: Blocks::Apart(vec![&mut first, &mut second]),
         };
         let why = refused(team, operation);
         assert!(
             why.contains("for oneself has 1 bytes where 2 are needed"),
             "{why}"
         );
-        let operation = NeighbourAlltoallw {
+        let operation = NeighbourAlltoall {
             neighbours: oneself.clone(),
-            input: Cow::Owned(vec![short, long]),
-            out: vec![&mut first],
+            input: Blocks::Apart(vec![short, long]),
+            out: Blocks::Apart(vec![&mut first]),
         };
         let why = refused(team, operation);
         assert!(why.contains("1 blocks were given for 2 sources"), "{why}");
 
         let all = |input: Vec<&'static [u8]>, out: Vec<&mut [u8]>| {
-            let input = Cow::Owned(input);
-            refused(team, Alltoallw { input, out })
+            let (input, out) = (Some(Blocks::Apart(input)), Blocks::Apart(out));
+            refused(team, Alltoall { input, out })
         };
         let why = all(vec![&[1]], vec![&mut first, &mut second]);
         assert!(

@@ -61,7 +61,13 @@ fn members_compare_what_they_start() {
         let mut data = [0; 10];
         let (data, root) = (&mut data[..], usize::from(team.me() == 1));
         // SAFETY: it is waited for.
-        let request = unsafe { different.start(Broadcast { data, root }) }.unwrap();
+        let request = unsafe {
+            different.start(Broadcast {
+                data,
+                root: root.into(),
+            })
+        }
+        .unwrap();
         let error = request.wait(None).unwrap_err();
         assert!(matches!(error, Error::Different { .. }), "{error}");
     });
@@ -237,7 +243,12 @@ fn wrong_arguments_are_refused_at_the_call() {
     ranks(2, "", |team| {
         let data = &mut [0][..];
         // SAFETY: nothing is started.
-        let refused = unsafe { team.start(Broadcast { data, root: 2 }) };
+        let refused = unsafe {
+            team.start(Broadcast {
+                data,
+                root: 2.into(),
+            })
+        };
         assert!(matches!(refused, Err(Error::Argument(_))));
         all_at_once(team, 1);
     });
@@ -325,7 +336,13 @@ fn an_operation_outlives_all_tags() {
         let mut byte = [team.me() as u8];
         let (data, root) = (&mut byte[..], 1);
         // SAFETY: it is waited for.
-        let second = unsafe { team.start(Broadcast { data, root }) }.unwrap();
+        let second = unsafe {
+            team.start(Broadcast {
+                data,
+                root: root.into(),
+            })
+        }
+        .unwrap();
         if team.me() < 2 {
             let (to, context) = team.peer(2).unwrap();
             messenger

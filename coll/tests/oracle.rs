@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::common::cases::cases;
 use crate::common::{CHECKED, each_forced, on_hosts, ranks, rounds};
 
+use tagwire_coll::operations::{Gather, Parts, Root, Scatter};
 use tagwire_coll::{ALGORITHMS, Error, Needs, Reduction, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 
@@ -129,6 +130,24 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert!(team.allgather(&[0], &mut [0; 3]).is_err());
         assert!(team.alltoall(&[0; 3], &mut [0; 3]).is_err());
         assert!(team.allgatherv(&[0], &[1], &mut [0]).is_err());
+        // In place is for the root.
+        let (parts, root) = (Parts::Equal, Root::Member(0));
+        let gather = Gather {
+            own: None,
+            parts: parts.clone(),
+            out: None,
+            root,
+        };
+        let scatter = Scatter {
+            input: None,
+            parts,
+            own: None,
+            root,
+        };
+        if team.me() == 1 {
+            assert!(team.call(gather).is_err());
+            assert!(team.call(scatter).is_err());
+        }
         everything(team, 1);
     });
 }

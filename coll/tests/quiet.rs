@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_coll::operations::{AllgatherInPlace, AlltoallInPlace, Parts};
+use tagwire_coll::operations::{Allgather, Alltoall, Blocks, Parts};
 use tagwire_coll::{Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -89,12 +89,16 @@ fn allocate(team: &Team) -> Vec<(&'static str, usize, u64)> {
         look("allgather", &mut || team.allgather(own, all));
         look("allgather in place", &mut || {
             let parts = Parts::Equal;
-            team.call(AllgatherInPlace { data: all, parts })
+            team.call(Allgather {
+                own: None,
+                parts,
+                out: all,
+            })
         });
         look("alltoall", &mut || team.alltoall(all, from));
         look("alltoall in place", &mut || {
-            let parts = Parts::Equal;
-            team.call(AlltoallInPlace { data: all, parts })
+            let (input, out) = (None, Blocks::Together(&mut *all, Parts::Equal));
+            team.call(Alltoall { input, out })
         });
         look("gather", &mut || {
             team.gather(own, (me == 0).then_some(&mut *all), 0)

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use tagwire_bench::Summary;
+
 use crate::judgement::Judgement;
-use crate::rows::{Point, Series};
+use crate::rows::Series;
 
 /// How far a published ratio may lie outside ours.
 pub(crate) const WIDENED: f64 = 0.25;
@@ -12,13 +14,13 @@ pub(crate) const WIDENED: f64 = 0.25;
 pub(crate) const NEAR: f64 = 4.0;
 
 /// Returns the points of a series between two sizes.
-pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Point)> {
+pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Summary)> {
     let sizes = series.range(first..=last);
     sizes.map(|(size, point)| (*size, *point)).collect()
 }
 
 /// Returns the points of two series at the sizes that both have.
-pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Point, Point)> {
+pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Summary, Summary)> {
     let of = |(size, point)| Some((size, point, *other.get(&size)?));
     within(one, sizes).into_iter().filter_map(of).collect()
 }
@@ -29,12 +31,12 @@ pub(crate) fn nothing() -> Judgement {
 }
 
 /// Whether the intervals are disjoint, the first one the lower.
-pub(crate) fn is_clearly_below(one: &Point, other: &Point) -> bool {
-    one.high < other.low
+pub(crate) fn is_clearly_below(one: &Summary, other: &Summary) -> bool {
+    one.max < other.min
 }
 
 /// Judges whether one series is below another: at two thirds of the sizes by disjoint intervals, and never the reverse.
-pub(crate) fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
+pub(crate) fn below(pairs: &[(u64, Summary, Summary)]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
@@ -60,11 +62,11 @@ pub(crate) fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
 }
 
 /// Judges whether two series are the same: intervals overlap at two thirds of the sizes.
-pub(crate) fn equal(pairs: &[(u64, Point, Point)]) -> Judgement {
+pub(crate) fn equal(pairs: &[(u64, Summary, Summary)]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
-    let is_equal = |(_, one, other): &&(u64, Point, Point)| {
+    let is_equal = |(_, one, other): &&(u64, Summary, Summary)| {
         !is_clearly_below(one, other) && !is_clearly_below(other, one)
     };
     let equal = pairs.iter().filter(is_equal).count();
@@ -84,8 +86,8 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// Judges whether one is below the other from about a size on; with `above`, up to about that size.
-pub(crate) fn crossover(pairs: &[(u64, Point, Point)], value: u64, above: bool) -> Judgement {
-    let is_below = |(_, one, other): &(u64, Point, Point)| one.median < other.median;
+pub(crate) fn crossover(pairs: &[(u64, Summary, Summary)], value: u64, above: bool) -> Judgement {
+    let is_below = |(_, one, other): &(u64, Summary, Summary)| one.median < other.median;
     let (found, missing) = match above {
         // The last of the sizes from the first on.
         true => (
@@ -117,7 +119,7 @@ pub(crate) fn crossover(pairs: &[(u64, Point, Point)], value: u64, above: bool) 
 }
 
 /// Returns where a series is greatest.
-pub(crate) fn peak_of(series: &Series) -> Option<(u64, Point)> {
+pub(crate) fn peak_of(series: &Series) -> Option<(u64, Summary)> {
     let points = series.iter().map(|(size, point)| (*size, *point));
     points.max_by(|one, other| one.1.median.total_cmp(&other.1.median))
 }
@@ -127,7 +129,7 @@ pub(crate) fn peak_is(series: &Series, value: f64) -> Judgement {
     let Some((size, point)) = peak_of(series) else {
         return nothing();
     };
-    let holds = point.low * (1.0 - WIDENED) <= value && value <= point.high * (1.0 + WIDENED);
+    let holds = point.min * (1.0 - WIDENED) <= value && value <= point.max * (1.0 + WIDENED);
     let (ours, value) = (short(point.median), short(value));
     Judgement::new(
         holds,

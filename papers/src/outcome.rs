@@ -75,8 +75,8 @@ impl Measured {
                             figure,
                             size,
                             median: point.median,
-                            low: point.low,
-                            high: point.high,
+                            low: point.min,
+                            high: point.max,
                         }
                     }));
                 }

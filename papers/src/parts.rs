@@ -3,12 +3,14 @@
 
 use serde::Deserialize;
 
+use tagwire_bench::Summary;
+
 use crate::choice::Choice;
 use crate::compare::{
     NEAR, WIDENED, below, equal, is_clearly_below, nothing, pairs, peak_is, peak_of, short, within,
 };
 use crate::judgement::Judgement;
-use crate::rows::{Place, Point, Rows, Series};
+use crate::rows::{Place, Rows, Series};
 
 /// When a claim about partitions holds. `sizes` are the first and the last.
 #[derive(Debug, Deserialize)]
@@ -255,9 +257,9 @@ fn by_partitions(
     all.filter(|(_, series)| !series.is_empty()).collect()
 }
 
-fn in_range(points: &[(u64, Point)], [low, high]: [f64; 2]) -> Judgement {
-    let fits = |(_, point): &&(u64, Point)| {
-        point.low * (1.0 - WIDENED) <= high && low <= point.high * (1.0 + WIDENED)
+fn in_range(points: &[(u64, Summary)], [low, high]: [f64; 2]) -> Judgement {
+    let fits = |(_, point): &&(u64, Summary)| {
+        point.min * (1.0 - WIDENED) <= high && low <= point.max * (1.0 + WIDENED)
     };
     let inside = points.iter().filter(fits).count();
     let medians = points.iter().map(|(_, point)| point.median);
@@ -278,7 +280,7 @@ fn in_range(points: &[(u64, Point)], [low, high]: [f64; 2]) -> Judgement {
 }
 
 /// The values at one size, by the number of partitions.
-fn at_size(series: &[(u32, Series)], size: u64) -> Vec<(f64, Point)> {
+fn at_size(series: &[(u32, Series)], size: u64) -> Vec<(f64, Summary)> {
     let point =
         |(partitions, series): &(u32, Series)| Some((f64::from(*partitions), *series.get(&size)?));
     series.iter().filter_map(point).collect()
@@ -293,7 +295,7 @@ fn sizes_of(series: &[(u32, Series)], sizes: [u64; 2]) -> Vec<u64> {
 }
 
 /// Whether values rise: by the correlation of ranks, and from the first to the last by more than both intervals.
-fn is_rising(points: &[(f64, Point)]) -> bool {
+fn is_rising(points: &[(f64, Summary)]) -> bool {
     let [first, .., last] = points else {
         return false;
     };
@@ -301,7 +303,7 @@ fn is_rising(points: &[(f64, Point)]) -> bool {
 }
 
 /// Spearman's.
-fn correlation(points: &[(f64, Point)]) -> f64 {
+fn correlation(points: &[(f64, Summary)]) -> f64 {
     let rank = |value: f64, all: &[f64]| {
         let less = all.iter().filter(|other| **other < value).count();
         let same = all.iter().filter(|other| **other == value).count();
@@ -356,8 +358,8 @@ fn peak_rises(series: &[(u32, Series)]) -> Judgement {
 }
 
 /// Values by partitions, in words.
-fn told(points: &[(f64, Point)]) -> String {
-    let one = |(place, point): &(f64, Point)| format!("{} with {place}", short(point.median));
+fn told(points: &[(f64, Summary)]) -> String {
+    let one = |(place, point): &(f64, Summary)| format!("{} with {place}", short(point.median));
     let all: Vec<String> = points.iter().map(one).collect();
     all.join(", ")
 }
@@ -460,7 +462,7 @@ fn later((of, than): (Option<u64>, Option<u64>)) -> Judgement {
     }
 }
 
-fn not_below(pairs: &[(u64, Point, Point)]) -> Judgement {
+fn not_below(pairs: &[(u64, Summary, Summary)]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
@@ -472,7 +474,7 @@ fn not_below(pairs: &[(u64, Point, Point)]) -> Judgement {
     Judgement::new(below * 3 < pairs.len(), evidence)
 }
 
-fn least(points: &[(u64, Point)], value: f64) -> Judgement {
+fn least(points: &[(u64, Summary)], value: f64) -> Judgement {
     let found = points
         .iter()
         .min_by(|one, other| one.1.median.total_cmp(&other.1.median));

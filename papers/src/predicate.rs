@@ -5,12 +5,14 @@
 
 use serde::Deserialize;
 
+use tagwire_bench::Summary;
+
 use crate::compare::{
     NEAR, WIDENED, below, crossover, equal, is_clearly_below, nothing, pairs, within,
 };
 use crate::judgement::Judgement;
 use crate::parts::Parts;
-use crate::rows::{Point, Rows, Series};
+use crate::rows::{Rows, Series};
 use crate::units::Comparison;
 
 /// Whose series: `ob1` and `cm` on a transport, or an MPI library.
@@ -170,17 +172,17 @@ fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     let (Some(of), Some(over)) = (one.get(&size), other.get(&size)) else {
         return nothing();
     };
-    if over.low <= 0.0 {
-        return Judgement::not_testable(format!("one of the figures is {} at {size} B", over.low));
+    if over.min <= 0.0 {
+        return Judgement::not_testable(format!("one of the figures is {} at {size} B", over.min));
     }
-    let (low, high) = (of.low / over.high, of.high / over.low);
+    let (low, high) = (of.min / over.max, of.max / over.min);
     let ours = of.median / over.median;
     let holds = (low * (1.0 - WIDENED)..=high * (1.0 + WIDENED)).contains(&value);
     let evidence = format!("{ours:.2} ({low:.2}..{high:.2}) at {size} B; published {value:.2}");
     Judgement::new(holds, evidence)
 }
 
-fn least(points: &[(u64, Point)], value: f64) -> Judgement {
+fn least(points: &[(u64, Summary)], value: f64) -> Judgement {
     let least = points
         .iter()
         .min_by(|one, other| one.1.median.total_cmp(&other.1.median));
@@ -191,7 +193,7 @@ fn least(points: &[(u64, Point)], value: f64) -> Judgement {
     Judgement::new(point.median >= value, evidence)
 }
 
-fn falls(small: &[(u64, Point)], large: &[(u64, Point)]) -> Judgement {
+fn falls(small: &[(u64, Summary)], large: &[(u64, Summary)]) -> Judgement {
     let (Some((from, before)), Some((to, after))) = (small.last(), large.first()) else {
         return nothing();
     };
@@ -202,7 +204,7 @@ fn falls(small: &[(u64, Point)], large: &[(u64, Point)]) -> Judgement {
     Judgement::new(is_clearly_below(after, before), evidence)
 }
 
-fn drops(points: &[(u64, Point)], value: u64) -> Judgement {
+fn drops(points: &[(u64, Summary)], value: u64) -> Judgement {
     let falls = points
         .windows(2)
         .map(|pair| (pair[1].0, pair[1].1.median / pair[0].1.median));

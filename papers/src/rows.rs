@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use tagwire_bench::{Summary, is_foreign};
 
 use crate::choice::Choice;
 
@@ -63,16 +64,8 @@ impl Place {
     }
 }
 
-/// A figure at a size, over the launches.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) low: f64,
-    pub(crate) median: f64,
-    pub(crate) high: f64,
-}
-
 /// A figure over sizes.
-pub(crate) type Series = BTreeMap<u64, Point>;
+pub(crate) type Series = BTreeMap<u64, Summary>;
 
 impl Rows {
     /// Adds the rows of results that a run of an item has left, or a run of another build of Tagwire. They are flat: what
@@ -233,7 +226,7 @@ fn series<'r>(rows: impl Iterator<Item = &'r Value>, figure: &str) -> Series {
     }
     let points = values.into_iter();
     points
-        .filter_map(|(size, values)| Some((size, Point::of(values)?)))
+        .filter_map(|(size, values)| Some((size, Summary::of(&values)?)))
         .collect()
 }
 
@@ -241,26 +234,9 @@ fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
     row.get(key).and_then(Value::as_str)
 }
 
-impl Point {
-    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = match values.len().is_multiple_of(2) {
-            true => f64::midpoint(values[middle - 1], values[middle]),
-            false => values[middle],
-        };
-        Some(Self { low, median, high })
-    }
-}
-
 /// Returns which tool a transport of `tagwire bench` is.
 pub(crate) fn tool(transport: &str) -> Option<&str> {
     transport.strip_prefix("tool:")?.split(['@', ':']).next()
-}
-
-fn is_foreign(transport: &str) -> bool {
-    is_peer(transport) || tool(transport).is_some()
 }
 
 /// Whether a transport of `tagwire bench` is an MPI library.
@@ -357,7 +333,7 @@ pub(crate) mod tests {
             ("mpi:/a", "", 8, &[9.0, 10.0]),
         ]);
         let point = rows.series("shm", Some("ob1"), "x")[&8];
-        assert_eq!((point.low, point.median, point.high), (1.0, 2.0, 3.0));
+        assert_eq!((point.min, point.median, point.max), (1.0, 2.0, 3.0));
         assert_eq!(rows.series("mpi:/a", None, "x")[&8].median, 9.5);
         assert!(rows.series("shm", Some("ob1"), "y").is_empty());
         assert_eq!(rows.transports(false), ["shm"]);

@@ -6,11 +6,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tagwire_bench::Summary;
+use tagwire_bench::number::plain;
 
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::outcome::SCHEMA;
-use crate::rows::{Point, Rows};
+use crate::rows::Rows;
 use crate::turn::filled;
 
 /// Lines and columns of figures.
@@ -138,9 +140,9 @@ fn one<T>(all: &mut Vec<T>, is_meant: impl Fn(&T) -> bool, new: T) -> usize {
 }
 
 impl Line {
-    fn point(&self, column: usize) -> Option<Point> {
+    fn point(&self, column: usize) -> Option<Summary> {
         let values = self.values.get(column)?.iter();
-        Point::of(values.map(|value| value * self.scale).collect())
+        Summary::of(&values.map(|value| value * self.scale).collect::<Vec<_>>())
     }
 
     fn median(&self, column: usize) -> Option<f64> {
@@ -150,8 +152,8 @@ impl Line {
     fn cell(&self, column: usize) -> String {
         self.point(column).map_or_else(
             || "-".to_owned(),
-            |Point { low, median, high }| {
-                let [low, median, high] = [low, median, high].map(short);
+            |point| {
+                let [low, median, high] = [point.min, point.median, point.max].map(plain);
                 format!("{median} ({low}..{high})")
             },
         )
@@ -175,26 +177,6 @@ fn row(cells: &[String]) -> String {
 
 fn head(cells: &[String]) -> String {
     format!("{}|{}\n", row(cells), "---|".repeat(cells.len()))
-}
-
-/// Three digits that count, and all in front of the point.
-fn short(value: f64) -> String {
-    if value.abs() < 999.5 {
-        let places = match value.abs() {
-            0.0 => 0,
-            size => (2 - size.log10().floor() as i32).max(0) as usize,
-        };
-        let text = format!("{value:.places$}");
-        return match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text,
-        };
-    }
-    let digits = format!("{value:.0}");
-    let (sign, digits) = digits.split_at(usize::from(value < 0.0));
-    let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
-    format!("{sign}{}", groups.join(","))
 }
 
 /// Returns tables in Markdown, with empty lines between them.
@@ -318,8 +300,8 @@ fn beside(machines: &[(&str, Stored)]) -> String {
                 let table = table.as_ref()?;
                 let line = table.lines.iter().find(|line| line.line == name.line)?;
                 let (own, (best, place)) = (line.median(0)?, line.best()?);
-                let best_of = format!("{} ({})", short(best), table.columns[place]);
-                Some([short(own), best_of, format!("{:.2}", own / best)])
+                let best_of = format!("{} ({})", plain(best), table.columns[place]);
+                Some([plain(own), best_of, format!("{:.2}", own / best)])
             };
             cells.extend(of().unwrap_or_else(|| ["-"; 3].map(str::to_owned)));
         }

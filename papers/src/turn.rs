@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use tagwire_bench::number::bytes;
 
 use crate::item::{OVER_TCP, Run};
 use crate::rows::{Place, is_peer, tool};
@@ -118,21 +119,10 @@ pub(crate) fn filled(text: &str, row: &Value, figure: &str) -> String {
     let value = match (key, &row[key]) {
         ("figure", _) => filled(figure, row, ""),
         ("place", _) => Place::of(row).map_or_else(String::new, |place| place.name()),
-        ("size", size) => bytes(size.as_u64().unwrap_or(0)),
+        ("size", size) => bytes(size.as_u64().unwrap_or(0) as f64),
         (_, Value::String(text)) => text.clone(),
         (_, Value::Null) => String::new(),
         (_, value) => value.to_string(),
     };
     format!("{before}{value}{}", filled(rest, row, figure))
-}
-
-fn bytes(count: u64) -> String {
-    let units = [(1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units
-        .iter()
-        .find(|(unit, _)| count >= *unit && count.is_multiple_of(*unit));
-    unit.map_or_else(
-        || format!("{count} B"),
-        |(unit, name)| format!("{} {name}", count / unit),
-    )
 }

@@ -3,11 +3,13 @@
 
 use serde::Deserialize;
 
+use tagwire_bench::Summary;
+
 use crate::compare::{
     WIDENED, below, crossover, equal, is_clearly_below, nothing, pairs, peak_is, short, within,
 };
 use crate::judgement::Judgement;
-use crate::rows::{Place, Point, Rows, Series, is_peer};
+use crate::rows::{Place, Rows, Series, is_peer};
 
 /// When a claim about units holds. A unit is named as in the rows: `threads:4`, `blocked-thread`.
 #[derive(Debug, Deserialize)]
@@ -180,7 +182,7 @@ impl Comparison {
                 return Some(*point);
             };
             let base = *rows.of_unit(place, over, figure).get(size)?;
-            (base.low > 0.0).then(|| quotient(point, &base))
+            (base.min > 0.0).then(|| quotient(point, &base))
         };
         match (of_library(low), of_library(high)) {
             (Some(one), Some(other)) => {
@@ -192,11 +194,11 @@ impl Comparison {
     }
 }
 
-fn nears(pairs: &[(u64, Point, Point)]) -> Judgement {
+fn nears(pairs: &[(u64, Summary, Summary)]) -> Judgement {
     let [first, .., last] = pairs else {
         return nothing();
     };
-    let ratio = |(_, of, over): &(u64, Point, Point)| quotient(of, over);
+    let ratio = |(_, of, over): &(u64, Summary, Summary)| quotient(of, over);
     let (before, after) = (ratio(first), ratio(last));
     let evidence = format!(
         "{} at {} B, {} at {} B",
@@ -208,12 +210,12 @@ fn nears(pairs: &[(u64, Point, Point)]) -> Judgement {
     Judgement::new(is_clearly_below(&after, &before), evidence)
 }
 
-fn by_median(one: &(u64, Point), other: &(u64, Point)) -> std::cmp::Ordering {
+fn by_median(one: &(u64, Summary), other: &(u64, Summary)) -> std::cmp::Ordering {
     one.1.median.total_cmp(&other.1.median)
 }
 
 fn bound(
-    found: Option<(u64, Point)>,
+    found: Option<(u64, Summary)>,
     word: &str,
     value: f64,
     holds: impl Fn(f64) -> bool,
@@ -228,24 +230,24 @@ fn bound(
     Judgement::new(holds(point.median), evidence)
 }
 
-fn quotient(of: &Point, over: &Point) -> Point {
-    Point {
-        low: of.low / over.high,
+fn quotient(of: &Summary, over: &Summary) -> Summary {
+    Summary {
+        min: of.min / over.max,
         median: of.median / over.median,
-        high: of.high / over.low,
+        max: of.max / over.min,
     }
 }
 
-fn ratio(of: &Point, over: &Point, one: f64, other: f64) -> Judgement {
-    if over.low <= 0.0 {
+fn ratio(of: &Summary, over: &Summary, one: f64, other: f64) -> Judgement {
+    if over.min <= 0.0 {
         return Judgement::not_testable("one of the figures is 0");
     }
     let ours = quotient(of, over);
-    if ours.high > SCATTER * ours.low {
+    if ours.max > SCATTER * ours.min {
         let text = format!("{}: launches scatter too much", told(&ours));
         return Judgement::not_testable(text);
     }
-    let (low, high) = (ours.low * (1.0 - WIDENED), ours.high * (1.0 + WIDENED));
+    let (low, high) = (ours.min * (1.0 - WIDENED), ours.max * (1.0 + WIDENED));
     let holds = low <= one.max(other) && one.min(other) <= high;
     let published = match one == other {
         true => short(one),
@@ -254,8 +256,8 @@ fn ratio(of: &Point, over: &Point, one: f64, other: f64) -> Judgement {
     Judgement::new(holds, format!("{}; published {published}", told(&ours)))
 }
 
-fn told(point: &Point) -> String {
-    let [median, low, high] = [point.median, point.low, point.high].map(short);
+fn told(point: &Summary) -> String {
+    let [median, low, high] = [point.median, point.min, point.max].map(short);
     format!("{median} ({low}..{high})")
 }
 

@@ -1,6 +1,8 @@
 //! First contact, and the end of contact, for both layers: a peer's address is asked for once, a shortage is no death,
 //! and whoever is gone is lost once.
 
+use std::time::Duration;
+
 use tagwire_base::{MemberEvent, Rank};
 use tagwire_transport::{AmHeader, EndpointId, Post, Transport};
 
@@ -44,6 +46,9 @@ impl Setback {
 
 /// What is logged when the connection to the store is lost.
 const STORE_LOST: &str = "the connection to the launcher's store is lost: ranks that are not in contact cannot be reached any more, and their ends are not heard of";
+
+/// How long the transport may take to report the end of a peer that has failed by the bootstrap's word.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// A layer, as far as contact goes.
 pub(crate) trait Contacts {
@@ -98,6 +103,13 @@ fn connect<L: Contacts>(layer: &mut L, rank: Rank) -> Result<EndpointId> {
 /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
 pub(crate) fn hear_of_ends<L: Contacts>(layer: &mut L) {
     layer.look_after_peers();
+    for (rank, until) in std::mem::take(&mut layer.lane().failing) {
+        if layer.lane().clock.now() >= until {
+            layer.member_gone(rank, Failure::PeerFailed(rank));
+        } else if layer.lane().losses.of(rank).is_none() {
+            layer.lane().failing.push((rank, until));
+        }
+    }
     let events = layer.lane().bootstrap.poll_events();
     if !events.is_empty() {
         // Whoever left sent what it had to say before: its contact, which the transport may not have looked at
@@ -109,7 +121,14 @@ pub(crate) fn hear_of_ends<L: Contacts>(layer: &mut L) {
             MemberEvent::Left(rank) => layer.member_left(rank),
             MemberEvent::Failed(rank) => {
                 layer.peer_failed(rank);
-                layer.member_gone(rank, Failure::PeerFailed(rank));
+                match layer.lane().peers.find(rank) {
+                    // What it sent before comes first, and then the transport's word.
+                    Some(_) => {
+                        let until = layer.lane().clock.now() + LAST_WORD;
+                        layer.lane().failing.push((rank, until));
+                    }
+                    None => layer.member_gone(rank, Failure::PeerFailed(rank)),
+                }
             }
             MemberEvent::StoreLost => {
                 tracing::error!("{STORE_LOST}");
@@ -190,8 +209,10 @@ fn explain<L: Contacts>(layer: &mut L, rank: Rank, error: Error) -> Error {
     let index = layer.lane().peers.find(rank);
     let known = index.and_then(|index| contact_of(layer, index)?.lost);
     let left = layer.is_leaving(rank);
+    let failed = layer.lane().failing.iter().any(|(one, _)| *one == rank);
     let known = known
         .or_else(|| layer.lane().losses.of(rank))
+        .or_else(|| failed.then_some(Failure::PeerFailed(rank)))
         .or_else(|| left.then_some(Failure::PeerLeft(rank)));
     let Some(failure) = known.or(evidence) else {
         return error;

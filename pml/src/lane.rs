@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::{Bootstrap, Clock, ContextId, Rank};
+use tagwire_base::{Bootstrap, Clock, ContextId, Rank, Time};
 use tagwire_transport::{Outcome, Payload, RemoteAccess, Token, Transport};
 
 use crate::contact::{OpenTimeout, Stack};
@@ -48,10 +48,12 @@ pub(crate) struct Lane<P> {
     pub bootstrap: Box<dyn Bootstrap>,
     pub rank: Rank,
     pub size: u32,
+    /// Ranks that have failed by the bootstrap's word and whose end the transport is to report, and until when.
+    pub failing: Vec<(Rank, Time)>,
     /// New operations are refused.
     pub closing: bool,
+    pub clock: Clock,
     stack: Stack,
-    clock: Clock,
 }
 
 impl<P: Known> Lane<P> {
@@ -77,6 +79,7 @@ impl<P: Known> Lane<P> {
             services: None,
             ended: 0,
             out_of_reach: Vec::new(),
+            failing: Vec::new(),
             stack,
             clock: bootstrap.clock(),
             rank: bootstrap.rank(),

@@ -45,7 +45,6 @@ pub mod rma;
 mod service;
 mod services;
 pub mod settings;
-pub mod slab;
 mod sleepers;
 mod table;
 pub mod types;
@@ -65,6 +64,7 @@ pub use pml::{LocalRank, Pml, PointToPoint, Statistics};
 pub use progress::ProgressThread;
 pub use protocols::Protocol;
 pub use settings::{SETTINGS, open};
+pub use tagwire_base::slab;
 pub use types::{
     CancelOutcome, ContextPair, Counters, Failure, MessageId, RequestId, SendMode, Status,
     TagLimits,

@@ -1196,29 +1196,42 @@ impl Messenger {
         Ok(text)
     }
 
-    /// Does what is under way, says goodbye, and is closed. Posted receives complete as closed.
-    /// What is still open after the deadline never completes, and its buffers stay lent until the
-    /// process ends: a peer that is stopped may touch them when it goes on.
+    /// Does what is under way, says goodbye, waits until peers have heard that, and is closed, once. Posted receives complete as closed.
+    /// Work and goodbye take at most the deadline each. What is still open after the deadline never completes, and its
+    /// buffers stay lent until the process ends: a peer that is stopped may touch them when it goes on.
     ///
     /// # Errors
     /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.
     pub fn close(&self, deadline: Duration) -> Result<()> {
+        if self.is_closing() {
+            return Ok(());
+        }
         self.call(|pml| {
             pml.begin_close();
             Ok(())
         })?;
-        let closed = self.wait_until(Some(deadline), |pml| {
-            Ok(pml.open_work().is_none().then_some(()))
-        });
-        let open = match closed {
-            Ok(()) => None,
-            Err(Error::TimedOut(_)) => self.enter()?.open_work(),
-            Err(error) => return Err(error),
-        };
+        let is_done = ends_within(self, deadline, |pml| pml.open_work().is_none())?;
+        let open = self.enter()?.open_work().filter(|_| !is_done);
         // What layers above have under way hears that its messages have ended, and ends where it has none.
         self.is_closing.store(true, Ordering::Relaxed);
         self.drive();
+        self.enter()?.transport().leave();
+        // What peers have not heard by then the transport goes on with when it is dropped.
+        ends_within(self, deadline, |pml| pml.transport().has_left())?;
         self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
+    }
+}
+
+/// Makes progress until `done`, for at most `timeout`. Returns whether it is.
+fn ends_within(
+    messenger: &Messenger,
+    timeout: Duration,
+    mut done: impl FnMut(&mut Layer) -> bool,
+) -> Result<bool> {
+    match messenger.wait_until(Some(timeout), |pml| Ok(done(pml).then_some(()))) {
+        Ok(()) => Ok(true),
+        Err(Error::TimedOut(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }

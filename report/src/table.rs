@@ -1,9 +1,10 @@
 //! Tables: what is behind the plots, for every format.
 
-use tagwire_bench::{Sense, Verdict};
+use tagwire_bench::{Sense, Summary, Verdict};
 
 use crate::judge::{Compared, compared};
-use crate::model::{Plot, Role};
+use crate::metric::Unit;
+use crate::model::{Plot, Point, Role};
 use crate::number;
 
 /// A table.
@@ -53,6 +54,28 @@ impl Cell {
     }
 }
 
+/// A point with its interval.
+fn measured(point: &Point, unit: Unit) -> Cell {
+    let Summary { median, min, max } = point.estimate;
+    let [median, min, max] = [median, min, max].map(|value| number::value(value, unit));
+    Cell {
+        text: median,
+        note: format!("{min} to {max}"),
+        mark: match point.is_disturbed {
+            true => Mark::Doubtful,
+            false => Mark::None,
+        },
+    }
+}
+
+/// The head of a column of figures.
+fn head(name: &str, unit: Unit) -> String {
+    match unit.symbol() {
+        "" => name.to_owned(),
+        symbol => format!("{name}, {symbol}"),
+    }
+}
+
 /// Returns the figures of a plot: a row for each value of the variable, a column for each series, and their ratio to the
 /// first one.
 #[must_use]
@@ -65,12 +88,7 @@ pub fn figures(plot: &Plot) -> Table {
     let has_ratio = plot.metric.sense != Sense::Share && plot.series.len() > 1;
     let mut heads = vec![plot.x.title()];
     for (place, series) in plot.series.iter().enumerate() {
-        let unit = if unit.symbol().is_empty() {
-            String::new()
-        } else {
-            format!(", {}", unit.symbol())
-        };
-        heads.push(format!("{}{unit}", series.name));
+        heads.push(head(&series.name, unit));
         if place > 0 && has_ratio && series.role != Role::Published {
             heads.push("to first".to_owned());
         }
@@ -80,24 +98,13 @@ pub fn figures(plot: &Plot) -> Table {
         let first = first.and_then(|first| first.at(x));
         for (place, series) in plot.series.iter().enumerate() {
             let point = series.at(x);
-            cells.push(point.map_or_else(Cell::default, |point| Cell {
-                text: number::value(point.estimate.median, unit),
-                note: match series.role {
-                    Role::Published => "other machine".to_owned(),
-                    Role::Measured | Role::Base => format!(
-                        "{} to {}",
-                        number::value(point.estimate.min, unit),
-                        number::value(point.estimate.max, unit)
-                    ),
-                },
-                mark: if point.is_disturbed {
-                    Mark::Doubtful
-                } else {
-                    Mark::None
-                },
-            }));
+            let mut cell = point.map_or_else(Cell::default, |point| measured(point, unit));
+            if series.role == Role::Published && point.is_some() {
+                cell.note = "other machine".to_owned();
+            }
+            cells.push(cell);
             if place > 0 && has_ratio && series.role != Role::Published {
-                let is_positive = |point: &crate::model::Point| point.estimate.median > 0.0;
+                let is_positive = |point: &Point| point.estimate.median > 0.0;
                 let both = first.zip(point);
                 let both = both.filter(|(first, point)| is_positive(first) && is_positive(point));
                 let ratio = both.map(|(first, point)| {
@@ -126,7 +133,6 @@ pub fn comparison(plot: &Plot) -> Option<Table> {
         return None;
     }
     let unit = plot.metric.unit;
-    let value = |value: f64| number::value(value, unit);
     let row = |compared: &Compared| {
         let is_doubtful = !compared.is_trusted();
         let (verdict, mark) = match compared.change.verdict {
@@ -137,24 +143,11 @@ pub fn comparison(plot: &Plot) -> Option<Table> {
             Verdict::Noise => ("within the noise", Mark::None),
             Verdict::Same => ("same", Mark::None),
         };
-        let cell = |point: &crate::model::Point| Cell {
-            text: value(point.estimate.median),
-            note: format!(
-                "{} to {}",
-                value(point.estimate.min),
-                value(point.estimate.max)
-            ),
-            mark: if point.is_disturbed {
-                Mark::Doubtful
-            } else {
-                Mark::None
-            },
-        };
         vec![
             Cell::new(plot.series[compared.series].name.clone()),
             Cell::new(plot.x.value(compared.new.x)),
-            cell(&compared.base),
-            cell(&compared.new),
+            measured(&compared.base, unit),
+            measured(&compared.new, unit),
             Cell {
                 text: number::ratio(compared.change.ratio),
                 note: format!(
@@ -175,16 +168,12 @@ pub fn comparison(plot: &Plot) -> Option<Table> {
             },
         ]
     };
-    let symbol = match unit.symbol() {
-        "" => String::new(),
-        symbol => format!(", {symbol}"),
-    };
     Some(Table {
         heads: vec![
             "Series".to_owned(),
             plot.x.title(),
-            format!("Base{symbol}"),
-            format!("New{symbol}"),
+            head("Base", unit),
+            head("New", unit),
             "New / base".to_owned(),
             "Verdict".to_owned(),
         ],

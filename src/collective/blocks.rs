@@ -1,14 +1,13 @@
 //! Buffers of an exchange that lie anywhere.
+#![allow(unsafe_code)]
 
-use std::borrow::Cow;
+use std::any::Any;
 
-use tagwire_coll::Neighbours;
-use tagwire_coll::operations::{Alltoallw, NeighbourAlltoallw};
-
-use crate::context::Context;
-use crate::error::Result;
+use super::buffers::{Lasting, Lent};
+use super::persistent::PersistentCollective;
+use crate::error::{Error, Result};
+use crate::persistent::Memory;
 use crate::plain::{Plain, bytes, bytes_mut};
-use crate::scope::{Request, Scope};
 
 /// The buffers of an exchange with several ranks, each of a type and at a place of its own (MPI-5.0, section 6.8, `MPI_Alltoallw`):
 /// the first that is sent is for the first of the ranks, the first that is received comes from it, and so on.
@@ -32,8 +31,8 @@ use crate::scope::{Request, Scope};
 /// ```
 #[derive(Debug, Default)]
 pub struct Blocks<'a> {
-    leaving: Vec<&'a [u8]>,
-    coming: Vec<&'a mut [u8]>,
+    pub(super) leaving: Vec<&'a [u8]>,
+    pub(super) coming: Vec<&'a mut [u8]>,
 }
 
 impl<'a> Blocks<'a> {
@@ -56,41 +55,96 @@ impl<'a> Blocks<'a> {
         self.coming.push(bytes_mut(into));
         self
     }
+}
 
-    pub(crate) fn alltoall(self) -> Alltoallw<'a> {
-        Alltoallw {
-            input: Cow::Owned(self.leaving),
-            out: self.coming,
-        }
+/// The buffers of a persistent [`Alltoall::blocks`](crate::Alltoall::blocks), each of a type of its own (MPI-5.0, section 6.13,
+/// `MPI_Alltoallw_init`): the first that is sent is for the first rank, the first that is received comes from it, and so on.
+#[derive(Debug, Default)]
+pub struct OwnedBlocks {
+    leaving: Vec<Block>,
+    coming: Vec<Block>,
+}
+
+impl OwnedBlocks {
+    /// Returns none.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    pub(crate) fn with_neighbours(self, neighbours: &Neighbours) -> NeighbourAlltoallw<'a> {
-        NeighbourAlltoallw {
-            neighbours: neighbours.clone(),
-            input: Cow::Owned(self.leaving),
-            out: self.coming,
+    /// Adds what is sent to the next rank.
+    #[must_use]
+    pub fn send<T: Plain + Sync>(mut self, data: Vec<T>) -> Self {
+        self.leaving.push(Block::new(data));
+        self
+    }
+
+    /// Adds where to receive from the next rank.
+    #[must_use]
+    pub fn recv<T: Plain + Sync>(mut self, into: Vec<T>) -> Self {
+        self.coming.push(Block::new(into));
+        self
+    }
+}
+
+/// Elements of some type: a `Memory` of it.
+#[derive(Debug)]
+struct Block {
+    elements: Box<dyn Any + Send + Sync>,
+    lent: Lent<u8>,
+}
+
+impl Block {
+    fn new<T: Plain + Sync>(data: Vec<T>) -> Self {
+        let memory = Memory::new(data);
+        let lent = Lent::bytes(&memory);
+        let elements = Box::new(memory);
+        Self { elements, lent }
+    }
+}
+
+// SAFETY: what is lent lies in the elements of blocks, which are on the heap.
+unsafe impl Lasting for OwnedBlocks {
+    type Lent = Blocks<'static>;
+
+    unsafe fn lender(&self) -> impl Fn() -> Self::Lent + Send + Sync + 'static + use<> {
+        let lent = |blocks: &[Block]| blocks.iter().map(|block| block.lent).collect::<Vec<_>>();
+        let (leaving, coming) = (lent(&self.leaving), lent(&self.coming));
+        move || Blocks {
+            // SAFETY: the caller's promise. No two are the same memory; what leaves is only read.
+            leaving: leaving
+                .iter()
+                .map(|one| unsafe { &*one.elements() })
+                .collect(),
+            // SAFETY: as above.
+            coming: coming.iter().map(|one| unsafe { one.elements() }).collect(),
         }
     }
 }
 
-impl Context<'_> {
-    /// As [`alltoall`](Self::alltoall), with a buffer for each rank and from each.
+impl PersistentCollective<'_, OwnedBlocks> {
+    /// Returns what is sent to rank `to`, to be changed between two rounds.
     ///
     /// # Errors
-    /// When a rank fails, lengths differ, or there are not as many buffers as ranks.
-    pub fn alltoall_blocks(&self, blocks: Blocks<'_>) -> Result<()> {
-        self.call(|team| team.call(blocks.alltoall()))
+    /// [`Error::UnderWay`] while a round is under way; [`Error::BlockType`] when there is no such buffer of this type.
+    pub fn sent_mut<T: Plain>(&mut self, to: u32) -> Result<&mut [T]> {
+        let blocks = &mut self.memory_mut()?.leaving;
+        let block = blocks.get_mut(to as usize);
+        let memory = block.and_then(|block| block.elements.downcast_mut::<Memory<T>>());
+        // SAFETY: no round is under way.
+        let elements = memory.map(|memory| unsafe { memory.as_mut_slice() });
+        elements.ok_or(Error::BlockType { rank: to })
     }
 
-    /// Starts an [`alltoall_blocks`](Self::alltoall_blocks).
+    /// Returns what the last round has received from rank `from`.
     ///
     /// # Errors
-    /// As [`iallgather`](Self::iallgather).
-    pub fn ialltoall_blocks<'scope, 'env>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        blocks: Blocks<'env>,
-    ) -> Result<Request<'scope, 'env>> {
-        self.begin(scope, blocks.alltoall())
+    /// As [`sent_mut`](Self::sent_mut).
+    pub fn received<T: Plain>(&self, from: u32) -> Result<&[T]> {
+        let block = self.memory()?.coming.get(from as usize);
+        let memory = block.and_then(|block| block.elements.downcast_ref::<Memory<T>>());
+        // SAFETY: no round is under way.
+        let elements = memory.map(|memory| unsafe { memory.as_slice() });
+        elements.ok_or(Error::BlockType { rank: from })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tagwire_coll::{Operator, Reduction};
+use tagwire_coll::Operator;
 use tagwire_layout::{Basic, Element, Layout, Operation, UserOperation};
 
 use crate::plain::{Plain, bytes, bytes_mut, zeroed};
@@ -78,13 +78,10 @@ pub trait Reducer<T: Plain>: sealed::Reducer<T> {}
 impl<T: Plain, R: sealed::Reducer<T>> Reducer<T> for R {}
 
 mod sealed {
-    use super::{Operator, Reduction};
+    use super::Operator;
 
     pub trait Reducer<T> {
-        /// Returns the reduction, for an operation that ends within the call.
-        fn reduction(&self) -> Reduction<'_>;
-
-        /// Returns the reduction, for an operation that goes on after the call.
+        /// Returns what a reduction does.
         fn operator(self) -> Operator<'static>;
     }
 }
@@ -93,13 +90,6 @@ pub(crate) use sealed::Reducer as Reduces;
 
 impl<T: Number> Reduces<T> for Operation {
     #[inline]
-    fn reduction(&self) -> Reduction<'_> {
-        Reduction {
-            operation: self,
-            layout: const { &Layout::of(T::BASIC) },
-        }
-    }
-
     fn operator(self) -> Operator<'static> {
         Operator::owned(self, Layout::of(T::BASIC))
     }
@@ -107,13 +97,6 @@ impl<T: Number> Reduces<T> for Operation {
 
 impl<T: Plain> Reduces<T> for &Combine<T> {
     #[inline]
-    fn reduction(&self) -> Reduction<'_> {
-        Reduction {
-            operation: &self.operation,
-            layout: &self.layout,
-        }
-    }
-
     fn operator(self) -> Operator<'static> {
         Operator::owned(self.operation.clone(), self.layout.clone())
     }

@@ -21,7 +21,8 @@ use crate::remote::RemoteAccess;
 /// **Life.** Opened by the transport's own constructor from settings and a bootstrap; the
 /// owner publishes [`address`](crate::Transport::address) and fetches a peer's on first contact.
 /// Peers that contact us appear as [`PeerEvent::Up`](crate::PeerEvent::Up). Dropping the object
-/// closes it. After [`leave`](crate::Transport::leave) peers see
+/// closes it. After [`leave`](crate::Transport::leave), which progress goes on with until the rank
+/// [has left](crate::Transport::has_left), peers see
 /// [`PeerEvent::Left`](crate::PeerEvent::Left); without it, as when the stack unwinds from a panic,
 /// [`PeerEvent::Failed`](crate::PeerEvent::Failed).
 ///
@@ -92,7 +93,8 @@ pub trait ByteTransport: RemoteAccess + CooperativeTransfers {
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls);
 
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
-    /// had found out itself. What was under way with it may end with later calls of progress.
+    /// had found out itself. What it sent before is delivered first, so that its failure and what was under way with it may
+    /// be reported by later calls of progress.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls);
 }
 

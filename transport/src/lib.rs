@@ -26,6 +26,7 @@ pub mod data;
 pub mod epoch;
 pub mod error;
 pub mod fault;
+pub mod flow;
 pub mod kind;
 pub mod matching;
 pub mod message;

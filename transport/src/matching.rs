@@ -370,7 +370,8 @@ pub trait MatchTransport: Transport {
     fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls);
 
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
-    /// had found out itself. What was under way with it may end with later calls of progress.
+    /// had found out itself. What it sent before is delivered first, so that its failure and what was under way with it may
+    /// be reported by later calls of progress.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls);
 
     /// Lends what there is beside messages. `None` where there is nothing.

@@ -58,8 +58,16 @@ pub trait Transport: Any + Send {
         None
     }
 
-    /// This rank has done all that it had to: when the object is dropped, that is a goodbye.
+    /// This rank has done all that it had to, and says goodbye: with the calls of progress that follow, or when the
+    /// object is dropped. Nothing is sent after it.
     fn leave(&mut self);
+
+    /// Returns whether peers have heard the goodbye, or are waited for no more. After [`leave`](Self::leave) progress
+    /// makes it so, within a time that the transport bounds. An object that is dropped before says goodbye then, and
+    /// may wait as long.
+    fn has_left(&self) -> bool {
+        true
+    }
 
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;

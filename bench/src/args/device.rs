@@ -131,23 +131,6 @@ pub struct DeviceArgs {
     pub copy_stream: Option<CopyStream>,
 }
 
-impl DeviceArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
-        [
-            ("algorithm", !self.algorithm.is_empty()),
-            ("group-size", self.group_size.is_some()),
-            ("producer", self.producer.is_some()),
-            ("engine-rate", self.engine_rate.is_some()),
-            ("engine-latency", self.engine_latency.is_some()),
-            ("engine-sharing", self.engine_sharing.is_some()),
-            ("flops-per-element", self.flops_per_element.is_some()),
-            ("callback", !self.callback.is_empty()),
-            ("copy-stream", self.copy_stream.is_some()),
-        ]
-    }
-}
-
 /// The sizes where none are named, as the option takes them: those of the paper.
 pub(crate) const SIZES: &str = "40:47M";
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::device::{Algorithm, Callback, DataRate, DevicePlan, EnginePlan};
-use super::{BenchArgs, Result, usage};
+use super::partitioned::or;
+use super::{BenchArgs, DeviceArgs, Result, usage};
 
 impl BenchArgs {
     /// Whether vectors come from a device.
@@ -27,14 +28,9 @@ impl BenchArgs {
         }
         let device = &self.device;
         let is_copy = self.copies_alone();
-        let algorithms = match &device.algorithm[..] {
-            _ if is_copy => Vec::new(),
-            [] => Algorithm::value_variants().to_vec(),
-            list => list.to_vec(),
-        };
-        let callbacks = match &device.callback[..] {
-            [] => vec![Callback::Deferred],
-            list => list.to_vec(),
+        let algorithms = match is_copy {
+            true => Vec::new(),
+            false => or(&device.algorithm, Algorithm::value_variants()),
         };
         let copies = self.partitioned.partitions.clone();
         let copies = copies.map_or_else(|| vec![1, 20], |list| list.as_slice().to_vec());
@@ -48,7 +44,7 @@ impl BenchArgs {
             },
             group_size: device.group_size,
             algorithms,
-            callbacks,
+            callbacks: or(&device.callback, &[Callback::Deferred]),
             copies: if is_copy { copies } else { Vec::new() },
         })
     }
@@ -65,10 +61,8 @@ impl BenchArgs {
     /// Refuses what does not fit a test with a device.
     pub(super) fn check_device(&self) -> Result<()> {
         let Some(plan) = self.device_plan() else {
-            let given = self.device.given().into_iter();
-            let mut given = given.filter(|(name, given)| *given && *name != "producer");
-            return match given.next() {
-                Some((name, _)) if self.test.has_option("algorithm") => usage(format!(
+            return match self.given.first_but::<DeviceArgs>("producer") {
+                Some(name) if self.test.has_option("algorithm") => usage(format!(
                     "--{name} is for vectors that come from a device: with --algorithm or --producer"
                 )),
                 _ => Ok(()),
@@ -81,14 +75,8 @@ impl BenchArgs {
                 self.test
             ));
         }
-        let other = [
-            ("nonblocking", self.nonblocking),
-            ("percentiles", self.percentiles.is_some()),
-            ("profile", self.profile),
-            ("memory", self.memory.is_some()),
-            ("cache", !self.partitioned.cache.is_empty()),
-        ];
-        if let Some((name, _)) = other.iter().find(|(_, given)| *given) {
+        let other = ["nonblocking", "percentiles", "profile", "memory", "cache"];
+        if let Some(name) = self.given.first_of(&other) {
             return usage(format!(
                 "--{name} has no meaning for vectors that come from a device"
             ));

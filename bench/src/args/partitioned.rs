@@ -1,6 +1,5 @@
 //! The options of `tagwire bench partitioned`.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -111,8 +110,8 @@ pub struct PartitionedArgs {
 
     /// How partitions are aggregated, several by commas (partitioned): default, each, fixed:COUNT,
     /// bytes:BYTES, model[:DELAY_US], timer:BYTES:US, messages[:COUNT], single [default: default,each,messages,single]
-    #[arg(long, value_name = "LIST")]
-    pub policy: Option<Policies>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_policy)]
+    pub policy: Vec<String>,
 
     /// How the sending threads compute before a partition is ready (partitioned) [default: sleep]
     #[arg(long, value_enum)]
@@ -140,8 +139,8 @@ pub struct PartitionedArgs {
     pub advise: bool,
 
     /// How many rounds the receiver has room for, 1 or 2, or both by a comma (partitioned) [default: 1]
-    #[arg(long, value_name = "LIST")]
-    pub buffers: Option<Buffers>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_buffers)]
+    pub buffers: Vec<u32>,
 
     /// What the caches hold when a round or an operation begins: hot, cold or cold:BYTES, several by commas
     /// (partitioned); hot, fresh (collectives) [default: hot]
@@ -150,22 +149,6 @@ pub struct PartitionedArgs {
 }
 
 impl PartitionedArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) fn given(&self) -> [(&'static str, bool); 10] {
-        [
-            ("partitions", self.partitions.is_some()),
-            ("policy", self.policy.is_some()),
-            ("compute", self.compute.is_some()),
-            ("compute-time", !self.compute_time.is_empty()),
-            ("noise", !self.noise.is_empty()),
-            ("noise-pct", !self.noise_pct.is_empty()),
-            ("definition", self.definition.is_some()),
-            ("buffers", self.buffers.is_some()),
-            ("cache", !self.cache.is_empty()),
-            ("advise", self.advise),
-        ]
-    }
-
     /// Whether operations of a collective have other buffers each time.
     pub(crate) fn is_fresh(&self) -> bool {
         self.cache == [Cache::Fresh]
@@ -173,13 +156,13 @@ impl PartitionedArgs {
 
     /// What is to be measured.
     pub(crate) fn plan(&self) -> PartitionedPlan {
-        let policies = self.policy.clone().unwrap_or_default();
+        let policies = ["default", "each", "messages", "single"];
         PartitionedPlan {
             partitions: self.partitions.clone().unwrap_or_default().0,
-            policies: policies.0.iter().map(ToString::to_string).collect(),
+            policies: or(&self.policy, &policies.map(str::to_owned)),
             circumstances: self.circumstances(),
             definition: self.definition.unwrap_or_default(),
-            buffers: self.buffers.clone().unwrap_or_default().0,
+            buffers: or(&self.buffers, &[1]),
         }
     }
 
@@ -187,10 +170,10 @@ impl PartitionedArgs {
     pub(super) fn circumstances(&self) -> Vec<Circumstances> {
         let compute = self.compute.unwrap_or_default();
         let mut all = Vec::new();
-        for cache in or(&self.cache, Cache::Hot) {
-            for time in or(&self.compute_time, Duration::ZERO) {
-                for noise in or(&self.noise, Noise::None) {
-                    for noise_pct in or(&self.noise_pct, 4.0) {
+        for cache in or(&self.cache, &[Cache::Hot]) {
+            for time in or(&self.compute_time, &[Duration::ZERO]) {
+                for noise in or(&self.noise, &[Noise::None]) {
+                    for noise_pct in or(&self.noise_pct, &[4.0]) {
                         // Without computation or a percentage there is no noise.
                         let has_noise = noise_pct > 0.0 && !time.is_zero();
                         let one = Circumstances {
@@ -212,12 +195,9 @@ impl PartitionedArgs {
     }
 }
 
-/// Returns the list, or the default where it is empty.
-fn or<T: Copy>(list: &[T], default: T) -> Vec<T> {
-    match list {
-        [] => vec![default],
-        list => list.to_vec(),
-    }
+/// Returns a list of the command, or a test's own where it is empty.
+pub(super) fn or<T: Clone>(list: &[T], own: &[T]) -> Vec<T> {
+    if list.is_empty() { own } else { list }.to_vec()
 }
 
 /// What threads do before partitions are ready, and what lies in the caches.
@@ -276,32 +256,6 @@ impl PartitionedPlan {
     }
 }
 
-/// Numbers of rounds that a receiver has room for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buffers(Vec<u32>);
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Self(vec![1])
-    }
-}
-
-impl FromStr for Buffers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let count = |piece: &str| match piece.trim() {
-            "1" => Ok(1),
-            "2" => Ok(2),
-            _ => Err(format!("'{piece}' is neither 1 nor 2")),
-        };
-        text.split(',')
-            .map(count)
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
 /// Numbers of partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(Vec<u32>);
@@ -338,36 +292,17 @@ impl FromStr for Counts {
     }
 }
 
-/// Policies of aggregation, each with the name by which it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policies(Vec<PolicyName>);
-
-/// A policy's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PolicyName(String);
-
-impl fmt::Display for PolicyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// A policy of aggregation, by its name.
+fn parse_policy(name: &str) -> Result<String, String> {
+    name.parse::<Policy>().map(|_| name.to_owned())
 }
 
-impl Default for Policies {
-    fn default() -> Self {
-        let names = ["default", "each", "messages", "single"];
-        Self(names.map(|name| PolicyName(name.to_owned())).into())
-    }
-}
-
-impl FromStr for Policies {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let name = |name: &str| name.parse::<Policy>().map(|_| PolicyName(name.to_owned()));
-        text.split(',')
-            .map(name)
-            .collect::<Result<_, _>>()
-            .map(Self)
+/// A number of rounds that a receiver has room for.
+fn parse_buffers(text: &str) -> Result<u32, String> {
+    match text.trim() {
+        "1" => Ok(1),
+        "2" => Ok(2),
+        _ => Err(format!("'{text}' is neither 1 nor 2")),
     }
 }
 

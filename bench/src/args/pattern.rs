@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrivals::{Arrivals, Model};
 use super::granularity::{Granularity, Interface};
-use super::partitioned::parse_short;
+use super::partitioned::{or, parse_short};
 use crate::pattern::grid::Grid;
 
 /// How the threads of a rank communicate in a pattern.
@@ -132,40 +132,16 @@ impl FromStr for Stencil {
 }
 
 impl PatternArgs {
-    /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 10] {
-        [
-            ("grid", self.grid.is_some()),
-            ("mode", !self.mode.is_empty()),
-            ("slices", self.slices.is_some()),
-            ("accounting", !self.accounting.is_empty()),
-            ("stencil", self.stencil.is_some()),
-            ("arrivals", self.arrivals.is_some()),
-            ("record", self.record.is_some()),
-            ("bandwidth", self.bandwidth.is_some()),
-            ("granularity", !self.granularity.is_empty()),
-            ("interface", !self.interface.is_empty()),
-        ]
-    }
-
-    /// The modes, in the order of the command.
-    pub(crate) fn modes(&self) -> Vec<Mode> {
-        match &self.mode[..] {
-            [] => vec![Mode::Single, Mode::Multiple, Mode::Partitioned],
-            modes => modes.to_vec(),
-        }
-    }
-
     /// The part of a job's plan.
     pub(crate) fn plan(&self, grid: &Grid) -> PatternPlan {
         PatternPlan {
             grid: grid.sides().to_vec(),
-            modes: self.modes(),
+            modes: or(
+                &self.mode,
+                &[Mode::Single, Mode::Multiple, Mode::Partitioned],
+            ),
             slices: self.slices.unwrap_or(16),
-            accounting: match &self.accounting[..] {
-                [] => vec![Accounting::Equal],
-                list => list.to_vec(),
-            },
+            accounting: or(&self.accounting, &[Accounting::Equal]),
             cmb: self.cmb(),
         }
     }
@@ -188,14 +164,8 @@ impl PatternArgs {
                 .record
                 .as_ref()
                 .map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone())),
-            granularity: match &self.granularity[..] {
-                [] => own.to_vec(),
-                list => list.to_vec(),
-            },
-            interface: match &self.interface[..] {
-                [] => vec![Interface::P2p, Interface::Partitioned],
-                list => list.to_vec(),
-            },
+            granularity: or(&self.granularity, &own),
+            interface: or(&self.interface, &[Interface::P2p, Interface::Partitioned]),
         }
     }
 }

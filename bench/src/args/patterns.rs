@@ -1,8 +1,9 @@
 //! What a command asks of a pattern: its grid, its threads, and how those compute.
 
-use super::partitioned::{Cache, ComputeMode, PartitionedPlan, SWEEP};
-use super::pattern::{PatternPlan, Sides};
+use super::partitioned::{Cache, ComputeMode, SWEEP};
+use super::pattern::Sides;
 use super::{BenchArgs, Result, usage};
+use crate::pattern::Own;
 use crate::pattern::grid::Grid;
 use crate::pattern::motif::{Motif, Request};
 
@@ -62,7 +63,7 @@ impl BenchArgs {
     }
 
     /// What the plan of a pattern has beside that of other tests.
-    pub(crate) fn pattern_plan(&self) -> Option<(PatternPlan, PartitionedPlan)> {
+    pub(crate) fn pattern_plan(&self) -> Option<Own> {
         let (known, grid) = (self.known_pattern()?, self.grid()?);
         let mut partitioned = self.partitioned.plan();
         let own = &mut partitioned.circumstances[0];
@@ -75,24 +76,28 @@ impl BenchArgs {
             }
         }
         own.compute = self.compute_mode(cores());
-        if self.partitioned.policy.is_none() {
+        if self.partitioned.policy.is_empty() {
             partitioned.policies = POLICIES.map(str::to_owned).into();
         }
-        Some((self.pattern.plan(&grid), partitioned))
+        Some(Own {
+            pattern: self.pattern.plan(&grid),
+            partitioned,
+        })
     }
 
     /// How many rows each size of a pattern has over a transport of ours.
     pub(crate) fn rows_of_pattern(&self) -> usize {
         let rows = |known: &Motif| {
-            let (pattern, partitioned) = self.pattern_plan()?;
-            Some((known.series)(&pattern, &partitioned.policies).len())
+            let own = self.pattern_plan()?;
+            Some((known.series)(&own.pattern, &own.partitioned.policies).len())
         };
         self.known_pattern().and_then(rows).unwrap_or(1)
     }
 
-    /// How many threads of a pattern share a core.
+    /// How many threads of a pattern share a core; 1 in a test of another kind.
     pub(crate) fn threads_per_core(&self) -> u32 {
-        self.all_threads().div_ceil(cores()) as u32
+        let own = || self.all_threads().div_ceil(cores()) as u32;
+        self.known_pattern().map_or(1, |_| own())
     }
 
     fn all_threads(&self) -> usize {

@@ -1,10 +1,8 @@
 //! A message goes back and forth, as in OSU's `osu_latency`.
 
-use std::time::Instant;
-
 use tagwire_base::Rank;
 
-use super::{Body, Measured, Times, Traffic};
+use super::{Body, Measured, Repeat, Traffic};
 use crate::error::Result;
 use crate::port::{Port, barrier, tags};
 
@@ -37,31 +35,18 @@ impl<P: Port> Body<P> for Latency<P> {
         barrier(port)
     }
 
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
-        let (peer, leads) = peer(port);
-        let start = Instant::now();
-        for _ in 0..count {
-            if !leads {
-                self.traffic.recv(port, size, peer, tags::DATA)?;
-                self.traffic.send(port, size, peer, tags::DATA)?;
-                continue;
-            }
-            let began = Times::begin(times.as_deref());
-            self.traffic.send(port, size, peer, tags::DATA)?;
-            self.traffic.recv(port, size, peer, tags::DATA)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 2);
-            }
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        let ((peer, leads), size) = (peer(port), block.size);
+        let traffic = &mut self.traffic;
+        if leads {
+            return block.run(2, || {
+                traffic.send(port, size, peer, tags::DATA)?;
+                traffic.recv(port, size, peer, tags::DATA)
+            });
         }
-        Ok(Measured {
-            elapsed: start.elapsed(),
-            units: 2 * count,
+        block.timed_if(false).run(2, || {
+            traffic.recv(port, size, peer, tags::DATA)?;
+            traffic.send(port, size, peer, tags::DATA)
         })
     }
 

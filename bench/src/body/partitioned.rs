@@ -18,11 +18,14 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::compute::Computation;
+use super::on_threads;
 use crate::args::partitioned::Circumstances;
 use crate::buffer::{self, Memory, Pattern};
 use crate::error::{Error, Result};
 use crate::noise::Model;
-use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{
+    Operation, PartitionedPort, Partner, RecvEnd, Rounds as _, SendEnd,
+};
 use crate::port::{barrier, tags};
 use crate::stats::Seeded;
 
@@ -117,22 +120,26 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         let memory = Memory::new(size * rooms.unwrap_or(1) as usize)?;
         let sends = port.rank().as_u32() == 0;
         let peer = super::other(port.rank());
+        let partner = |number| Partner {
+            rank: peer,
+            tag: tags::thread(number).0,
+            partitions,
+        };
         let mut ends = Vec::new();
         for (number, operation) in (setting.tag..).zip(operations) {
-            let (tag, _) = tags::thread(number);
             ends.push(if sends {
                 let data = memory.outgoing(0..size);
-                End::Send(port.psend(data, partitions, peer, tag, &operation.policy)?)
+                End::Send(port.psend(data, partner(number), &operation.policy)?)
             } else {
                 let buffers = operation.buffers;
                 let data = memory.incoming(0..size * buffers as usize);
-                End::Recv(port.precv(data, partitions, peer, tag, buffers)?)
+                End::Recv(port.precv(data, partner(number), buffers)?)
             });
         }
-        let reverse = setting.has_paper.then(|| {
-            let (tag, _) = tags::thread(setting.tag + operations.len() as u32);
-            paper::Reverse::open(port, partitions, tag)
-        });
+        let number = setting.tag + operations.len() as u32;
+        let reverse = setting
+            .has_paper
+            .then(|| paper::Reverse::open(port, partner(number)));
         Ok(Self {
             port,
             circumstances,
@@ -372,21 +379,10 @@ impl Work {
     /// Lets the threads compute and make their partitions ready; returns when the first and the last
     /// ready call began.
     fn contribute(self, send: &impl SendEnd, delays: &[Duration]) -> Result<(u64, u64)> {
-        if let [delay] = delays {
-            return self.of_thread(0, *delay, send);
-        }
-        std::thread::scope(|scope| {
-            let threads = (0..).zip(delays);
-            let handles: Vec<_> = threads
-                .map(|(thread, delay)| scope.spawn(move || self.of_thread(thread, *delay, send)))
-                .collect();
-            let mut both = (u64::MAX, 0);
-            for handle in handles {
-                let ended = handle.join().map_err(|_| nonsense())??;
-                both = (both.0.min(ended.0), both.1.max(ended.1));
-            }
-            Ok(both)
-        })
+        let of_thread = |thread: u32| self.of_thread(thread, delays[thread as usize], send);
+        let ended = on_threads(self.threads, of_thread)?.into_iter();
+        let both = |both: (u64, u64), ended: (u64, u64)| (both.0.min(ended.0), both.1.max(ended.1));
+        Ok(ended.fold((u64::MAX, 0), both))
     }
 
     fn of_thread(self, thread: u32, time: Duration, send: &impl SendEnd) -> Result<(u64, u64)> {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Body, Measured, Times, Traffic, other};
+use super::{Body, Measured, Repeat, Traffic, other};
 use crate::error::Result;
 use crate::port::{Port, tags};
 
@@ -71,28 +71,22 @@ impl<P: Port> Body<P> for Unexpected<P> {
         port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)
     }
 
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, mut block: Repeat<'_>) -> Result<Measured> {
         let mut elapsed = Duration::ZERO;
-        for _ in 0..count {
+        for _ in 0..block.count {
             if port.rank().as_u32() != 0 {
-                self.send_batch(port, size)?;
+                self.send_batch(port, block.size)?;
                 continue;
             }
-            let took = self.receive_batch(port, size)?;
+            let took = self.receive_batch(port, block.size)?;
             elapsed += took;
-            if let Some(times) = &mut times {
-                times.record_elapsed(took, BATCH as u64);
+            if let Some(times) = &mut block.times {
+                times.record(took, BATCH as u64);
             }
         }
         Ok(Measured {
             elapsed,
-            units: count * BATCH as u64,
+            units: block.count * BATCH as u64,
         })
     }
 

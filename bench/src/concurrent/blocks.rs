@@ -60,7 +60,7 @@ impl Sample {
     pub(crate) fn row(&self, run: &Run<'_>) -> Row {
         let mut row = run.row(self.size, &self.load);
         row.sampling.set(self.iterations, self.repetitions);
-        let is_staggered = run.plan().concurrent.start == Begin::Staggered;
+        let is_staggered = run.plan().callers.begin == Begin::Staggered;
         row.series.start = is_staggered.then(|| "staggered".to_owned());
         row
     }
@@ -88,14 +88,14 @@ impl Sample {
     }
 }
 
-/// The callers of a rank.
-struct Callers<'a> {
+/// What the callers of a rank do.
+struct Blocks<'a> {
     port: &'a dyn Endpoint,
     team: &'a mut dyn Team,
     begins: Begin,
 }
 
-impl Script for Callers<'_> {
+impl Script for Blocks<'_> {
     type Case = ();
     type Block = Iterations;
     type Told = Tally;
@@ -126,12 +126,12 @@ pub(crate) fn measure<P: Port + Sync, C: Caller<P> + Caller<NullPort>>(
     }
     let plan = run.plan();
     let effort = Effort {
-        turns: plan.callers_per_core,
+        turns: plan.callers.per_core,
         percentiles: None,
         ..Effort::of(plan, effort, effort)
     };
     if run.unit().is_threads() {
-        let together = run.plan().concurrent.start == Begin::Together;
+        let together = plan.callers.begin == Begin::Together;
         return std::thread::scope(|scope| {
             let mut workers = Workers::start(scope, port, callers, together);
             go(run, &mut workers, &effort, &times, emit)
@@ -149,9 +149,9 @@ fn go(
     emit: &mut dyn FnMut(&mut Run<'_>, Sample) -> Result<()>,
 ) -> Result<()> {
     let port = run.port;
-    let begins = run.plan().concurrent.start;
-    let mut callers = Callers { port, team, begins };
-    leader::run(port, &mut callers, |leader| {
+    let begins = run.plan().callers.begin;
+    let mut blocks = Blocks { port, team, begins };
+    leader::run(port, &mut blocks, |leader| {
         for (size, &harness) in run.sizes()?.into_iter().zip(harness) {
             let count = effort.prepare(size, |count| {
                 let told = leader.block(&Iterations { size, count })?;

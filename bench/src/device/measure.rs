@@ -257,10 +257,8 @@ pub(crate) fn rows(args: &BenchArgs) -> usize {
 }
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure(run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn measure(run: &mut Run<'_>, device: &DevicePlan) -> Result<()> {
     let (port, plan) = (run.port, run.plan());
-    let missing = || Error::Usage("a plan without a device".to_owned());
-    let device = plan.device.as_ref().ok_or_else(missing)?;
     let size = device.group_among(port.size())?;
     let turns = Turns::share(port, device.sharing_among(port.size())?)?;
     let null = NullPort::of(port);

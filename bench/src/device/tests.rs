@@ -239,17 +239,18 @@ struct Command {
     bench: BenchArgs,
 }
 
-fn plan(line: &str) -> Result<Plan> {
+fn args(line: &str) -> Result<BenchArgs> {
     let words = std::iter::once("bench").chain(line.split_whitespace());
     let args = Command::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
     args.bench.check()?;
-    let carrier = Carrier::Ours("channel".to_owned());
-    Ok(Plan::new(&args.bench, carrier, 7, 0))
+    Ok(args.bench)
 }
 
 /// Runs a command on ranks in this process, with results checked. Returns the rows, or the errors of all ranks.
 fn run(line: &str, spoils: bool) -> Result<Vec<Row>, Vec<Error>> {
-    let plan = plan(&format!("{line} -c")).unwrap();
+    let args = args(&format!("{line} -c")).unwrap();
+    let device = args.device_plan().unwrap();
+    let plan = Plan::new(&args, Carrier::Ours("channel".to_owned()), 7, 0);
     let board = Board {
         spoils,
         ..Board::default()
@@ -261,7 +262,7 @@ fn run(line: &str, spoils: bool) -> Result<Vec<Row>, Vec<Error>> {
             board: &board,
             groups,
         };
-        collected::rows(&port, None, &plan, measure)
+        collected::rows(&port, None, &plan, |run| measure(run, &device))
     });
     collected::of_all(results)
 }
@@ -389,17 +390,17 @@ fn rows_are_counted_before_they_come() {
         ("device-copy", 2),
         ("device-copy --partitions 1,2,4", 3),
     ] {
-        let plan = plan(line).unwrap();
-        assert_eq!(plan.device.unwrap().series().len(), count, "{line}");
+        let device = args(line).unwrap().device_plan().unwrap();
+        assert_eq!(device.series().len(), count, "{line}");
     }
-    assert!(plan("allreduce").unwrap().device.is_none());
+    assert_eq!(args("allreduce").unwrap().device_plan(), None);
 }
 
 #[test]
 fn groups_are_halves_where_there_are_two() {
     for (ranks, size) in [(2, 1), (3, 3), (4, 2), (8, 4), (1, 1)] {
-        let plan = plan("allreduce -n 2 --producer engine").unwrap();
-        let group = plan.device.unwrap().group_among(ranks);
+        let args = args("allreduce -n 2 --producer engine").unwrap();
+        let group = args.device_plan().unwrap().group_among(ranks);
         assert_eq!(group.unwrap(), size, "{ranks} ranks");
     }
 }
@@ -442,7 +443,7 @@ fn what_does_not_fit_is_refused_with_what_does() {
             "--policy has no meaning for device-copy",
         ),
     ] {
-        let error = plan(line).unwrap_err().to_string();
+        let error = args(line).unwrap_err().to_string();
         assert!(error.contains(reason), "{line}: {error}");
     }
 }

@@ -5,7 +5,6 @@ use crate::binding::Placement;
 use crate::concurrent::{self, Variant};
 use crate::error::Result;
 use crate::machines::Director;
-use crate::plan::Plan;
 
 /// One of the jobs over each transport: most tests have one, and those that compare processes with threads one for each unit.
 #[derive(Debug, Clone)]
@@ -28,12 +27,10 @@ impl Case {
         callers as usize > self.placement.cores
     }
 
-    /// The same job's plan for this case.
-    pub(super) fn plan(&self, plan: Plan) -> Plan {
-        match &self.variant {
-            None => plan,
-            Some(variant) => plan.of_variant(variant, self.placement.cores),
-        }
+    /// What the plan of the job is made of, beside the command.
+    pub(super) fn variant(&self) -> Option<(&Variant, usize)> {
+        let variant = self.variant.as_ref()?;
+        Some((variant, self.placement.cores))
     }
 }
 

@@ -25,24 +25,24 @@ const SUCCESS: c_int = 0;
 /// Room for texts of a library: the standard's largest is 8192 bytes.
 const TEXT: usize = 8192;
 
-/// Declares a table of functions and loads each by its name.
+/// Declares a table of functions, all of which return a code, and loads each by its name.
 macro_rules! functions {
-    ($($field:ident = $symbol:literal: fn($($argument:ty),*);)*) => {
+    ($name:ident: $($field:ident = $symbol:literal: fn($($argument:ty),* $(,)?);)*) => {
         #[derive(Clone, Copy)]
-        struct Functions {
+        struct $name {
             $($field: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
-        impl Functions {
+        impl $name {
             #[inline]
-            fn load(library: &Library, file: &Path) -> Result<Self> {
+            fn load(library: &libloading::Library, file: &std::path::Path) -> Result<Self> {
                 Ok(Self {
                     $($field: {
                         // SAFETY: the standard gives the function of this name this type.
                         let found = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($symbol)
                         };
-                        *found.map_err(|_| Error::Symbol {
+                        *found.map_err(|_| crate::error::Error::Symbol {
                             file: file.to_path_buf(),
                             symbol: $symbol.to_owned(),
                         })?
@@ -52,8 +52,10 @@ macro_rules! functions {
         }
     };
 }
+pub(super) use functions;
 
 functions! {
+    Functions:
     init_thread = "MPI_Init_thread": fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
     finalize = "MPI_Finalize": fn();
     abort = "MPI_Abort": fn(Handle, c_int);
@@ -244,17 +246,10 @@ impl MpiPort {
         &self.mpi.handles
     }
 
-    /// A function that not every library has.
-    ///
-    /// # Safety
-    /// `T` is the type of the function of this name.
-    pub(super) unsafe fn symbol<T: Copy>(&self, name: &'static [u8]) -> Result<T> {
-        // SAFETY: the caller's; the library stays loaded while this port lives, and nobody calls later.
-        let found = unsafe { self.mpi.library.get::<T>(name) };
-        found.map(|found| *found).map_err(|_| Error::Symbol {
-            file: self.mpi.file.clone(),
-            symbol: String::from_utf8_lossy(name).into_owned(),
-        })
+    /// Returns a table of functions, all of which the library has to have.
+    #[inline]
+    pub(super) fn functions<T>(&self, load: fn(&Library, &Path) -> Result<T>) -> Result<T> {
+        load(&self.mpi.library, &self.mpi.file)
     }
 
     /// What a call's result means.

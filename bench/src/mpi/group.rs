@@ -4,65 +4,26 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::abi::{MpiPort, StatusPointer, count, number};
+use super::abi::{MpiPort, StatusPointer, count, functions, number};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::port::Endpoint;
 use crate::port::group::{Divide, Group, Started};
 
-/// The functions.
-#[derive(Clone, Copy)]
-struct Functions {
-    allreduce:
-        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
-    reduce_scatter: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        *const c_int,
-        Handle,
-        Handle,
-        Handle,
-    ) -> c_int,
-    allgatherv: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        Handle,
-        *mut c_void,
-        *const c_int,
-        *const c_int,
-        Handle,
-        Handle,
-    ) -> c_int,
-    ireduce: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        c_int,
-        Handle,
-        Handle,
-        c_int,
-        Handle,
-        *mut Handle,
-    ) -> c_int,
-    iallreduce: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        c_int,
-        Handle,
-        Handle,
-        Handle,
-        *mut Handle,
-    ) -> c_int,
-    tests: Tests,
+functions! {
+    Functions:
+    dup = "MPI_Comm_dup": fn(Handle, *mut Handle);
+    split = "MPI_Comm_split": fn(Handle, c_int, c_int, *mut Handle);
+    allreduce = "MPI_Allreduce": fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    reduce_scatter = "MPI_Reduce_scatter": fn(*const c_void, *mut c_void, *const c_int, Handle, Handle, Handle);
+    allgatherv = "MPI_Allgatherv":
+        fn(*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+    ireduce = "MPI_Ireduce": fn(*const c_void, *mut c_void, c_int, Handle, Handle, c_int, Handle, *mut Handle);
+    iallreduce = "MPI_Iallreduce": fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
+    test = "MPI_Test": fn(*mut Handle, *mut c_int, StatusPointer);
+    wait = "MPI_Wait": fn(*mut Handle, StatusPointer);
 }
-
-#[derive(Clone, Copy)]
-struct Tests {
-    test: Test,
-    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
-}
-
-type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, StatusPointer) -> c_int;
 
 /// Bytes of a double.
 const DOUBLE: usize = size_of::<f64>();
@@ -85,38 +46,17 @@ impl<'a> MpiGroup<'a> {
         let world = port.handles().world;
         let mut communicator = ptr::null_mut();
         let made = &raw mut communicator;
+        let functions = port.functions(Functions::load)?;
         match divide {
-            Divide::All => {
-                type Dup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
-                // SAFETY: the standard gives the function of this name this type.
-                let dup = unsafe { port.symbol::<Dup>(b"MPI_Comm_dup")? };
-                // SAFETY: the library is initialised, and the result has its place.
-                port.check("MPI_Comm_dup", unsafe { dup(world, made) })?;
-            }
+            // SAFETY: the library is initialised, and the result has its place.
+            Divide::All => port.check("MPI_Comm_dup", unsafe { (functions.dup)(world, made) })?,
             Divide::Color(color) => {
-                type Split = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
-                // SAFETY: the standard gives the function of this name this type.
-                let split = unsafe { port.symbol::<Split>(b"MPI_Comm_split")? };
                 let (color, key) = (color.cast_signed(), number(port.rank()));
                 // SAFETY: as above.
-                let code = unsafe { split(world, color, key, made) };
+                let code = unsafe { (functions.split)(world, color, key, made) };
                 port.check("MPI_Comm_split", code)?;
             }
         }
-        // SAFETY: the standard gives the functions of these names these types.
-        let functions = unsafe {
-            Functions {
-                allreduce: port.symbol(b"MPI_Allreduce")?,
-                reduce_scatter: port.symbol(b"MPI_Reduce_scatter")?,
-                allgatherv: port.symbol(b"MPI_Allgatherv")?,
-                ireduce: port.symbol(b"MPI_Ireduce")?,
-                iallreduce: port.symbol(b"MPI_Iallreduce")?,
-                tests: Tests {
-                    test: port.symbol(b"MPI_Test")?,
-                    wait: port.symbol(b"MPI_Wait")?,
-                },
-            }
-        };
         Ok(Self {
             port,
             communicator,
@@ -128,7 +68,7 @@ impl<'a> MpiGroup<'a> {
     fn started(&self, request: Handle) -> Box<dyn Started + '_> {
         Box::new(MpiStarted {
             port: self.port,
-            tests: self.functions.tests,
+            functions: self.functions,
             request,
         })
     }
@@ -237,7 +177,7 @@ impl Group for MpiGroup<'_> {
 /// An operation of a communicator.
 struct MpiStarted<'a> {
     port: &'a MpiPort,
-    tests: Tests,
+    functions: Functions,
     request: Handle,
 }
 
@@ -251,7 +191,7 @@ impl Started for MpiStarted<'_> {
         // SAFETY: the request is one of this library that was started, or the null one that the library has left of it; the
         // answer has its place, and a null pointer asks for no status.
         let code = unsafe {
-            (self.tests.test)(&raw mut self.request, &raw mut has_ended, ptr::null_mut())
+            (self.functions.test)(&raw mut self.request, &raw mut has_ended, ptr::null_mut())
         };
         self.port.check("MPI_Test", code)?;
         Ok(has_ended != 0)
@@ -260,7 +200,7 @@ impl Started for MpiStarted<'_> {
     #[inline]
     fn wait(&mut self) -> Result<()> {
         // SAFETY: as above.
-        let code = unsafe { (self.tests.wait)(&raw mut self.request, ptr::null_mut()) };
+        let code = unsafe { (self.functions.wait)(&raw mut self.request, ptr::null_mut()) };
         self.port.check("MPI_Wait", code)
     }
 }

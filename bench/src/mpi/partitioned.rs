@@ -5,50 +5,29 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use tagwire_base::{Rank, Tag};
-
-use super::abi::{MpiPort, StatusPointer, count, number};
+use super::abi::{MpiPort, StatusPointer, count, functions, number};
 use super::handles::Handle;
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
-use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{Operation, PartitionedPort, Partner, RecvEnd, Rounds, SendEnd};
 
 /// `MPI_Psend_init` and `MPI_Precv_init`: buffer, partitions, count in each, datatype, peer, tag, communicator,
 /// info, request.
 type Init<B> =
     unsafe extern "C" fn(B, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle) -> c_int;
 
-/// The functions, which older libraries lack.
-#[derive(Clone, Copy)]
-struct Functions {
-    psend_init: Init<*const c_void>,
-    precv_init: Init<*mut c_void>,
-    start: unsafe extern "C" fn(*mut Handle) -> c_int,
-    pready: unsafe extern "C" fn(c_int, Handle) -> c_int,
-    parrived: unsafe extern "C" fn(Handle, c_int, *mut c_int) -> c_int,
-    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
-    waitall: unsafe extern "C" fn(c_int, *mut Handle, StatusPointer) -> c_int,
-    request_free: unsafe extern "C" fn(*mut Handle) -> c_int,
-}
-
-impl Functions {
-    #[inline]
-    fn load(port: &MpiPort) -> Result<Self> {
-        // SAFETY: the standard gives the functions of these names these types.
-        unsafe {
-            Ok(Self {
-                psend_init: port.symbol(b"MPI_Psend_init")?,
-                precv_init: port.symbol(b"MPI_Precv_init")?,
-                start: port.symbol(b"MPI_Start")?,
-                pready: port.symbol(b"MPI_Pready")?,
-                parrived: port.symbol(b"MPI_Parrived")?,
-                wait: port.symbol(b"MPI_Wait")?,
-                waitall: port.symbol(b"MPI_Waitall")?,
-                request_free: port.symbol(b"MPI_Request_free")?,
-            })
-        }
-    }
+// Older libraries lack them.
+functions! {
+    Functions:
+    psend_init = "MPI_Psend_init": fn(*const c_void, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle);
+    precv_init = "MPI_Precv_init": fn(*mut c_void, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle);
+    start = "MPI_Start": fn(*mut Handle);
+    pready = "MPI_Pready": fn(c_int, Handle);
+    parrived = "MPI_Parrived": fn(Handle, c_int, *mut c_int);
+    wait = "MPI_Wait": fn(*mut Handle, StatusPointer);
+    waitall = "MPI_Waitall": fn(c_int, *mut Handle, StatusPointer);
+    request_free = "MPI_Request_free": fn(*mut Handle);
 }
 
 /// One end of an operation.
@@ -61,14 +40,29 @@ pub(crate) struct MpiPartitioned<'a> {
 }
 
 impl<'a> MpiPartitioned<'a> {
+    /// Makes an end of so many bytes from `start` on.
+    ///
+    /// # Safety
+    /// The bytes may be read, or written to by what receives, as long as there is the library.
     #[inline]
-    fn checked(
+    unsafe fn init<B>(
         port: &'a MpiPort,
-        functions: Functions,
         call: &'static str,
-        code: c_int,
-        request: Handle,
+        init: fn(&Functions) -> Init<B>,
+        start: B,
+        len: usize,
+        partner: Partner,
     ) -> Result<Self> {
+        let functions = port.functions(Functions::load)?;
+        let (count, each) = (int(partner.partitions)?, each(len, partner.partitions));
+        let handles = port.handles();
+        let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
+        let (rank, tag) = (number(partner.rank), partner.tag.as_i32());
+        let mut request = ptr::null_mut();
+        let place = &raw mut request;
+        // SAFETY: the caller's; the handles are predefined.
+        let code =
+            unsafe { init(&functions)(start, count, each, byte, rank, tag, world, info, place) };
         port.check(call, code)?;
         Ok(Self {
             port,
@@ -76,9 +70,11 @@ impl<'a> MpiPartitioned<'a> {
             request: AtomicPtr::new(request),
         })
     }
+}
 
+impl Rounds for MpiPartitioned<'_> {
     #[inline]
-    fn start_round(&self) -> Result<()> {
+    fn start(&self) -> Result<()> {
         let mut request = self.request.load(Relaxed);
         // SAFETY: the request is a persistent one of this library, and inactive.
         let code = unsafe { (self.functions.start)(&raw mut request) };
@@ -87,7 +83,7 @@ impl<'a> MpiPartitioned<'a> {
     }
 
     #[inline]
-    fn wait_round(&self) -> Result<()> {
+    fn wait(&self) -> Result<()> {
         let mut request = self.request.load(Relaxed);
         // SAFETY: as above; a null pointer asks for no status.
         let code = unsafe { (self.functions.wait)(&raw mut request, ptr::null_mut()) };
@@ -131,69 +127,35 @@ impl PartitionedPort for MpiPort {
     }
 
     #[inline]
-    fn psend(
-        &self,
-        data: Outgoing,
-        partitions: u32,
-        to: Rank,
-        tag: Tag,
-        _: &str,
-    ) -> Result<MpiPartitioned<'_>> {
-        let functions = Functions::load(self)?;
-        let (count, len) = (int(partitions)?, each(data.len(), partitions));
-        let handles = self.handles();
-        let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
-        let mut request = ptr::null_mut();
-        let (start, to, tag) = (data.as_ptr().cast(), number(to), tag.as_i32());
-        let call = functions.psend_init;
-        // SAFETY: the piece is readable for its length and never freed; the handles are predefined.
-        let code = unsafe {
-            call(
+    fn psend(&self, data: Outgoing, to: Partner, _: &str) -> Result<MpiPartitioned<'_>> {
+        let start = data.as_ptr().cast();
+        // SAFETY: the piece is readable for its length and never freed.
+        unsafe {
+            MpiPartitioned::init(
+                self,
+                "MPI_Psend_init",
+                |all| all.psend_init,
                 start,
-                count,
-                len,
-                byte,
+                data.len(),
                 to,
-                tag,
-                world,
-                info,
-                &raw mut request,
             )
-        };
-        MpiPartitioned::checked(self, functions, "MPI_Psend_init", code, request)
+        }
     }
 
     #[inline]
-    fn precv(
-        &self,
-        data: Incoming,
-        partitions: u32,
-        from: Rank,
-        tag: Tag,
-        _: u32,
-    ) -> Result<MpiPartitioned<'_>> {
-        let functions = Functions::load(self)?;
-        let (count, len) = (int(partitions)?, each(data.len(), partitions));
-        let handles = self.handles();
-        let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
-        let mut request = ptr::null_mut();
-        let (start, from, tag) = (data.as_ptr().cast(), number(from), tag.as_i32());
-        let call = functions.precv_init;
+    fn precv(&self, data: Incoming, from: Partner, _: u32) -> Result<MpiPartitioned<'_>> {
+        let start = data.as_ptr().cast();
         // SAFETY: as above; the piece is writable.
-        let code = unsafe {
-            call(
+        unsafe {
+            MpiPartitioned::init(
+                self,
+                "MPI_Precv_init",
+                |all| all.precv_init,
                 start,
-                count,
-                len,
-                byte,
+                data.len(),
                 from,
-                tag,
-                world,
-                info,
-                &raw mut request,
             )
-        };
-        MpiPartitioned::checked(self, functions, "MPI_Precv_init", code, request)
+        }
     }
 
     #[inline]
@@ -220,29 +182,14 @@ impl PartitionedPort for MpiPort {
 
 impl SendEnd for MpiPartitioned<'_> {
     #[inline]
-    fn start(&self) -> Result<()> {
-        self.start_round()
-    }
-
-    #[inline]
     fn ready(&self, partition: u32) -> Result<()> {
         // SAFETY: the request is active; any thread may call, at the level that was asked for.
         let code = unsafe { (self.functions.pready)(int(partition)?, self.request.load(Relaxed)) };
         self.port.check("MPI_Pready", code)
     }
-
-    #[inline]
-    fn wait(&self) -> Result<()> {
-        self.wait_round()
-    }
 }
 
 impl RecvEnd for MpiPartitioned<'_> {
-    #[inline]
-    fn start(&self) -> Result<()> {
-        self.start_round()
-    }
-
     #[inline]
     fn arrived(&self, partition: u32) -> Result<bool> {
         let (mut flag, request) = (0, self.request.load(Relaxed));
@@ -250,10 +197,5 @@ impl RecvEnd for MpiPartitioned<'_> {
         let code = unsafe { (self.functions.parrived)(request, int(partition)?, &raw mut flag) };
         self.port.check("MPI_Parrived", code)?;
         Ok(flag != 0)
-    }
-
-    #[inline]
-    fn wait(&self) -> Result<()> {
-        self.wait_round()
     }
 }

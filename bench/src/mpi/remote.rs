@@ -4,22 +4,24 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::abi::{MpiPort, count};
+use super::abi::{MpiPort, count, functions};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::port::Endpoint;
 use crate::port::remote::{Access, RemotePort};
 
-/// `MPI_Put` and `MPI_Get`: buffer, count, datatype, rank, displacement, count, datatype, window.
-type Move<B> = unsafe extern "C" fn(B, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> c_int;
-
-/// `MPI_Fetch_and_op`: operand, result, datatype, rank, displacement, operation, window.
-type Fetch =
-    unsafe extern "C" fn(*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle) -> c_int;
-
-/// `MPI_Win_create`: memory, its length, the unit of displacements, info, communicator, window.
-type Create = unsafe extern "C" fn(*mut c_void, isize, c_int, Handle, Handle, *mut Handle) -> c_int;
+functions! {
+    Functions:
+    create = "MPI_Win_create": fn(*mut c_void, isize, c_int, Handle, Handle, *mut Handle);
+    lock_all = "MPI_Win_lock_all": fn(c_int, Handle);
+    put = "MPI_Put": fn(*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+    get = "MPI_Get": fn(*mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+    fetch = "MPI_Fetch_and_op": fn(*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle);
+    flush = "MPI_Win_flush": fn(c_int, Handle);
+    unlock_all = "MPI_Win_unlock_all": fn(Handle);
+    free = "MPI_Win_free": fn(*mut Handle);
+}
 
 /// Windows of all ranks.
 pub(crate) struct Region<'p> {
@@ -28,12 +30,7 @@ pub(crate) struct Region<'p> {
     window: Handle,
     /// The other rank, where there are two.
     target: c_int,
-    put: Move<*const c_void>,
-    get: Move<*mut c_void>,
-    fetch: Fetch,
-    flush: unsafe extern "C" fn(c_int, Handle) -> c_int,
-    unlock_all: unsafe extern "C" fn(Handle) -> c_int,
-    free: unsafe extern "C" fn(*mut Handle) -> c_int,
+    functions: Functions,
 }
 
 // SAFETY: any thread may name the window in calls at the level that was asked for; nothing changes the handle before the drop.
@@ -45,8 +42,8 @@ impl Drop for Region<'_> {
         // SAFETY: the window is this one's own, and all ranks free theirs at the same place. What the calls return changes
         // nothing any more.
         unsafe {
-            let _ = (self.unlock_all)(self.window);
-            let _ = (self.free)(&raw mut self.window);
+            let _ = (self.functions.unlock_all)(self.window);
+            let _ = (self.functions.free)(&raw mut self.window);
         }
     }
 }
@@ -59,28 +56,21 @@ impl<'p> Region<'p> {
         let len = room.len();
         let start = room.with_bytes(<[u8]>::as_mut_ptr).cast();
         let mut window = ptr::null_mut();
-        // SAFETY: the standard gives the functions of these names these types. The memory is never freed; the handles are
-        // predefined ones.
-        unsafe {
-            let create: Create = port.symbol(b"MPI_Win_create")?;
-            let lock_all: unsafe extern "C" fn(c_int, Handle) -> c_int =
-                port.symbol(b"MPI_Win_lock_all")?;
-            let (info, world) = (handles.info_null, handles.world);
-            let code = create(start, len as isize, 1, info, world, &raw mut window);
-            port.check("MPI_Win_create", code)?;
-            port.check("MPI_Win_lock_all", lock_all(0, window))?;
-            Ok(Self {
-                _port: port,
-                window,
-                target: c_int::from(port.rank().as_u32() == 0),
-                put: port.symbol(b"MPI_Put")?,
-                get: port.symbol(b"MPI_Get")?,
-                fetch: port.symbol(b"MPI_Fetch_and_op")?,
-                flush: port.symbol(b"MPI_Win_flush")?,
-                unlock_all: port.symbol(b"MPI_Win_unlock_all")?,
-                free: port.symbol(b"MPI_Win_free")?,
-            })
-        }
+        let functions = port.functions(Functions::load)?;
+        let (info, world, len) = (handles.info_null, handles.world, len as isize);
+        // SAFETY: the memory is never freed; the handles are predefined ones.
+        let code = unsafe { (functions.create)(start, len, 1, info, world, &raw mut window) };
+        port.check("MPI_Win_create", code)?;
+        // SAFETY: the window was made just now.
+        port.check("MPI_Win_lock_all", unsafe {
+            (functions.lock_all)(0, window)
+        })?;
+        Ok(Self {
+            _port: port,
+            window,
+            target: c_int::from(port.rank().as_u32() == 0),
+            functions,
+        })
     }
 
     /// Starts to write `data` into a rank's room, from `offset` on.
@@ -95,7 +85,8 @@ impl<'p> Region<'p> {
         let (len, byte) = (count(data.len())?, port.handles().byte);
         let (start, at) = (data.as_ptr().cast(), offset as isize);
         // SAFETY: the piece is readable for its length and never freed; the window is locked.
-        let code = unsafe { (self.put)(start, len, byte, to, at, len, byte, self.window) };
+        let code =
+            unsafe { (self.functions.put)(start, len, byte, to, at, len, byte, self.window) };
         port.check("MPI_Put", code)
     }
 
@@ -103,7 +94,7 @@ impl<'p> Region<'p> {
     #[inline]
     pub(super) fn flush(&self, port: &MpiPort, to: c_int) -> Result<()> {
         // SAFETY: the window is locked.
-        let code = unsafe { (self.flush)(to, self.window) };
+        let code = unsafe { (self.functions.flush)(to, self.window) };
         port.check("MPI_Win_flush", code)
     }
 
@@ -133,7 +124,8 @@ impl RemotePort for MpiPort {
         let (start, at) = (room.as_ptr().cast(), offset as isize);
         let (target, window) = (region.target, region.window);
         // SAFETY: as for `put`; the piece is writable.
-        let code = unsafe { (region.get)(start, len, byte, target, at, len, byte, window) };
+        let code =
+            unsafe { (region.functions.get)(start, len, byte, target, at, len, byte, window) };
         self.check("MPI_Get", code)
     }
 
@@ -143,8 +135,9 @@ impl RemotePort for MpiPort {
         let (word, sum) = (self.handles().uint64, self.handles().sum);
         let (operand, result) = ((&raw const one).cast(), (&raw mut old).cast());
         // SAFETY: operand and result live until the flush below, which completes the operation.
-        let code =
-            unsafe { (region.fetch)(operand, result, word, region.target, 0, sum, region.window) };
+        let code = unsafe {
+            (region.functions.fetch)(operand, result, word, region.target, 0, sum, region.window)
+        };
         self.check("MPI_Fetch_and_op", code)?;
         self.flush(region)?;
         Ok(old)

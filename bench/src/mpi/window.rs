@@ -7,7 +7,7 @@ use std::ptr;
 
 use tagwire_base::Rank;
 
-use super::abi::{MpiPort, StatusPointer, number};
+use super::abi::{MpiPort, StatusPointer, functions, number};
 use super::handles::Handle;
 use super::remote::Region;
 use crate::buffer::{Incoming, Outgoing};
@@ -15,29 +15,27 @@ use crate::error::Result;
 use crate::port::window::{Exchange, Window, Windows};
 use crate::port::{Endpoint, tags};
 
-/// `MPI_Iprobe`: source, tag, communicator, flag, status.
-type Probe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, StatusPointer) -> c_int;
+functions! {
+    Functions:
+    probe = "MPI_Iprobe": fn(c_int, c_int, Handle, *mut c_int, StatusPointer);
+    sync = "MPI_Win_sync": fn(Handle);
+}
 
 struct MpiWindow<'p> {
     port: &'p MpiPort,
     room: Incoming,
     region: Region<'p>,
-    probe: Probe,
-    sync: unsafe extern "C" fn(Handle) -> c_int,
+    functions: Functions,
 }
 
 impl Windows for MpiPort {
     #[inline]
     fn open(&self, room: Incoming, _: Exchange<'_>) -> Result<Box<dyn Window + '_>> {
-        let region = Region::open(self, room)?;
-        // SAFETY: the standard gives the functions of these names these types.
-        let (probe, sync) = unsafe { (self.symbol(b"MPI_Iprobe")?, self.symbol(b"MPI_Win_sync")?) };
         Ok(Box::new(MpiWindow {
             port: self,
             room,
-            region,
-            probe,
-            sync,
+            region: Region::open(self, room)?,
+            functions: self.functions(Functions::load)?,
         }))
     }
 }
@@ -62,10 +60,11 @@ impl Window for MpiWindow<'_> {
         let (mut flag, world) = (0, self.port.handles().world);
         let (source, tag) = (number(self.port.rank()), tags::AHEAD.as_i32());
         // SAFETY: a look at messages that this rank does not send; the flag has its place, and a null pointer asks for no status.
-        let code = unsafe { (self.probe)(source, tag, world, &raw mut flag, ptr::null_mut()) };
+        let code =
+            unsafe { (self.functions.probe)(source, tag, world, &raw mut flag, ptr::null_mut()) };
         self.port.check("MPI_Iprobe", code)?;
         // SAFETY: the window is locked.
-        let code = unsafe { (self.sync)(self.region.window()) };
+        let code = unsafe { (self.functions.sync)(self.region.window()) };
         self.port.check("MPI_Win_sync", code)?;
         Ok(self.room.shared_word(offset) >= value)
     }

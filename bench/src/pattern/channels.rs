@@ -1,8 +1,8 @@
 //! Edges as partitioned operations.
 
-use super::exchange::{Edges, Exchange};
+use super::exchange::{Edge, Edges, Exchange};
 use crate::error::Result;
-use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{PartitionedPort, Partner, RecvEnd, Rounds, SendEnd};
 use crate::port::tags;
 
 /// Each edge is a partitioned operation with a partition for each part.
@@ -15,15 +15,16 @@ pub(crate) struct Channels<'p, P: PartitionedPort + 'p> {
 impl<'p, P: PartitionedPort> Channels<'p, P> {
     pub(crate) fn open(port: &'p P, edges: &Edges, policy: &str) -> Result<Self> {
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        let partner = |edge: &Edge| Partner {
+            rank: edge.peer,
+            tag: tags::thread(edge.number).0,
+            partitions: edge.parts,
+        };
         for edge in edges.ins() {
-            let (tag, _) = tags::thread(edge.number);
-            let room = edges.whole_incoming(edge);
-            receives.push(port.precv(room, edge.parts, edge.peer, tag, 1)?);
+            receives.push(port.precv(edges.whole_incoming(edge), partner(edge), 1)?);
         }
         for edge in edges.outs() {
-            let (tag, _) = tags::thread(edge.number);
-            let data = edges.whole_outgoing(edge);
-            sends.push(port.psend(data, edge.parts, edge.peer, tag, policy)?);
+            sends.push(port.psend(edges.whole_outgoing(edge), partner(edge), policy)?);
         }
         Ok(Self {
             port,
@@ -33,10 +34,10 @@ impl<'p, P: PartitionedPort> Channels<'p, P> {
     }
 }
 
-impl<'p, P: PartitionedPort + Sync + 'p> Exchange for Channels<'p, P> {
+impl<'p, P: PartitionedPort + 'p> Exchange for Channels<'p, P> {
     fn start(&self) -> Result<()> {
-        self.receives.iter().try_for_each(RecvEnd::start)?;
-        self.sends.iter().try_for_each(SendEnd::start)
+        self.receives.iter().try_for_each(Rounds::start)?;
+        self.sends.iter().try_for_each(Rounds::start)
     }
 
     fn ready(&self, edge: usize, part: u32) -> Result<()> {

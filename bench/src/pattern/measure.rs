@@ -8,7 +8,7 @@ use tagwire_base::Rank;
 use super::exchange::Memories;
 use super::grid::Grid;
 use super::motif::Series;
-use super::{Context, Pattern, Prepared, arriving, team};
+use super::{Context, Own, Pattern, Prepared, arriving, team};
 use crate::args::granularity::{Granularity, Interface};
 use crate::args::names::name_of;
 use crate::args::partitioned::Cache;
@@ -33,14 +33,14 @@ use crate::time::least;
 const MOST: u64 = 1000;
 
 /// Measures all sizes and series of a plan.
-pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
+pub(crate) fn measure<T: Pattern, P: PartitionedPort>(
+    own: &Own,
     port: &P,
     run: &mut Run<'_>,
 ) -> Result<()> {
     let (windows, plan) = (run.windows, run.plan());
-    let missing = || Error::Usage("a plan without a pattern".to_owned());
-    let pattern = plan.pattern.as_ref().ok_or_else(missing)?;
-    let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
+    let (pattern, partitioned) = (&own.pattern, &own.partitioned);
+    let missing = || Error::Usage(format!("{} is no pattern", plan.test));
     let operations = port.operations(partitioned).into_iter();
     let policies: Vec<String> = operations.map(|it| it.policy).collect();
     let motif = plan.test.motif.ok_or_else(missing)?;
@@ -85,19 +85,16 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort + Sync>(
         singly: Vec::new(),
         arrived: Vec::new(),
     };
-    lead(&mut blocks, run)
+    lead(&mut blocks, own, run)
 }
 
-fn lead(blocks: &mut Blocks<'_, '_>, run: &mut Run<'_>) -> Result<()> {
+fn lead(blocks: &mut Blocks<'_, '_>, own: &Own, run: &mut Run<'_>) -> Result<()> {
     let plan = run.plan();
     let failed = |source| Error::Output {
         what: "the arrivals (--record)".to_owned(),
         source,
     };
-    let path = plan
-        .pattern
-        .as_ref()
-        .and_then(|it| it.cmb.record.as_deref());
+    let path = own.pattern.cmb.record.as_deref();
     let path = path.filter(|_| run.leads());
     let mut file = path.map(arriving::create).transpose().map_err(failed)?;
     leader::run(run.port, blocks, |leader| {
@@ -117,7 +114,7 @@ fn lead(blocks: &mut Blocks<'_, '_>, run: &mut Run<'_>) -> Result<()> {
             let series = leader.script.series.iter();
             let harness = series.map(|series| leader.script.harness(series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
-            rows(leader.script, size, &found, &harness, &load, run)?;
+            rows(leader.script, own, size, &found, &harness, &load, run)?;
         }
         Ok(())
     })
@@ -318,6 +315,7 @@ fn blocks_of(leader: &mut Leader<'_, Blocks<'_, '_>>, counts: &[u64]) -> Result<
 
 fn rows(
     blocks: &Blocks<'_, '_>,
+    own: &Own,
     size: usize,
     found: &[Found],
     harness: &[f64],
@@ -328,7 +326,7 @@ fn rows(
     for (place, series) in all.iter().enumerate() {
         let found_here = &found[place];
         let mut row = run.row_at(plan.layers[0], size);
-        describe(&mut row, plan, series, found_here);
+        describe(&mut row, own, series, found_here);
         let figures = &mut row.figures;
         set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
         set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
@@ -347,12 +345,8 @@ fn rows(
         }
         (blocks.figures)(figures);
         load.add_to_row(&mut row);
-        if let Some(pattern) = plan
-            .pattern
-            .as_ref()
-            .filter(|_| found_here.arrived.len() > 1)
-        {
-            let bandwidth = pattern.cmb.arrivals.bandwidth;
+        if found_here.arrived.len() > 1 {
+            let bandwidth = own.pattern.cmb.arrivals.bandwidth;
             arriving::add(&mut row, &found_here.arrived, bandwidth, plan.seed);
         }
         run.emit(row)?;
@@ -361,11 +355,8 @@ fn rows(
 }
 
 /// Adds to a row what its series is.
-fn describe(row: &mut Row, plan: &Plan, series: &Series, found: &Found) {
-    let (Some(partitioned), Some(pattern)) = (&plan.partitioned, &plan.pattern) else {
-        return;
-    };
-    let partitioned = partitioned.single();
+fn describe(row: &mut Row, own: &Own, series: &Series, found: &Found) {
+    let partitioned = own.partitioned.single();
     [row.series.compute, row.series.noise] = partitioned.labels();
     row.series.threads = Some(found.threads);
     row.series.partitions = Some(found.partitions);
@@ -378,7 +369,7 @@ fn describe(row: &mut Row, plan: &Plan, series: &Series, found: &Found) {
         row.series.noise = None;
         row.series.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
-    let sides = Sides(pattern.grid.clone());
+    let sides = Sides(own.pattern.grid.clone());
     row.series.pattern.grid = Some(sides.to_string());
     row.series.pattern.mode = Some(name_of(series.mode));
     let middleware = match series.interface {

@@ -23,7 +23,7 @@ pub(crate) enum Middleware {
 
 impl Middleware {
     /// Sets up the edges of this rank. All ranks do so, with the same middleware.
-    pub(crate) fn open<'p, P: PartitionedPort + Sync>(
+    pub(crate) fn open<'p, P: PartitionedPort>(
         &self,
         port: &'p P,
         windows: Option<&'p dyn Windows>,

@@ -34,7 +34,7 @@ fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
                 own: port,
                 single: None,
             };
-            crate::run::measure(ports, run)
+            plan.own.measure(ports, run)
         })
     });
     collected::of_all(results)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tagwire_base::{Rank, Tag};
 
-use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use super::partitioned::{Operation, PartitionedPort, Partner, RecvEnd, Rounds, SendEnd};
 use super::{Endpoint, Port, peer_gone};
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
@@ -226,27 +226,25 @@ impl Port for ChannelPort {
 pub(crate) struct Partitioned<'p> {
     port: &'p ChannelPort,
     data: Incoming,
-    partitions: u32,
-    peer: Rank,
-    tag: Tag,
+    partner: Partner,
+    sends: bool,
     requests: Mutex<Vec<Request>>,
 }
 
 impl<'p> Partitioned<'p> {
-    fn new(port: &'p ChannelPort, data: Incoming, partitions: u32, peer: Rank, tag: Tag) -> Self {
+    fn new(port: &'p ChannelPort, data: Incoming, partner: Partner, sends: bool) -> Self {
         Self {
             port,
             data,
-            partitions,
-            peer,
-            tag,
+            partner,
+            sends,
             requests: Mutex::default(),
         }
     }
 
     fn tag(&self, partition: u32) -> Tag {
         let partition = i32::try_from(partition).unwrap();
-        Tag::user((self.tag.as_i32() + 1) << 16 | partition).unwrap()
+        Tag::user((self.partner.tag.as_i32() + 1) << 16 | partition).unwrap()
     }
 }
 
@@ -262,26 +260,12 @@ impl PartitionedPort for ChannelPort {
         vec![operation("messages")]
     }
 
-    fn psend(
-        &self,
-        data: Outgoing,
-        partitions: u32,
-        to: Rank,
-        tag: Tag,
-        _: &str,
-    ) -> Result<Self::Send<'_>> {
-        Ok(Partitioned::new(self, data.incoming(), partitions, to, tag))
+    fn psend(&self, data: Outgoing, to: Partner, _: &str) -> Result<Self::Send<'_>> {
+        Ok(Partitioned::new(self, data.incoming(), to, true))
     }
 
-    fn precv(
-        &self,
-        data: Incoming,
-        partitions: u32,
-        from: Rank,
-        tag: Tag,
-        _: u32,
-    ) -> Result<Self::Recv<'_>> {
-        Ok(Partitioned::new(self, data, partitions, from, tag))
+    fn precv(&self, data: Incoming, from: Partner, _: u32) -> Result<Self::Recv<'_>> {
+        Ok(Partitioned::new(self, data, from, false))
     }
 
     fn wait_ends<'p>(
@@ -289,44 +273,43 @@ impl PartitionedPort for ChannelPort {
         sends: &[&Self::Send<'p>],
         receives: &[&Self::Recv<'p>],
     ) -> Result<()> {
-        receives.iter().try_for_each(|end| RecvEnd::wait(*end))?;
-        sends.iter().try_for_each(|end| SendEnd::wait(*end))
+        receives.iter().chain(sends).try_for_each(|end| end.wait())
     }
 }
 
 impl Partitioned<'_> {
     fn part(&self, partition: u32) -> Incoming {
-        let len = self.data.len() / self.partitions as usize;
+        let len = self.data.len() / self.partner.partitions as usize;
         let start = partition as usize * len;
         self.data.part(start..start + len)
     }
 }
 
-impl SendEnd for Partitioned<'_> {
-    fn start(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn ready(&self, partition: u32) -> Result<()> {
-        let data = self.part(partition).outgoing();
-        self.port.send(data, self.peer, self.tag(partition))
-    }
-
-    fn wait(&self) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl RecvEnd for Partitioned<'_> {
+impl Rounds for Partitioned<'_> {
     fn start(&self) -> Result<()> {
         let mut requests = self.requests.lock().unwrap();
-        for partition in 0..self.partitions {
-            let tag = self.tag(partition);
-            requests.push(self.port.irecv(self.part(partition), self.peer, tag)?);
+        for partition in (0..self.partner.partitions).filter(|_| !self.sends) {
+            let (tag, room) = (self.tag(partition), self.part(partition));
+            requests.push(self.port.irecv(room, self.partner.rank, tag)?);
         }
         Ok(())
     }
 
+    fn wait(&self) -> Result<()> {
+        let mut requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        self.port.wait_all(&mut requests)
+    }
+}
+
+impl SendEnd for Partitioned<'_> {
+    fn ready(&self, partition: u32) -> Result<()> {
+        let data = self.part(partition).outgoing();
+        let to = self.partner.rank;
+        self.port.send(data, to, self.tag(partition))
+    }
+}
+
+impl RecvEnd for Partitioned<'_> {
     fn arrived(&self, partition: u32) -> Result<bool> {
         if self.requests.lock().unwrap()[partition as usize].is_done() {
             return Ok(true);
@@ -335,13 +318,8 @@ impl RecvEnd for Partitioned<'_> {
         match state.inbox.try_recv() {
             Ok(message) => state.arrive(message),
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
-            Err(_) => return Err(peer_gone(self.peer)),
+            Err(_) => return Err(peer_gone(self.partner.rank)),
         }
         Ok(false)
-    }
-
-    fn wait(&self) -> Result<()> {
-        let mut requests = std::mem::take(&mut *self.requests.lock().unwrap());
-        self.port.wait_all(&mut requests)
     }
 }

@@ -3,7 +3,7 @@
 use tagwire_base::{Rank, Tag};
 
 use super::group::{Divide, Group, Started};
-use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use super::partitioned::{Operation, PartitionedPort, Partner, RecvEnd, Rounds, SendEnd};
 use super::{Endpoint, Port};
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
@@ -89,11 +89,11 @@ impl PartitionedPort for NullPort {
         plan.policies.iter().map(operation).collect()
     }
 
-    fn psend(&self, _: Outgoing, _: u32, _: Rank, _: Tag, _: &str) -> Result<NullEnd> {
+    fn psend(&self, _: Outgoing, _: Partner, _: &str) -> Result<NullEnd> {
         Ok(NullEnd)
     }
 
-    fn precv(&self, _: Incoming, _: u32, _: Rank, _: Tag, _: u32) -> Result<NullEnd> {
+    fn precv(&self, _: Incoming, _: Partner, _: u32) -> Result<NullEnd> {
         Ok(NullEnd)
     }
 
@@ -103,14 +103,9 @@ impl PartitionedPort for NullPort {
     }
 }
 
-impl SendEnd for NullEnd {
+impl Rounds for NullEnd {
     #[inline(never)]
     fn start(&self) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn ready(&self, _: u32) -> Result<()> {
         Ok(())
     }
 
@@ -120,20 +115,17 @@ impl SendEnd for NullEnd {
     }
 }
 
-impl RecvEnd for NullEnd {
+impl SendEnd for NullEnd {
     #[inline(never)]
-    fn start(&self) -> Result<()> {
+    fn ready(&self, _: u32) -> Result<()> {
         Ok(())
     }
+}
 
+impl RecvEnd for NullEnd {
     #[inline(never)]
     fn arrived(&self, _: u32) -> Result<bool> {
         Ok(true)
-    }
-
-    #[inline(never)]
-    fn wait(&self) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -18,8 +18,16 @@ pub(crate) struct Operation {
     pub buffers: u32,
 }
 
+/// The other side of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Partner {
+    pub rank: Rank,
+    pub tag: Tag,
+    pub partitions: u32,
+}
+
 /// A port that has them.
-pub(crate) trait PartitionedPort: Port {
+pub(crate) trait PartitionedPort: Port + Sync {
     type Send<'p>: SendEnd
     where
         Self: 'p;
@@ -30,24 +38,10 @@ pub(crate) trait PartitionedPort: Port {
     /// What of the plan means something here; the result names what a row is called.
     fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation>;
 
-    fn psend(
-        &self,
-        data: Outgoing,
-        partitions: u32,
-        to: Rank,
-        tag: Tag,
-        policy: &str,
-    ) -> Result<Self::Send<'_>>;
+    fn psend(&self, data: Outgoing, to: Partner, policy: &str) -> Result<Self::Send<'_>>;
 
     /// With room for `buffers` rounds in `data`.
-    fn precv(
-        &self,
-        data: Incoming,
-        partitions: u32,
-        from: Rank,
-        tag: Tag,
-        buffers: u32,
-    ) -> Result<Self::Recv<'_>>;
+    fn precv(&self, data: Incoming, from: Partner, buffers: u32) -> Result<Self::Recv<'_>>;
 
     /// Waits until the rounds of all ends are over.
     fn wait_ends<'p>(
@@ -57,11 +51,15 @@ pub(crate) trait PartitionedPort: Port {
     ) -> Result<()>;
 }
 
-/// The end that sends. Partitions become ready by any thread.
-pub(crate) trait SendEnd: Sync {
+/// An end of an operation, which has rounds.
+pub(crate) trait Rounds: Sync {
     fn start(&self) -> Result<()>;
-    fn ready(&self, partition: u32) -> Result<()>;
     fn wait(&self) -> Result<()>;
+}
+
+/// The end that sends. Partitions become ready by any thread.
+pub(crate) trait SendEnd: Rounds {
+    fn ready(&self, partition: u32) -> Result<()>;
     /// Which way partitions take, in words, once that is known.
     #[inline]
     fn describe(&self) -> Option<String> {
@@ -70,8 +68,7 @@ pub(crate) trait SendEnd: Sync {
 }
 
 /// The end that receives. Any thread looks for partitions.
-pub(crate) trait RecvEnd: Sync {
-    fn start(&self) -> Result<()>;
+pub(crate) trait RecvEnd: Rounds {
     fn arrived(&self, partition: u32) -> Result<bool>;
     /// Returns once a partition has arrived. Threads that find nothing let others run.
     #[inline]
@@ -86,7 +83,6 @@ pub(crate) trait RecvEnd: Sync {
         }
         Ok(())
     }
-    fn wait(&self) -> Result<()>;
     /// Which of its rooms the round uses.
     #[inline]
     fn room(&self) -> usize {
@@ -111,38 +107,35 @@ impl PartitionedPort for PmlPort {
     }
 
     #[inline]
-    fn psend(
-        &self,
-        data: Outgoing,
-        partitions: u32,
-        to: Rank,
-        tag: Tag,
-        policy: &str,
-    ) -> Result<PartitionedSend> {
+    fn psend(&self, data: Outgoing, to: Partner, policy: &str) -> Result<PartitionedSend> {
         let policy: Policy = policy.parse().map_err(Error::Usage)?;
         let (messenger, data) = (self.messenger(), data.buffer());
         let world = ContextId::WORLD;
         Ok(PartitionedSend::init(
-            messenger, &data, partitions, to, tag, world, policy,
+            messenger,
+            &data,
+            to.partitions,
+            to.rank,
+            to.tag,
+            world,
+            policy,
         )?)
     }
 
     #[inline]
-    fn precv(
-        &self,
-        data: Incoming,
-        partitions: u32,
-        from: Rank,
-        tag: Tag,
-        buffers: u32,
-    ) -> Result<PartitionedRecv> {
+    fn precv(&self, data: Incoming, from: Partner, buffers: u32) -> Result<PartitionedRecv> {
         let (messenger, data) = (self.messenger(), data.buffer());
         let init = match buffers {
             1 => PartitionedRecv::init,
             _ => PartitionedRecv::init_double,
         };
+        let Partner {
+            rank,
+            tag,
+            partitions,
+        } = from;
         let world = ContextId::WORLD;
-        Ok(init(messenger, &data, partitions, from, tag, world)?)
+        Ok(init(messenger, &data, partitions, rank, tag, world)?)
     }
 
     #[inline]
@@ -154,20 +147,28 @@ impl PartitionedPort for PmlPort {
     }
 }
 
-impl SendEnd for PartitionedSend {
-    #[inline]
-    fn start(&self) -> Result<()> {
-        Ok(Self::start(self)?)
-    }
+macro_rules! rounds {
+    ($($end:ty),*) => {$(
+        impl Rounds for $end {
+            #[inline]
+            fn start(&self) -> Result<()> {
+                Ok(Self::start(self)?)
+            }
 
+            #[inline]
+            fn wait(&self) -> Result<()> {
+                Ok(Self::wait(self, None)?)
+            }
+        }
+    )*};
+}
+
+rounds!(PartitionedSend, PartitionedRecv);
+
+impl SendEnd for PartitionedSend {
     #[inline]
     fn ready(&self, partition: u32) -> Result<()> {
         Ok(Self::ready(self, partition)?)
-    }
-
-    #[inline]
-    fn wait(&self) -> Result<()> {
-        Ok(Self::wait(self, None)?)
     }
 
     #[inline]
@@ -178,18 +179,8 @@ impl SendEnd for PartitionedSend {
 
 impl RecvEnd for PartitionedRecv {
     #[inline]
-    fn start(&self) -> Result<()> {
-        Ok(Self::start(self)?)
-    }
-
-    #[inline]
     fn arrived(&self, partition: u32) -> Result<bool> {
         Ok(Self::arrived(self, partition)?)
-    }
-
-    #[inline]
-    fn wait(&self) -> Result<()> {
-        Ok(Self::wait(self, None)?)
     }
 
     #[inline]

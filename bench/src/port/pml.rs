@@ -9,8 +9,8 @@ use std::time::Duration;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Config, ContextId, Rank, Tag};
 use tagwire_coll::operations::{
-    Allgather, Allreduce, Alltoall, Barrier, Broadcast, CollectiveOperation, Gather, Reduce,
-    ReduceScatter, Scatter,
+    Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, CollectiveOperation, Gather, Parts,
+    Reduce, ReduceScatter, Root, Scatter,
 };
 use tagwire_coll::{Reduction, Team};
 use tagwire_layout::{Basic, Layout};
@@ -123,8 +123,8 @@ impl Endpoint for PmlPort {
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         let team = &self.team;
         Ok(match form {
-            Form::Blocking => Box::new(PmlCollectives(team)),
-            Form::Nonblocking => Box::new(Nonblocking(team)),
+            Form::Blocking => Box::new(PmlCollectives::<false>(team)),
+            Form::Nonblocking => Box::new(PmlCollectives::<true>(team)),
         })
     }
 
@@ -241,7 +241,7 @@ impl Group for PmlGroup {
                 operator: DOUBLES.into(),
                 input: Some(out.bytes()),
                 out: is_root.then_some(into),
-                root,
+                root: root.into(),
             };
             // SAFETY: memory of a bench is never freed, and nobody touches the pieces before the operation has ended.
             unsafe { self.0.start(operation) }
@@ -282,8 +282,8 @@ impl Started for PmlStarted {
 /// The sum of doubles.
 const DOUBLES: Reduction<'static> = sum(size_of::<f64>());
 
-/// The operations of our groups.
-struct PmlCollectives<'a>(&'a Team);
+/// The operations of our groups; nonblocking ones are started and waited for.
+struct PmlCollectives<'a, const NONBLOCKING: bool>(&'a Arc<Team>);
 
 /// Returns the sum of messages of `size` bytes.
 #[inline]
@@ -297,49 +297,22 @@ const fn sum(size: usize) -> Reduction<'static> {
     }
 }
 
-impl Collectives for PmlCollectives<'_> {
-    #[inline]
-    fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
-        let (team, from) = (self.0, out.bytes());
-        let (leads, sum) = (team.me() == 0, sum(into.len()));
-        let done = into.with_bytes(|into| match operation {
-            Operation::Barrier => team.barrier(),
-            Operation::Bcast => team.broadcast(into, 0),
-            Operation::Reduce => team.reduce(sum, from, leads.then_some(into), 0),
-            Operation::Allreduce => team.call(Allreduce {
-                operator: sum.into(),
-                input: Some(from),
-                data: into,
-            }),
-            Operation::ReduceScatter => {
-                let lengths = vec![into.len(); team.size()];
-                team.reduce_scatter(sum, from, &lengths, into)
-            }
-            Operation::Allgather => team.allgather(from, into),
-            Operation::Alltoall => team.alltoall(from, into),
-            Operation::Gather => team.gather(from, leads.then_some(into), 0),
-            Operation::Scatter => team.scatter(leads.then_some(from), into, 0),
-        });
-        Ok(done?)
-    }
-}
-
-/// The same, each started and waited for.
-struct Nonblocking<'a>(&'a Arc<Team>);
-
-impl Nonblocking<'_> {
+impl<const NONBLOCKING: bool> PmlCollectives<'_, NONBLOCKING> {
     #[inline]
     fn run(&self, operation: impl CollectiveOperation) -> tagwire_coll::Result<()> {
+        if !NONBLOCKING {
+            return self.0.call(operation);
+        }
         // SAFETY: it is waited for before the buffers are touched; memory of a bench is never freed.
         unsafe { self.0.start(operation) }?.wait(None)
     }
 }
 
-impl Collectives for Nonblocking<'_> {
+impl<const NONBLOCKING: bool> Collectives for PmlCollectives<'_, NONBLOCKING> {
     #[inline]
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
-        let (from, root) = (out.bytes(), 0);
-        let leads = self.0.me() == root;
+        let (from, root, parts) = (out.bytes(), Root::Member(0), Parts::Equal);
+        let leads = root.is_me(self.0);
         let operator = sum(into.len()).into();
         let done = into.with_bytes(|into| match operation {
             Operation::Barrier => self.run(Barrier),
@@ -359,27 +332,30 @@ impl Collectives for Nonblocking<'_> {
                 let lengths = vec![into.len(); self.0.size()].into();
                 self.run(ReduceScatter {
                     operator,
-                    input: from,
+                    input: Some(from),
                     lengths,
                     out: into,
                 })
             }
             Operation::Allgather => self.run(Allgather {
-                own: from,
+                own: Some(from),
+                parts,
                 out: into,
             }),
             Operation::Alltoall => self.run(Alltoall {
-                input: from,
-                out: into,
+                input: Some(Blocks::Together(from, Parts::Equal)),
+                out: Blocks::Together(into, parts),
             }),
             Operation::Gather => self.run(Gather {
-                own: from,
+                own: Some(from),
+                parts,
                 out: leads.then_some(into),
                 root,
             }),
             Operation::Scatter => self.run(Scatter {
                 input: leads.then_some(from),
-                own: into,
+                parts,
+                own: Some(into),
                 root,
             }),
         });

@@ -9,7 +9,7 @@ use tagwire_transport::Allocation;
 
 use super::collective::{Collectives, Form};
 use super::group::{Divide, Group};
-use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use super::partitioned::{Operation, PartitionedPort, Partner, RecvEnd, Rounds, SendEnd};
 use super::{Endpoint, Port};
 use crate::args::partitioned::PartitionedPlan;
 use crate::body::compute::look_ns;
@@ -179,30 +179,16 @@ impl<P: PartitionedPort> PartitionedPort for Profiled<'_, P> {
         self.port.operations(plan)
     }
 
-    fn psend(
-        &self,
-        data: Outgoing,
-        partitions: u32,
-        to: Rank,
-        tag: Tag,
-        policy: &str,
-    ) -> Result<Self::Send<'_>> {
+    fn psend(&self, data: Outgoing, to: Partner, policy: &str) -> Result<Self::Send<'_>> {
         Ok(ProfiledEnd {
-            end: self.port.psend(data, partitions, to, tag, policy)?,
+            end: self.port.psend(data, to, policy)?,
             calls: &self.calls,
         })
     }
 
-    fn precv(
-        &self,
-        data: Incoming,
-        partitions: u32,
-        from: Rank,
-        tag: Tag,
-        buffers: u32,
-    ) -> Result<Self::Recv<'_>> {
+    fn precv(&self, data: Incoming, from: Partner, buffers: u32) -> Result<Self::Recv<'_>> {
         Ok(ProfiledEnd {
-            end: self.port.precv(data, partitions, from, tag, buffers)?,
+            end: self.port.precv(data, from, buffers)?,
             calls: &self.calls,
         })
     }
@@ -218,17 +204,19 @@ impl<P: PartitionedPort> PartitionedPort for Profiled<'_, P> {
     }
 }
 
-impl<E: SendEnd> SendEnd for ProfiledEnd<'_, E> {
+impl<E: Rounds> Rounds for ProfiledEnd<'_, E> {
     fn start(&self) -> Result<()> {
         self.calls.timed(5, || self.end.start())
     }
 
-    fn ready(&self, partition: u32) -> Result<()> {
-        self.calls.timed(6, || self.end.ready(partition))
-    }
-
     fn wait(&self) -> Result<()> {
         self.calls.timed(8, || self.end.wait())
+    }
+}
+
+impl<E: SendEnd> SendEnd for ProfiledEnd<'_, E> {
+    fn ready(&self, partition: u32) -> Result<()> {
+        self.calls.timed(6, || self.end.ready(partition))
     }
 
     fn describe(&self) -> Option<String> {
@@ -237,10 +225,6 @@ impl<E: SendEnd> SendEnd for ProfiledEnd<'_, E> {
 }
 
 impl<E: RecvEnd> RecvEnd for ProfiledEnd<'_, E> {
-    fn start(&self) -> Result<()> {
-        self.calls.timed(5, || self.end.start())
-    }
-
     fn arrived(&self, partition: u32) -> Result<bool> {
         self.calls.timed(7, || self.end.arrived(partition))
     }
@@ -248,10 +232,6 @@ impl<E: RecvEnd> RecvEnd for ProfiledEnd<'_, E> {
     /// All looks until it has are one call.
     fn arrive(&self, partition: u32) -> Result<()> {
         self.calls.timed(7, || self.end.arrive(partition))
-    }
-
-    fn wait(&self) -> Result<()> {
-        self.calls.timed(8, || self.end.wait())
     }
 
     fn room(&self) -> usize {

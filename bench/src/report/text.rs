@@ -2,7 +2,6 @@
 //! `size value ...` with the main value first, as OSU's benchmarks print it.
 
 use std::fmt::Write;
-use std::ops::Range;
 
 use super::{Report, quantity_of_row};
 
@@ -57,8 +56,7 @@ impl Table {
 
     /// Returns the line that names the columns; before it one for each series, where there are several.
     pub(crate) fn header(&self) -> String {
-        let titles = self.titles();
-        self.legend() + &columns("# Size", &titles, &titles)
+        self.legend() + &head(&self.blocks().concat())
     }
 
     /// Names each series beside its number.
@@ -120,37 +118,50 @@ impl Table {
         told.map(|(_, text)| text).collect()
     }
 
-    fn titles(&self) -> Vec<String> {
-        self.blocks().concat()
-    }
-
-    /// The titles of columns that belong together: those of each series, and what is told of the first one alone.
-    fn blocks(&self) -> Vec<Vec<String>> {
-        let of = |number: usize, title: &str| match self.series.len() {
-            1 => title.to_owned(),
-            _ => format!("{number} {title}"),
+    /// The columns that belong together: those of each series, and what is told of the first one alone.
+    fn blocks(&self) -> Vec<Vec<Column>> {
+        let figure = |series: usize, title: &str, key: String, digits| Column {
+            title: match self.series.len() {
+                1 => title.to_owned(),
+                _ => format!("{} {title}", series + 1),
+            },
+            series,
+            value: Value::Figure(key, digits),
         };
-        let others = |number: usize| self.others.iter().map(move |other| of(number, other.title));
+        let of = |series, quantity: Quantity| {
+            figure(series, quantity.title, quantity.key(), digits(quantity))
+        };
+        let others = |series| self.others.iter().map(move |&other| of(series, other));
         let ratios = self.ratios();
-        let of_series = |number: usize| {
-            let mut titles = vec![of(number, self.quantity.title), of(number, "Spread (%)")];
+        let stem = self.quantity.stem;
+        let of_series = |series: usize| {
+            let spread = format!("{stem}_spread_pct");
+            let mut columns = vec![
+                of(series, self.quantity),
+                figure(series, "Spread (%)", spread, 1),
+            ];
             if self.launches > 1 {
-                titles.push(of(number, "In run (%)"));
+                let in_run = format!("{stem}_in_run_spread_pct");
+                columns.push(figure(series, "In run (%)", in_run, 1));
             }
             if is_wide(self.quantity) {
-                titles.extend(others(number));
-            } else if number > 1 {
-                titles.push(ratios[number - 2].clone());
+                columns.extend(others(series));
+            } else if series > 0 {
+                columns.push(Column {
+                    title: ratios[series - 1].clone(),
+                    series,
+                    value: Value::Ratio(self.quantity.key()),
+                });
             }
-            titles
+            columns
         };
-        let mut blocks: Vec<Vec<String>> = (1..=self.series.len()).map(of_series).collect();
+        let mut blocks: Vec<Vec<Column>> = (0..self.series.len()).map(of_series).collect();
         let mut more = Vec::new();
         if !is_wide(self.quantity) {
-            more.extend(others(1));
+            more.extend(others(0));
         }
         let percentiles = self.percentiles.iter();
-        more.extend(percentiles.map(|p| of(1, &format!("p{p} (us)"))));
+        more.extend(percentiles.map(|&p| figure(0, &format!("p{p} (us)"), Percentiles::key(p), 3)));
         if !more.is_empty() {
             blocks.push(more);
         }
@@ -159,51 +170,7 @@ impl Table {
 
     /// Returns the line of one size. `rows` holds each series' row for it, as far as there is one.
     pub(crate) fn line(&self, size: u64, rows: &[Option<&Row>]) -> String {
-        columns(&size.to_string(), &self.cells(rows), &self.titles())
-    }
-
-    fn cells(&self, rows: &[Option<&Row>]) -> Vec<String> {
-        let mut cells = Vec::new();
-        let value = |row: &Row, key: &str, digits: usize| {
-            row.figures
-                .named(key)
-                .map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
-        let stem = self.quantity.stem;
-        let first = rows[0].and_then(|row| row.figures.named(&self.quantity.key()));
-        for (i, row) in rows.iter().enumerate() {
-            let show = |key: &str, digits| {
-                row.map_or_else(|| "-".to_owned(), |row| value(row, key, digits))
-            };
-            cells.push(show(&self.quantity.key(), digits(self.quantity)));
-            cells.push(show(&format!("{stem}_spread_pct"), 1));
-            if self.launches > 1 {
-                cells.push(show(&format!("{stem}_in_run_spread_pct"), 1));
-            }
-            if is_wide(self.quantity) {
-                let others = self.others.iter();
-                cells.extend(others.map(|other| show(&other.key(), digits(*other))));
-            } else if i > 0 {
-                let own = row.and_then(|row| row.figures.named(&self.quantity.key()));
-                let ratio = first
-                    .zip(own)
-                    .map(|(first, own)| format!("{:.3}", first / own));
-                cells.push(ratio.unwrap_or_else(|| "-".to_owned()));
-            }
-        }
-        let first = rows[0];
-        let show =
-            |key: &str, digits| first.map_or_else(|| "-".to_owned(), |row| value(row, key, digits));
-        if !is_wide(self.quantity) {
-            let others = self.others.iter();
-            cells.extend(others.map(|other| show(&other.key(), digits(*other))));
-        }
-        cells.extend(
-            self.percentiles
-                .iter()
-                .map(|&p| show(&Percentiles::key(p), 3)),
-        );
-        cells
+        line(size, &self.blocks().concat(), rows)
     }
 
     /// Returns the whole table of a report, from its summary. A table that is wider than `width` letters goes on below
@@ -219,33 +186,19 @@ impl Table {
             let mut rows = report.summary.iter();
             rows.find(|row| row.size == size && row.series == series.series)
         };
+        let rows = |size| {
+            let series = self.series.iter();
+            series.map(|series| find(size, series)).collect()
+        };
+        let rows: Vec<_> = sizes.iter().map(|&size| (size, rows(size))).collect();
         if self.series.len() > MANY {
-            let rows = |size| {
-                self.series
-                    .iter()
-                    .map(|series| find(size, series))
-                    .collect()
-            };
-            let rows = sizes.iter().map(|&size| (size, rows(size)));
-            return self.by_lines(&rows.collect::<Vec<_>>());
+            return self.by_lines(&rows);
         }
-        let titles = self.titles();
-        let cells = sizes.iter().map(|&size| {
-            let rows: Vec<_> = self
-                .series
-                .iter()
-                .map(|series| find(size, series))
-                .collect();
-            self.cells(&rows)
-        });
-        let cells: Vec<Vec<String>> = cells.collect();
         let mut text = self.legend();
-        for part in parts(&self.blocks(), width.unwrap_or(usize::MAX)) {
-            let titles = &titles[part.clone()];
-            text += &columns("# Size", titles, titles);
-            for (size, cells) in sizes.iter().zip(&cells) {
-                text += &columns(&size.to_string(), &cells[part.clone()], titles);
-            }
+        for columns in parts(self.blocks(), width.unwrap_or(usize::MAX)) {
+            text += &head(&columns);
+            let lines = rows.iter().map(|(size, rows)| line(*size, &columns, rows));
+            text.extend(lines);
         }
         text
     }
@@ -259,26 +212,23 @@ impl Table {
             percentiles: Vec::new(),
             ..self.clone()
         };
-        let mut titles = one.titles();
-        titles.extend(ratio.map(|first| format!("{first}/own")));
-        let head = |text: &str, name: &str| format!("{} {name}\n", text.trim_end_matches('\n'));
-        let mut text = head(&columns("# Size", &titles, &titles), " Series");
-        let value = |row: &Row| row.figures.named(&self.quantity.key());
+        let mut columns = one.blocks().concat();
+        for column in &mut columns {
+            column.series = 1;
+        }
+        columns.extend(ratio.map(|first| Column {
+            title: format!("{first}/own"),
+            series: 1,
+            value: Value::Ratio(self.quantity.key()),
+        }));
+        let named = |text: &str, name: &str| format!("{} {name}\n", text.trim_end_matches('\n'));
+        let mut text = named(&head(&columns), " Series");
         for (size, rows) in sizes {
             let best = self.best(rows);
-            let first = rows[0].and_then(value);
-            for (place, row) in rows.iter().enumerate() {
-                let Some(row) = row else { continue };
-                let mut cells = one.cells(&[Some(row)]);
-                let ratio = first
-                    .zip(value(row))
-                    .map(|(first, own)| format!("{:.3}", first / own));
-                cells.extend(
-                    (cells.len() < titles.len()).then(|| ratio.unwrap_or_else(|| "-".to_owned())),
-                );
+            for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.is_some()) {
                 let mark = if best == Some(place) { '*' } else { ' ' };
-                let line = columns(&size.to_string(), &cells, &titles);
-                text += &head(&line, &format!("{mark}{}", names[place]));
+                let line = line(*size, &columns, &[rows[0], *row]);
+                text += &named(&line, &format!("{mark}{}", names[place]));
             }
         }
         text + "# * is better than all others of its size, beyond the noise\n"
@@ -326,19 +276,57 @@ impl Table {
 /// From more series on each has lines of its own.
 const MANY: usize = 3;
 
+/// A column of a table.
+#[derive(Debug, Clone)]
+struct Column {
+    title: String,
+    /// The place of the series that it is of.
+    series: usize,
+    value: Value,
+}
+
+/// What a column shows.
+#[derive(Debug, Clone)]
+enum Value {
+    /// The figure of a key, with so many digits.
+    Figure(String, usize),
+    /// That of the first series over its own.
+    Ratio(String),
+}
+
+impl Column {
+    fn cell(&self, rows: &[Option<&Row>]) -> String {
+        let figure = |series: usize, key: &str| rows[series].and_then(|row| row.figures.named(key));
+        let text = match &self.value {
+            Value::Figure(key, digits) => {
+                figure(self.series, key).map(|value| format!("{value:.digits$}"))
+            }
+            Value::Ratio(key) => figure(0, key)
+                .zip(figure(self.series, key))
+                .map(|(first, own)| format!("{:.3}", first / own)),
+        };
+        text.unwrap_or_else(|| "-".to_owned())
+    }
+
+    fn width(&self) -> usize {
+        self.title.len().max(14)
+    }
+}
+
 /// Which columns stand beside each other in lines of `width` letters: whole blocks, one at least.
-fn parts(blocks: &[Vec<String>], width: usize) -> Vec<Range<usize>> {
-    let (mut parts, mut start, mut end, mut used) = (Vec::new(), 0, 0, FIRST_COLUMN);
+fn parts(blocks: Vec<Vec<Column>>, width: usize) -> Vec<Vec<Column>> {
+    let (mut parts, mut used) = (vec![Vec::new()], FIRST_COLUMN);
     for block in blocks {
-        let own: usize = block.iter().map(|title| 1 + column_width(title)).sum();
-        if end > start && used + own > width {
-            parts.push(start..end);
-            (start, used) = (end, FIRST_COLUMN);
+        let own: usize = block.iter().map(|column| 1 + column.width()).sum();
+        let last = parts.last_mut().expect("one at least");
+        if !last.is_empty() && used + own > width {
+            parts.push(block);
+            used = FIRST_COLUMN;
+        } else {
+            last.extend(block);
         }
-        end += block.len();
         used += own;
     }
-    parts.push(start..end);
     parts
 }
 
@@ -427,19 +415,25 @@ fn carrier(row: &Row) -> String {
 /// The width of the sizes.
 const FIRST_COLUMN: usize = 10;
 
+/// The line that names columns.
+fn head(columns: &[Column]) -> String {
+    cells("# Size", columns, |column| column.title.clone())
+}
+
+/// The line of a size.
+fn line(size: u64, columns: &[Column], rows: &[Option<&Row>]) -> String {
+    cells(&size.to_string(), columns, |column| column.cell(rows))
+}
+
 /// A line whose cells stand below their titles.
-fn columns(first: &str, cells: &[String], titles: &[String]) -> String {
+fn cells(first: &str, columns: &[Column], cell: impl Fn(&Column) -> String) -> String {
     let mut line = format!("{first:<FIRST_COLUMN$}");
-    for (cell, title) in cells.iter().zip(titles) {
-        let width = column_width(title);
-        let _ = write!(line, " {cell:>width$}");
+    for column in columns {
+        let width = column.width();
+        let _ = write!(line, " {:>width$}", cell(column));
     }
     line.push('\n');
     line
-}
-
-fn column_width(title: &str) -> usize {
-    title.len().max(14)
 }
 
 /// The header lines: everything that a reader must know before the figures.

@@ -3,45 +3,42 @@
 use super::{Run, Test};
 use crate::error::Result;
 use crate::measure::{self, Effort, Sample, Stage};
-use crate::plan::{Layer, Plan};
+use crate::plan::Layer;
 use crate::record::{Figures, Row};
 
-/// What of such a test is not its blocks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Staged {
-    effort: fn(&Plan) -> Effort,
-    figures: fn(&Sample) -> Figures,
-    label: fn(&Plan, &mut Row),
-}
-
-impl Staged {
-    pub(crate) fn of<T: Test>() -> Self {
-        Self {
-            effort: T::effort,
-            figures: T::figures,
-            label: T::label,
-        }
-    }
-}
-
 /// Measures all sizes at all layers; the port of the run is the first one's.
-pub(crate) fn measure(
+pub(crate) fn measure<T: Test>(
+    test: &T,
     run: &mut Run<'_>,
-    test: Staged,
+    layers: Vec<(Layer, Box<dyn Stage + '_>)>,
+) -> Result<()> {
+    measure_by(run, &test.effort(run.plan()), T::figures, layers)
+}
+
+/// The same, once for all tests.
+fn measure_by(
+    run: &mut Run<'_>,
+    effort: &Effort,
+    figures: fn(&Sample) -> Figures,
     layers: Vec<(Layer, Box<dyn Stage + '_>)>,
 ) -> Result<()> {
     let (layers, stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
     let port = run.port;
-    let (sizes, effort) = (run.sizes()?, (test.effort)(run.plan()));
+    let sizes = run.sizes()?;
     let mut emit = |samples: Vec<Sample>| {
-        let mut rows = rows(run, test, &layers, &samples).into_iter();
+        let mut rows = rows(run, figures, &layers, &samples).into_iter();
         rows.try_for_each(|row| run.emit(row))
     };
-    measure::measure(port, stages, &sizes, &effort, &mut emit)
+    measure::measure(port, stages, &sizes, effort, &mut emit)
 }
 
 /// The rows of one size, one for each layer.
-fn rows(run: &Run<'_>, test: Staged, layers: &[Layer], samples: &[Sample]) -> Vec<Row> {
+fn rows(
+    run: &Run<'_>,
+    figures: fn(&Sample) -> Figures,
+    layers: &[Layer],
+    samples: &[Sample],
+) -> Vec<Row> {
     let raw = layers
         .iter()
         .position(|&layer| layer == Layer::Raw)
@@ -52,8 +49,7 @@ fn rows(run: &Run<'_>, test: Staged, layers: &[Layer], samples: &[Sample]) -> Ve
         .map(|sample| {
             let mut row = run.row_at(layers[sample.stage], sample.size);
             row.sampling.set(sample.iterations, sample.repetitions);
-            row.figures = (test.figures)(sample);
-            (test.label)(run.plan(), &mut row);
+            row.figures = figures(sample);
             sample.load.add_to_row(&mut row);
             row
         })

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Description;
+use crate::args::BenchArgs;
 use crate::concurrent::arrays::Arrays;
 use crate::concurrent::maximum::Maximum;
 use crate::error::{Error, Result};
@@ -21,6 +22,7 @@ use crate::time::{least, nanoseconds, time_of};
 use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AllreduceCompute;
 
 /// How often the whole is repeated, and the allreduces of each time.
@@ -52,7 +54,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for AllreduceCompute {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let (port, plan) = (ports.own, run.plan());
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let checked = run.seed().map(|_| (0..ranks).collect());

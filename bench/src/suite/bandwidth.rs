@@ -1,9 +1,10 @@
 //! `bandwidth` and `bibandwidth`: windows of messages in one direction or in both, as in OSU's `osu_bw` and `osu_bibw`.
 
-use std::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use super::Description;
-use crate::body::{Body, Measured, Times, Traffic, other};
+use crate::args::BenchArgs;
+use crate::body::{Body, Measured, Repeat, Traffic, other};
 use crate::error::Result;
 use crate::measure::{Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -11,6 +12,7 @@ use crate::port::{Port, tags};
 use crate::record::{Figures, Quantity, Row};
 use crate::run::Test;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Windows;
 
 const ONE: Description = Description {
@@ -38,7 +40,11 @@ const BOTH: Description = Description {
 pub(crate) const TESTS: &[Description] = &[ONE, BOTH];
 
 impl Test for Windows {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let direction = match plan.test.name == ONE.name {
             true => Direction::One,
             false => Direction::Both,
@@ -52,7 +58,7 @@ impl Test for Windows {
         sample.bandwidth()
     }
 
-    fn label(plan: &Plan, row: &mut Row) {
+    fn label(&self, plan: &Plan, row: &mut Row) {
         row.series.window = Some(plan.window);
     }
 }
@@ -125,30 +131,16 @@ fn exchange_ack<P: Port>(traffic: &Traffic, port: &P, sends: bool) -> Result<()>
 }
 
 impl<P: Port> Body<P> for Bandwidth<P> {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
-        let start = Instant::now();
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref());
-            self.iteration(port, size)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        let directions = if self.direction == Direction::Both {
-            2
-        } else {
-            1
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        let size = block.size;
+        let measured = block.run(1, || self.iteration(port, size))?;
+        let directions = match self.direction {
+            Direction::Both => 2,
+            Direction::One => 1,
         };
-        let units = count * self.window as u64 * directions;
         Ok(Measured {
-            elapsed: start.elapsed(),
-            units,
+            units: measured.units * self.window as u64 * directions,
+            ..measured
         })
     }
 }

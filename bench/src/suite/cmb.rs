@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use crate::args::BenchArgs;
 use crate::args::arrivals::Model;
@@ -21,13 +23,14 @@ use crate::pattern::middleware::Middleware;
 use crate::pattern::motif::{self, Motif, Request, Series};
 use crate::pattern::remote::Flags;
 use crate::pattern::team::Program;
-use crate::pattern::{self, Context, Prepared, divides};
+use crate::pattern::{self, Context, Own, Prepared, divides};
 use crate::port::barrier;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::{PatternKeys, Quantity};
 use crate::stats::{Seeded, mix};
 
-pub(crate) struct Cmb;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Cmb(Own);
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "cmb",
@@ -61,11 +64,19 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl pattern::Pattern for Cmb {
+    fn new(own: Own) -> Self {
+        Self(own)
+    }
+
+    fn own(&self) -> &Own {
+        &self.0
+    }
+
     fn room(plan: &PatternPlan, largest: usize) -> usize {
         (plan.cmb.stencil as usize - 1) * largest
     }
 
-    fn open<'p, P: PartitionedPort + Sync>(
+    fn open<'p, P: PartitionedPort>(
         context: &Context<'p, P>,
         series: &Series,
         size: usize,
@@ -254,7 +265,7 @@ impl<P: PartitionedPort> Messaging<'_, P> {
     }
 }
 
-impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
+impl<P: PartitionedPort> Program for Messaging<'_, P> {
     fn before(&self, _: u64) -> Result<()> {
         buffer::sweep(&mut lock(&self.sweep));
         barrier(self.port)?;

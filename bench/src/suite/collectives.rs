@@ -1,10 +1,13 @@
 //! The collectives: operations that all ranks call, one after the other.
 
-use std::time::Instant;
+use serde::{Deserialize, Serialize};
+use tagwire_base::config::parse::format_bytes;
 
 use super::{Description, Ranks};
+use crate::args::device::DevicePlan;
+use crate::args::{BenchArgs, check_ranks};
 use crate::body::rotation::Rotation;
-use crate::body::{Body, Measured, Times};
+use crate::body::{Body, Measured, Repeat};
 use crate::buffer::{Difference, Memory, Pattern};
 use crate::device::measure as device;
 use crate::error::{Error, Result};
@@ -13,10 +16,30 @@ use crate::plan::Plan;
 use crate::port::collective::{Collectives, Form, Operation, Summand};
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Endpoint, Port, barrier};
-use crate::run::staged::{self, Staged};
-use crate::run::{Run, Test};
+use crate::record::Row;
+use crate::run::{Run, Test, staged};
 
-pub(crate) struct AllRanks;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum AllRanks {
+    /// Bytes of the ranks' memory.
+    Memory {
+        /// Operations are started and waited for.
+        nonblocking: bool,
+        /// How many bytes of buffers a rank goes through before one comes again.
+        fresh: Option<u64>,
+    },
+    /// Vectors that come from a device.
+    Device(DevicePlan),
+}
+
+impl AllRanks {
+    const fn device(&self) -> Option<&DevicePlan> {
+        match self {
+            Self::Device(device) => Some(device),
+            Self::Memory { .. } => None,
+        }
+    }
+}
 
 /// One that has data.
 const fn with_data(name: &'static str, about: &'static str, operation: Operation) -> Description {
@@ -102,21 +125,52 @@ pub(crate) const TESTS: &[Description] = &[
 ];
 
 impl Test for AllRanks {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
-        Ok(Box::new(Runner::new(port, Collective::new(plan, port)?)))
+    fn of(args: &BenchArgs) -> Self {
+        match args.device_plan() {
+            Some(device) => Self::Device(device),
+            None => Self::Memory {
+                nonblocking: args.nonblocking,
+                fresh: args.fresh_bytes(),
+            },
+        }
     }
 
-    fn effort(plan: &Plan) -> Effort {
+    fn any_thread(&self) -> bool {
+        self.device().is_some_and(DevicePlan::any_thread)
+    }
+
+    fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
+        if let Some(device) = self.device() {
+            device.group_among(ranks)?;
+        }
+        check_ranks(plan.test, ranks)
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        if let Self::Memory { nonblocking, fresh } = *self {
+            row.series.nonblocking = nonblocking;
+            row.series.cache = fresh.map(|bytes| format!("fresh:{}", format_bytes(bytes)));
+        }
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+        Ok(Box::new(Runner::new(
+            port,
+            Collective::new(self, plan, port)?,
+        )))
+    }
+
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of(plan, (1_000, 100), (100, 10))
     }
 
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
-        if plan.device.is_some() {
-            return device::measure(run);
+        if let Self::Device(device) = self {
+            return device::measure(run, device);
         }
-        let stage = Self::stage(plan, port)?;
-        staged::measure(run, Staged::of::<Self>(), vec![(plan.layers[0], stage)])
+        let stage = self.stage(plan, port)?;
+        staged::measure(self, run, vec![(plan.layers[0], stage)])
     }
 }
 
@@ -138,16 +192,18 @@ pub(crate) struct Collective<'p> {
 
 impl<'p> Collective<'p> {
     /// With `--cache fresh`, each buffer is a piece of so many bytes, and another one each time.
-    fn new(plan: &Plan, port: &'p dyn Endpoint) -> Result<Self> {
+    fn new(test: &AllRanks, plan: &Plan, port: &'p dyn Endpoint) -> Result<Self> {
         let missing = || Error::Usage(format!("{} is no collective", plan.test));
         let operation = plan.test.collective.ok_or_else(missing)?;
-        let form = match plan.nonblocking {
-            true => Form::Nonblocking,
-            false => Form::Blocking,
+        let (form, fresh) = match *test {
+            AllRanks::Memory {
+                nonblocking: true,
+                fresh,
+            } => (Form::Nonblocking, fresh),
+            AllRanks::Memory { fresh, .. } => (Form::Blocking, fresh),
+            AllRanks::Device(_) => (Form::Blocking, None),
         };
-        let fresh = plan
-            .fresh
-            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let fresh = fresh.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let (out, into) = operation.lengths(plan.largest()?, port.size() as usize);
         let length = |len: usize| match len {
             0 => 0,
@@ -293,24 +349,8 @@ impl<P: Port> Body<P> for Collective<'_> {
     }
 
     #[inline]
-    fn block(
-        &mut self,
-        _: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
-        let start = Instant::now();
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref());
-            self.once(size)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        Ok(Measured {
-            elapsed: start.elapsed(),
-            units: count,
-        })
+    fn block(&mut self, _: &P, block: Repeat<'_>) -> Result<Measured> {
+        let size = block.size;
+        block.run(1, || self.once(size))
     }
 }

@@ -1,6 +1,9 @@
 //! `availability` and `overlap`: a rank computes while a message is on its way.
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::{BenchArgs, Side};
 use crate::body::overlap::{Case, Order, Overlap};
 use crate::error::Result;
 use crate::judgement::{NOTABLE, unmeasured};
@@ -13,7 +16,11 @@ use crate::record::{Figures, Quantity};
 use crate::run::{Run, Test};
 use crate::stats::Summary;
 
-pub(crate) struct Computing;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Computing {
+    /// On which sides ranks compute.
+    sides: Vec<Side>,
+}
 
 const AVAILABILITY: Description = Description {
     name: "availability",
@@ -35,22 +42,32 @@ const OVERLAP: Description = Description {
 pub(crate) const TESTS: &[Description] = &[AVAILABILITY, OVERLAP];
 
 impl Test for Computing {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            sides: args.sides().to_vec(),
+        }
+    }
+
     /// Rank 0 computes.
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let traffic = plan.traffic(run.port, 0, plan.window)?;
-        lead(&mut Blocks::new(port, Overlap::new(traffic)), run)
+        lead(
+            &mut Blocks::new(port, Overlap::new(traffic)),
+            &self.sides,
+            run,
+        )
     }
 }
 
-fn lead(blocks: &mut Steps<'_>, run: &mut Run<'_>) -> Result<()> {
+fn lead(blocks: &mut Steps<'_>, sides: &[Side], run: &mut Run<'_>) -> Result<()> {
     let plan = run.plan();
     let effort = Effort::of(plan, (100, 10), (20, 2));
     let is_availability = plan.test.name == AVAILABILITY.name;
     leader::run(run.port, blocks, |leader| {
         let mut lead = Lead::new(leader, &effort);
         for size in run.sizes()? {
-            for &side in &plan.sides {
+            for &side in sides {
                 let mut emit = |order: Option<Order>,
                                 iterations,
                                 repetitions,

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
 use crate::concurrent::blocks;
 use crate::concurrent::maximum::Maximum;
 use crate::concurrent::work::Caller;
@@ -18,6 +21,7 @@ use crate::time::time_of;
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConcurrentAllreduce;
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -35,7 +39,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentAllreduce {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let (largest, unit) = (run.plan().largest()?, run.unit());
         let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
         let members: Vec<u32> = match unit.kind {

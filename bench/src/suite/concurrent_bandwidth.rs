@@ -2,20 +2,26 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
-use crate::args::Tags;
+use crate::args::{BenchArgs, Tags};
 use crate::body::Traffic;
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
 use crate::concurrent::{partner, sends};
 use crate::error::Result;
+use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, tags};
-use crate::record::Quantity;
+use crate::record::{Quantity, Row};
 use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
-pub(crate) struct ConcurrentBandwidth;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConcurrentBandwidth {
+    tags: Tags,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "concurrent-bandwidth",
@@ -31,14 +37,25 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentBandwidth {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            tags: args.concurrent.tags.unwrap_or_default(),
+        }
+    }
+
+    fn label(&self, plan: &Plan, row: &mut Row) {
+        row.series.window = Some(plan.window);
+        row.series.tags = (self.tags == Tags::Shared).then(|| "shared".to_owned());
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let caller = |run: &Run<'_>, number: Option<u32>| {
             Ok(Stream {
                 traffic: run.traffic_of(number)?,
                 thread: number.unwrap_or(0),
                 messages: plan.window,
-                tags: plan.concurrent.tags,
+                tags: self.tags,
             })
         };
         blocks::measure(ports.own, run, (5, 1), &caller, &mut emit)
@@ -48,10 +65,7 @@ impl Test for ConcurrentBandwidth {
 /// The sum over senders.
 fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    let plan = run.plan();
-    row.series.window = Some(plan.window);
-    row.series.tags = (plan.concurrent.tags == Tags::Shared).then(|| "shared".to_owned());
-    let messages = f64::from(plan.window);
+    let messages = f64::from(run.plan().window);
     let bytes = messages * sample.size as f64;
     // Bytes per nanosecond are 10^3 MB/s.
     let bandwidth = sample.rate.times(bytes * 1e3);

@@ -1,6 +1,9 @@
 //! `concurrent-latency`: all pairs play ping-pong at once (figures 7 and 8).
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
 use crate::concurrent::blocks;
 use crate::concurrent::ping_pong::PingPong;
 use crate::error::Result;
@@ -9,6 +12,7 @@ use crate::record::Quantity;
 use crate::run::{Ports, Run, Test};
 use crate::units::comparison::Comparison;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConcurrentLatency;
 
 /// The sizes of the paper's programs.
@@ -27,7 +31,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ConcurrentLatency {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let caller = |run: &Run<'_>, number: Option<u32>| {
             let (traffic, thread) = (run.traffic_of(number)?, number.unwrap_or(0));
             Ok(PingPong { traffic, thread })

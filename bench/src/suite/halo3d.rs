@@ -1,6 +1,8 @@
 //! `halo3d`: each rank computes and exchanges the faces of its box with up to six neighbours (section 2.7 of the paper's
 //! specification; the motif is that of Ember).
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use crate::args::BenchArgs;
 use crate::args::pattern::{Mode, PatternPlan};
@@ -12,11 +14,12 @@ use crate::pattern::middleware::Middleware;
 use crate::pattern::motif::{self, Motif, Request, Series};
 use crate::pattern::remote::Flags;
 use crate::pattern::team::Program;
-use crate::pattern::{self, Context, Prepared, divides};
+use crate::pattern::{self, Context, Own, Prepared, divides};
 use crate::port::partitioned::PartitionedPort;
 use crate::record::{PatternKeys, Quantity};
 
-pub(crate) struct Halo3d;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Halo3d(Own);
 
 /// Faces of a box.
 const FACES: usize = 6;
@@ -50,11 +53,19 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl pattern::Pattern for Halo3d {
+    fn new(own: Own) -> Self {
+        Self(own)
+    }
+
+    fn own(&self) -> &Own {
+        &self.0
+    }
+
     fn room(_: &PatternPlan, largest: usize) -> usize {
         FACES * largest
     }
 
-    fn open<'p, P: PartitionedPort + Sync>(
+    fn open<'p, P: PartitionedPort>(
         context: &Context<'p, P>,
         series: &Series,
         size: usize,

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
 use crate::body::{Traffic, other};
 use crate::error::Result;
 use crate::leader::{self, Script};
@@ -13,7 +16,10 @@ use crate::record::Quantity;
 use crate::run::{Run, Test};
 use crate::time::processor_time;
 
-pub(crate) struct Idle;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Idle {
+    pause: Duration,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "idle",
@@ -25,21 +31,27 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Idle {
-    fn measure_port<P: PartitionedPort + Sync>(_: &P, run: &mut Run<'_>) -> Result<()> {
-        waits(run)
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            pause: args.seconds.unwrap_or(Duration::from_secs(1)),
+        }
     }
 
-    fn measure_bare<P: RemotePort>(_: &P, run: &mut Run<'_>) -> Result<()> {
-        waits(run)
+    fn measure_port<P: PartitionedPort>(&self, _: &P, run: &mut Run<'_>) -> Result<()> {
+        waits(self.pause, run)
+    }
+
+    fn measure_bare<P: RemotePort>(&self, _: &P, run: &mut Run<'_>) -> Result<()> {
+        waits(self.pause, run)
     }
 }
 
-fn waits(run: &mut Run<'_>) -> Result<()> {
+fn waits(pause: Duration, run: &mut Run<'_>) -> Result<()> {
     let (port, plan) = (run.port, run.plan());
     let mut waits = Waits {
         port,
         traffic: plan.traffic(port, 0, plan.window)?,
-        pause: plan.idle,
+        pause,
         waited: None,
     };
     leader::run(port, &mut waits, |leader| {

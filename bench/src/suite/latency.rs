@@ -1,14 +1,22 @@
 //! `latency`: a message goes back and forth, as in OSU's `osu_latency`.
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
+use crate::args::BenchArgs;
 use crate::body::{Latency, Unexpected};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::Port;
+use crate::record::Row;
 use crate::run::Test;
 
-pub(crate) struct PingPong;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PingPong {
+    posted: u32,
+    unexpected: u32,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "latency",
@@ -27,26 +35,39 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for PingPong {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            posted: args.posted.unwrap_or(0),
+            unexpected: args.unexpected.unwrap_or(0),
+        }
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        if plan.unexpected == 0 {
-            let body = Latency::new(traffic, plan.posted);
+        if self.unexpected == 0 {
+            let body = Latency::new(traffic, self.posted);
             return Ok(Box::new(Runner::new(port, body)));
         }
         // Those of rank 1 that nobody has received: when bytes are checked, each needs memory of its own there until the end.
         let window = match port.rank().as_u32() {
             0 => 1,
-            _ => plan.unexpected,
+            _ => self.unexpected,
         };
         let ahead = plan.traffic(port, 1, window)?;
-        let body = Unexpected::new(traffic, ahead, plan.unexpected);
+        let body = Unexpected::new(traffic, ahead, self.unexpected);
         Ok(Box::new(Runner::new(port, body)))
     }
 
-    fn effort(plan: &Plan) -> Effort {
-        match plan.unexpected {
+    fn effort(&self, plan: &Plan) -> Effort {
+        match self.unexpected {
             0 => Effort::of_latency(plan),
             _ => Effort::of(plan, (100, 10), (20, 2)),
         }
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        let some = |number: u32| (number > 0).then_some(number);
+        row.series.posted = some(self.posted);
+        row.series.unexpected = some(self.unexpected);
     }
 }

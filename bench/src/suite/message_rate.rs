@@ -4,24 +4,29 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::{Description, Ranks};
-use crate::body::{Body, Measured, Times, Traffic};
+use crate::args::BenchArgs;
+use crate::body::{Body, Measured, Repeat, Times, Traffic};
 use crate::concurrent::blocks::{self, Sample};
 use crate::concurrent::work::Caller;
-use crate::concurrent::{partner, sends};
+use crate::concurrent::{self, partner, sends};
 use crate::error::{Error, Result};
 use crate::measure::{self, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
 use crate::record::{Figures, Quantity, Row};
-use crate::run::staged::{self, Staged};
-use crate::run::{Ports, Run, Test};
+use crate::run::{Ports, Run, Test, staged};
 use crate::units::comparison::Comparison;
 
-pub(crate) struct MessageRate;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MessageRate {
+    /// With `--style blocking`: after how many messages the receiver replies.
+    ack_every: Option<u32>,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "message-rate",
@@ -62,7 +67,14 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MessageRate {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(args: &BenchArgs) -> Self {
+        let ack_every = args.concurrent.ack_every.unwrap_or(256);
+        Self {
+            ack_every: concurrent::asked(args).map(|_| ack_every),
+        }
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
         let body = Rate::new(traffic, plan.window as usize);
         Ok(Box::new(Runner::new(port, body)))
@@ -72,21 +84,23 @@ impl Test for MessageRate {
         sample.rate()
     }
 
-    fn label(plan: &Plan, row: &mut Row) {
-        (row.series.window, row.series.threads) = (Some(plan.window), Some(plan.threads));
+    fn label(&self, plan: &Plan, row: &mut Row) {
+        row.series.threads = Some(plan.threads);
+        row.series.ack_every = self.ack_every;
+        row.series.window = self.ack_every.is_none().then_some(plan.window);
     }
 
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
-        match run.plan().unit {
-            Some(_) => blocking(ports.own, run),
-            None => Self::measure_port(ports.own, run),
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        match self.ack_every {
+            Some(every) => send(ports.own, run, every.into()),
+            None => self.measure_port(ports.own, run),
         }
     }
 
-    fn measure_port<P: PartitionedPort + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure_port<P: PartitionedPort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let stage: Box<dyn Stage + '_> = match plan.threads {
-            1 => Self::stage(plan, port)?,
+            1 => self.stage(plan, port)?,
             threads => {
                 let threads = (0..threads).map(|thread| plan.traffic(port, thread, plan.window));
                 let threads = threads.collect::<Result<_>>()?;
@@ -94,15 +108,14 @@ impl Test for MessageRate {
                 Box::new(Runner::new(port, body))
             }
         };
-        staged::measure(run, Staged::of::<Self>(), vec![(plan.layers[0], stage)])
+        staged::measure(self, run, vec![(plan.layers[0], stage)])
     }
 }
 
 /// One blocking send after the other.
-fn blocking<P: Port + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
-    let every = u64::from(run.plan().concurrent.ack_every);
+fn send<P: Port + Sync>(port: &P, run: &mut Run<'_>, every: u64) -> Result<()> {
     let caller = |run: &Run<'_>, number: Option<u32>| {
-        Ok(Blocking {
+        Ok(Sends {
             traffic: run.traffic_of(number)?,
             thread: number.unwrap_or(0),
             every,
@@ -113,7 +126,6 @@ fn blocking<P: Port + Sync>(port: &P, run: &mut Run<'_>) -> Result<()> {
 
 fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
     let mut row = sample.row(run);
-    row.series.ack_every = Some(run.plan().concurrent.ack_every);
     let rate = sample.rate.times(1e9);
     row.figures.set_summary(Quantity::RATE, rate);
     let bandwidth = sample.rate.median * sample.size as f64 * 1e3;
@@ -123,13 +135,13 @@ fn emit(run: &mut Run<'_>, sample: Sample) -> Result<()> {
 }
 
 /// One iteration is one message.
-struct Blocking {
+struct Sends {
     traffic: Traffic,
     thread: u32,
     every: u64,
 }
 
-impl<P: Port> Caller<P> for Blocking {
+impl<P: Port> Caller<P> for Sends {
     fn block(&mut self, port: &P, size: usize, count: u64) -> Result<Option<Duration>> {
         let (data, answer) = tags::thread(self.thread);
         let peer = partner(port.rank());
@@ -197,17 +209,12 @@ struct Share<'a, P> {
 
 impl<P: Port> Share<'_, P> {
     #[inline]
-    fn run(&self, traffic: &mut Traffic, mut times: Option<&mut Times>) -> Result<Duration> {
+    fn run(&self, traffic: &mut Traffic, times: Option<&mut Times>) -> Result<Duration> {
         let mut requests = Vec::with_capacity(self.window);
-        let start = Instant::now();
-        for _ in 0..self.count {
-            let began = Times::begin(times.as_deref());
-            self.iteration(traffic, &mut requests)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, 1);
-            }
-        }
-        Ok(start.elapsed())
+        let (size, count) = (self.size, self.count);
+        let block = Repeat { size, count, times };
+        let measured = block.run(1, || self.iteration(traffic, &mut requests))?;
+        Ok(measured.elapsed)
     }
 
     #[inline]
@@ -233,7 +240,7 @@ impl<P: Port> Share<'_, P> {
 impl<'a, P: Port> Share<'a, P> {
     /// The part of this rank's thread number `thread`.
     #[inline]
-    fn of(port: &'a P, thread: u32, window: usize, size: usize, count: u64) -> Self {
+    fn of(port: &'a P, thread: u32, window: usize, block: &Repeat<'_>) -> Self {
         let half = port.size() / 2;
         let rank = port.rank().as_u32();
         let sends = rank < half;
@@ -244,8 +251,8 @@ impl<'a, P: Port> Share<'a, P> {
             sends,
             thread,
             window,
-            size,
-            count,
+            size: block.size,
+            count: block.count,
         }
     }
 
@@ -265,31 +272,21 @@ impl<'a, P: Port> Share<'a, P> {
 
 impl<P: Port> Body<P> for Rate {
     #[inline]
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         barrier(port)?;
-        let share = Share::of(port, 0, self.window, size, count);
-        let elapsed = share.run(&mut self.traffic, times)?;
+        let share = Share::of(port, 0, self.window, &block);
+        let elapsed = share.run(&mut self.traffic, block.times)?;
         Ok(share.measured(elapsed, 1))
     }
 }
 
 impl<P: Port + Sync> Body<P> for ThreadedRate {
     #[inline]
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         barrier(port)?;
-        let share = |thread| Share::of(port, thread, self.window, size, count);
+        let Repeat { size, count, times } = block;
+        let block = Repeat::untimed(size, count);
+        let share = |thread| Share::of(port, thread, self.window, &block);
         let elapsed = run_threads(&mut self.threads, share, times)?;
         Ok(share(0).measured(elapsed, self.threads.len()))
     }

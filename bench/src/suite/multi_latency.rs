@@ -1,15 +1,22 @@
 //! `multi-latency`: pairs of ranks play ping-pong at once, as in OSU's `osu_multi_lat`.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Description, Ranks};
-use crate::body::{Body, Latency, Measured, Times};
+use crate::args::BenchArgs;
+use crate::body::{Body, Latency, Measured, Repeat};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::{Port, barrier};
+use crate::record::Row;
 use crate::run::Test;
 use crate::time::nanoseconds;
 
-pub(crate) struct MultiLatency;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MultiLatency {
+    posted: u32,
+}
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "multi-latency",
@@ -28,14 +35,24 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for MultiLatency {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            posted: args.posted.unwrap_or(0),
+        }
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        let pairs = Pairs(Latency::new(traffic, plan.posted));
+        let pairs = Pairs(Latency::new(traffic, self.posted));
         Ok(Box::new(Runner::new(port, pairs)))
     }
 
-    fn effort(plan: &Plan) -> Effort {
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of_latency(plan)
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        row.series.posted = (self.posted > 0).then_some(self.posted);
     }
 }
 
@@ -47,16 +64,10 @@ impl<P: Port> Body<P> for Pairs<P> {
         self.0.begin(port, size)
     }
 
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         // All pairs begin together.
         barrier(port)?;
-        self.0.block(port, size, count, times)
+        self.0.block(port, block)
     }
 
     fn time(&self, told: &[Measured]) -> u64 {

@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use crate::args::{BenchArgs, usage};
-use crate::body::{Body, Measured, Times, other};
+use crate::body::{Body, Measured, Repeat, other};
 use crate::buffer::{Difference, Memory, Pattern};
 use crate::error::{Error, Result};
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
@@ -15,8 +17,8 @@ use crate::port::remote::{Access, RemotePort};
 use crate::port::tags;
 use crate::record::Row;
 use crate::run::{Run, Test};
-use crate::time::time_of;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Accesses;
 
 /// Iterations over nothing.
@@ -50,12 +52,16 @@ pub(crate) const TESTS: &[Description] = &[
 ];
 
 impl Test for Accesses {
-    fn effort(plan: &Plan) -> Effort {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of(plan, (1_000, 100), (100, 10))
     }
 
     /// One operation at a time, and a window of them.
-    fn measure_bare<P: RemotePort>(port: &P, run: &mut Run<'_>) -> Result<()> {
+    fn measure_bare<P: RemotePort>(&self, port: &P, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let access = plan.test.access;
         let access = access.ok_or_else(|| Error::Usage("a plan without accesses".to_owned()))?;
@@ -70,7 +76,7 @@ impl Test for Accesses {
             Ok(Box::new(Runner::new(port, body)))
         };
         let stages = windows.into_iter().map(body).collect::<Result<Vec<_>>>()?;
-        let (sizes, effort) = (run.sizes()?, Self::effort(plan));
+        let (sizes, effort) = (run.sizes()?, self.effort(plan));
         let mut emit = |samples: Vec<Sample>| {
             let mut row = run.row_at(plan.layers[0], samples[0].size);
             fill(&mut row, plan, &samples);
@@ -90,11 +96,7 @@ fn check(args: &BenchArgs) -> Result<()> {
             args.test
         ));
     }
-    let matching = [
-        ("pml", args.pml.is_some()),
-        ("engine", args.engine.is_some()),
-    ];
-    if let Some((name, _)) = matching.into_iter().find(|(_, given)| *given) {
+    if let Some(name) = args.given.first_of(&["pml", "engine"]) {
         return usage(format!(
             "--{name} has no meaning for {}: nothing is matched",
             args.test
@@ -143,7 +145,7 @@ fn fill(row: &mut Row, plan: &Plan, samples: &[Sample]) {
 /// What an operation takes where nothing is done, in nanoseconds.
 fn harness(null: &NullPort, access: Access, size: usize) -> Result<f64> {
     let mut body = OneSided::open(null, access, 1, size, None, Memory::new)?;
-    let mut one = || body.block(null, size, IDLE, None);
+    let mut one = || body.block(null, Repeat::untimed(size, IDLE));
     one()?;
     Ok(one()?.elapsed.as_nanos() as f64 / IDLE as f64)
 }
@@ -258,27 +260,18 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
         Ok(())
     }
 
-    /// `count` iterations; the rank that is reached has none without validation.
-    fn operations(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<()> {
-        let leads = port.rank().as_u32() == 0;
-        for _ in 0..count {
-            let began = Times::begin(times.as_deref().filter(|_| leads));
-            match self.seed {
-                Some(seed) => self.checked(port, size, seed)?,
-                None if leads => self.operate(port, size)?,
-                None => break,
-            }
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, self.window as u64);
-            }
+    /// The iterations of a block; the rank that is reached has none without validation.
+    fn operations(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        let (leads, size) = (port.rank().as_u32() == 0, block.size);
+        let (block, window) = (block.timed_if(leads), self.window as u64);
+        match (self.seed, leads) {
+            (Some(seed), _) => block.run(window, || self.checked(port, size, seed)),
+            (None, true) => block.run(window, || self.operate(port, size)),
+            (None, false) => Ok(Measured {
+                elapsed: Duration::ZERO,
+                units: block.count * window,
+            }),
         }
-        Ok(())
     }
 
     /// An iteration of which every byte is looked at.
@@ -316,26 +309,17 @@ impl<'p, P: RemotePort> OneSided<'p, P> {
 }
 
 impl<P: RemotePort> Body<P> for OneSided<'_, P> {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         let (leads, peer) = (port.rank().as_u32() == 0, other(port.rank()));
-        let mut elapsed = time_of(|| self.operations(port, size, count, times))?;
+        let mut measured = self.operations(port, block)?;
         match leads {
             true => port.send(self.own.outgoing(0..0), peer, tags::ACK)?,
             false => {
                 port.recv(self.own.incoming(0..0), peer, tags::ACK)?;
                 // It has only waited.
-                elapsed = Duration::ZERO;
+                measured.elapsed = Duration::ZERO;
             }
         }
-        Ok(Measured {
-            elapsed,
-            units: count * self.window as u64,
-        })
+        Ok(measured)
     }
 }

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::Description;
-use crate::args::Progress;
+use crate::args::{BenchArgs, Progress};
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::concurrent::arrays::Arrays;
 use crate::error::{Error, Result};
 use crate::leader::{self, Iterations, Script};
 use crate::measure::divide;
+use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Port, barrier, tags};
@@ -23,7 +24,11 @@ use crate::time::{least, nanoseconds, time_of};
 use crate::units::UnitKind;
 use crate::units::comparison::{Comparison, Shape};
 
-pub(crate) struct OverlapNeighbours;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OverlapNeighbours {
+    /// How often a rank passes over its arrays between post and wait.
+    passes: u32,
+}
 
 /// How far the neighbours are.
 const DISTANCES: std::ops::RangeInclusive<u32> = 1..=4;
@@ -54,12 +59,22 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for OverlapNeighbours {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            passes: args.concurrent.passes.unwrap_or(50),
+        }
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        row.series.passes = Some(self.passes);
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let mut blocks = Blocks {
             port: ports.own,
-            neighbours: Neighbours::new(run, plan.largest()?, run.seed())?,
-            is_helped: plan.progress == Some(Progress::BlockedThread),
+            neighbours: Neighbours::new(run, plan.largest()?, run.seed(), self.passes)?,
+            is_helped: plan.callers.progress == Some(Progress::BlockedThread),
         };
         lead(&mut blocks, run)
     }
@@ -94,7 +109,6 @@ fn lead(
             let mut row = run.row(size, &load);
             row.sampling.iterations = counts.iter().sum();
             row.sampling.repetitions = counts.len() as u32;
-            row.series.passes = Some(plan.concurrent.passes);
             set(&mut row, &found.collect::<Vec<_>>());
             let harness = Neighbours::harness(run, size)?;
             row.figures.set("harness_us", harness / 1e3);
@@ -171,13 +185,13 @@ struct Neighbours<P: Port> {
 }
 
 impl<P: Port> Neighbours<P> {
-    fn new(run: &Run<'_>, largest: usize, seed: Option<u64>) -> Result<Self> {
+    fn new(run: &Run<'_>, largest: usize, seed: Option<u64>, passes: u32) -> Result<Self> {
         let traffic = DISTANCES.map(|distance| run.traffic(distance, largest, seed));
         Ok(Self {
             traffic: traffic.collect::<Result<_>>()?,
             requests: Vec::new(),
             arrays: Arrays::new(),
-            passes: run.plan().concurrent.passes,
+            passes,
         })
     }
 
@@ -230,8 +244,7 @@ impl Neighbours<NullPort> {
     /// The time of an iteration that neither computes nor carries anything, in nanoseconds.
     fn harness(run: &Run<'_>, size: usize) -> Result<f64> {
         let port = NullPort::of(run.port);
-        let mut own = Self::new(run, size, None)?;
-        own.passes = 0;
+        let mut own = Self::new(run, size, None, 0)?;
         least(100, || {
             let iteration = time_of(|| own.iteration(&port, size).map(drop))?;
             Ok(nanoseconds(iteration) as f64)

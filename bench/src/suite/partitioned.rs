@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::config::parse::format_bytes;
 
 use super::Description;
 use crate::args::partitioned::{Cache, PartitionedPlan, SWEEP};
 use crate::args::{BenchArgs, usage};
 use crate::body::partitioned::{Case, Setting};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::leader;
 use crate::measure::Effort;
 use crate::measure::partitioned::{Blocks, Found, Lead, Paper, Steps};
@@ -18,7 +19,8 @@ use crate::record::{Figures, Quantity, Row};
 use crate::run::{Ports, Run, Test};
 use crate::stats::Summary;
 
-pub(crate) struct Partitioned;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Partitioned(PartitionedPlan);
 
 pub(crate) const TESTS: &[Description] = &[Description {
     name: "partitioned",
@@ -49,11 +51,18 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Partitioned {
+    fn of(args: &BenchArgs) -> Self {
+        Self(args.partitioned.plan())
+    }
+
+    fn any_thread(&self) -> bool {
+        let is_divided = self.0.partitions.iter().any(|count| *count > 1);
+        self.0.definition.has_paper() && is_divided
+    }
+
     /// Rank 0 sends.
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
-        let (port, plan) = (ports.own, run.plan());
-        let own = plan.partitioned.as_ref();
-        let own = own.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+        let (port, plan, own) = (ports.own, run.plan(), &self.0);
         let operations = port.operations(own);
         let setting = Setting {
             has_paper: own.definition.has_paper(),

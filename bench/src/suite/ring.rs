@@ -1,11 +1,11 @@
 //! `ring`: one message travels round all ranks.
 
-use std::time::Instant;
-
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::{Description, Ranks};
-use crate::body::{Body, Measured, Times, Traffic};
+use crate::args::BenchArgs;
+use crate::body::{Body, Measured, Repeat, Traffic};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage};
 use crate::plan::Plan;
@@ -13,6 +13,7 @@ use crate::port::{Port, tags};
 use crate::record::Figures;
 use crate::run::Test;
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hops;
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -25,12 +26,16 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for Hops {
-    fn stage<'p, P: Port>(plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let body = Ring::new(plan.traffic(port, 0, plan.window)?);
         Ok(Box::new(Runner::new(port, body)))
     }
 
-    fn effort(plan: &Plan) -> Effort {
+    fn effort(&self, plan: &Plan) -> Effort {
         Effort::of_latency(plan)
     }
 
@@ -54,35 +59,25 @@ impl Ring {
 }
 
 impl<P: Port> Body<P> for Ring {
-    fn block(
-        &mut self,
-        port: &P,
-        size: usize,
-        count: u64,
-        mut times: Option<&mut Times>,
-    ) -> Result<Measured> {
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
         let (rank, ranks) = (port.rank().as_u32(), port.size());
         let next = Rank::new((rank + 1) % ranks);
         let previous = Rank::new((rank + ranks - 1) % ranks);
-        let hops = u64::from(ranks);
-        let rounds = count.div_ceil(hops);
-        let start = Instant::now();
-        for _ in 0..rounds {
-            if rank != 0 {
-                self.traffic.recv(port, size, previous, tags::DATA)?;
-                self.traffic.send(port, size, next, tags::DATA)?;
-                continue;
-            }
-            let began = Times::begin(times.as_deref());
-            self.traffic.send(port, size, next, tags::DATA)?;
-            self.traffic.recv(port, size, previous, tags::DATA)?;
-            if let (Some(times), Some(began)) = (&mut times, began) {
-                times.record(began, hops);
-            }
+        let (hops, size) = (u64::from(ranks), block.size);
+        let rounds = Repeat {
+            count: block.count.div_ceil(hops),
+            ..block
+        };
+        let traffic = &mut self.traffic;
+        if rank == 0 {
+            return rounds.run(hops, || {
+                traffic.send(port, size, next, tags::DATA)?;
+                traffic.recv(port, size, previous, tags::DATA)
+            });
         }
-        Ok(Measured {
-            elapsed: start.elapsed(),
-            units: rounds * hops,
+        rounds.timed_if(false).run(hops, || {
+            traffic.recv(port, size, previous, tags::DATA)?;
+            traffic.send(port, size, next, tags::DATA)
         })
     }
 }

@@ -8,13 +8,16 @@
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 
+use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 
 use super::Description;
+use crate::args::BenchArgs;
 use crate::body::Traffic;
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
 use crate::leader::{self, Script};
+use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
 use crate::port::{Endpoint, Port, barrier, tags};
@@ -25,7 +28,11 @@ use crate::time::{nanoseconds, time_of};
 use crate::units::comparison::{Comparison, Shape};
 use crate::units::{Unit, UnitKind};
 
-pub(crate) struct ShortLong;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShortLong {
+    /// Bytes of the long message.
+    long: u64,
+}
 
 /// How many short messages there are beside the long one.
 const SHORTS: usize = 96;
@@ -58,11 +65,21 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ShortLong {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(args: &BenchArgs) -> Self {
+        Self {
+            long: args.concurrent.long.unwrap_or(4 << 20),
+        }
+    }
+
+    fn label(&self, _: &Plan, row: &mut Row) {
+        row.series.long = Some(self.long);
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let plan = run.plan();
         let seed = run.seed();
-        let too_long = |_| Error::Usage(format!("--long {} is too long", plan.concurrent.long));
-        let long = usize::try_from(plan.concurrent.long).map_err(too_long)?;
+        let too_long = |_| Error::Usage(format!("--long {} is too long", self.long));
+        let long = usize::try_from(self.long).map_err(too_long)?;
         let port = ports.own;
         let mut part = Part {
             port,
@@ -92,7 +109,6 @@ fn lead(part: &mut dyn Rounds, run: &mut Run<'_>) -> Result<()> {
                 rounds.push(leader.script.last());
             }
             let mut row = run.row(size, &leader.report()?);
-            row.series.long = Some(plan.concurrent.long);
             let harness = harness(run, size)?;
             set(&mut row, &rounds);
             row.figures.set("harness_us", harness / 1e3);

@@ -1,6 +1,8 @@
 //! `sweep3d`: wavefronts over a plane of ranks from each corner by turns, slice after slice (section 2.6 of the paper's
 //! specification; the motif is that of Ember).
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use crate::args::BenchArgs;
 use crate::args::pattern::{Accounting, Mode, PatternPlan};
@@ -12,12 +14,13 @@ use crate::pattern::middleware::Middleware;
 use crate::pattern::motif::{self, Motif, Request, Series};
 use crate::pattern::remote::Flags;
 use crate::pattern::team::Program;
-use crate::pattern::{self, Context, Prepared, Work, divides};
+use crate::pattern::{self, Context, Own, Prepared, Work, divides};
 use crate::port::partitioned::PartitionedPort;
 use crate::record::{Figures, PatternKeys, Quantity};
 use crate::stats::mix;
 
-pub(crate) struct Sweep3d;
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sweep3d(Own);
 
 /// From where a sweep comes along x and y.
 const CORNERS: [[Way; 2]; 4] = [
@@ -60,13 +63,21 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl pattern::Pattern for Sweep3d {
+    fn new(own: Own) -> Self {
+        Self(own)
+    }
+
+    fn own(&self) -> &Own {
+        &self.0
+    }
+
     fn room(plan: &PatternPlan, largest: usize) -> usize {
         let is_nominal = plan.accounting.contains(&Accounting::Artefact);
         let slices = plan.slices as usize;
         2 * CORNERS.len() * largest * if is_nominal { slices } else { 1 }
     }
 
-    fn open<'p, P: PartitionedPort + Sync>(
+    fn open<'p, P: PartitionedPort>(
         context: &Context<'p, P>,
         series: &Series,
         size: usize,

@@ -3,9 +3,12 @@
 //! Over our own transports both levels are sessions of the same processes, whose blocks alternate. A foreign library has one
 //! level for a process: its levels are jobs of their own.
 
+use serde::{Deserialize, Serialize};
+
 use super::Description;
 use super::concurrent_latency::SIZES;
-use crate::body::{Body, Latency, Traffic};
+use crate::args::BenchArgs;
+use crate::body::{Body, Latency, Repeat, Traffic};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
@@ -16,6 +19,7 @@ use crate::time::{least, nanoseconds};
 use crate::units::Unit;
 use crate::units::comparison::{Comparison, Shape};
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ThreadCost;
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -44,7 +48,11 @@ pub(crate) const TESTS: &[Description] = &[Description {
 }];
 
 impl Test for ThreadCost {
-    fn measure<P: PartitionedPort + Sync>(ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
+    fn of(_: &BenchArgs) -> Self {
+        Self
+    }
+
+    fn measure<P: PartitionedPort>(&self, ports: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {
         let single = ports.single;
         let (largest, seed, sizes) = (run.plan().largest()?, run.seed(), run.sizes()?);
         let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
@@ -84,7 +92,7 @@ impl Test for ThreadCost {
 fn harness(port: &NullPort, traffic: Traffic, size: usize) -> Result<f64> {
     let mut body = Latency::new(traffic, 0);
     least(5, || {
-        let measured = body.block(port, size, 1_000, None)?;
+        let measured = body.block(port, Repeat::untimed(size, 1_000))?;
         Ok(nanoseconds(measured.elapsed) as f64 / measured.units as f64)
     })
 }

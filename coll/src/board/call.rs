@@ -47,7 +47,7 @@ impl<'t> BoardCall<'t> {
     }
 
     #[inline]
-    pub(super) const fn me(&self) -> usize {
+    pub(crate) const fn me(&self) -> usize {
         self.team.me()
     }
 

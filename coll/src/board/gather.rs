@@ -3,27 +3,9 @@
 use super::call::{BoardCall, Pieces};
 use crate::error::Result;
 
-/// All but the root show piece after piece; the root copies them.
+/// The part of the root: all others show piece after piece, which it copies. What it gives is `own`, or in `out`.
 #[inline]
-pub(crate) fn gather(
-    call: &mut BoardCall<'_>,
-    own: &[u8],
-    out: Option<&mut [u8]>,
-    root: usize,
-) -> Result<()> {
-    match out {
-        Some(out) if call.me() == root => gather_at_root(call, Some(own), out),
-        _ => give(call, own),
-    }
-}
-
-/// The part of the root. What it gives is `own`, or in `out`.
-#[inline]
-pub(crate) fn gather_at_root(
-    call: &mut BoardCall<'_>,
-    own: Option<&[u8]>,
-    out: &mut [u8],
-) -> Result<()> {
+pub(crate) fn gather(call: &mut BoardCall<'_>, own: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
     let (me, len) = (call.me(), out.len() / call.size());
     let pieces = Pieces::new(len, 1);
     let first = call.begin(pieces.count());

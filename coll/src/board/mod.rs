@@ -47,13 +47,13 @@ pub(crate) use alltoall::alltoall;
 pub(crate) use barrier::barrier;
 pub(crate) use broadcast::broadcast;
 pub(crate) use call::{BoardCall, LARGEST_UNIT};
-pub(crate) use gather::{gather, gather_at_root, give};
+pub(crate) use gather::{gather, give};
 pub(crate) use head::Head;
 pub use line::LineCall;
 pub(crate) use line::NextLine;
 pub(crate) use reduce::reduce;
 pub(crate) use reduce_scatter::{fits_parts, reduce_scatter};
-pub(crate) use scatter::{scatter, scatter_from_root, take};
+pub(crate) use scatter::{scatter, take};
 
 impl Team {
     /// Runs an operation on the group's board. `None`, with nothing done, where it has none or the
@@ -83,7 +83,8 @@ impl Team {
         ON_BOARD.contains(&self.size()) && !self.checks()
     }
 
-    /// Returns the algorithm by which such an operation goes on a board, where the table gives it one.
+    /// Returns the algorithm by which such an operation goes on a board, where the table gives it one: data of two sides go by
+    /// messages.
     #[inline]
     fn by_board(
         &self,
@@ -91,6 +92,9 @@ impl Team {
         bytes: usize,
         may_reorder: bool,
     ) -> Option<&'static Algorithm> {
+        if self.sides().is_some() {
+            return None;
+        }
         self.selection()
             .on_board(what, self.size(), bytes, may_reorder)
     }

@@ -3,23 +3,10 @@
 use super::call::{BoardCall, to_each};
 use crate::error::Result;
 
-/// The root shows a piece of each other member's block; those copy them out.
+/// The part of the root, which shows a piece of each other member's block, that those copy out. It gets its own in `own`, if it wants
+/// that.
 #[inline]
 pub(crate) fn scatter(
-    call: &mut BoardCall<'_>,
-    input: Option<&[u8]>,
-    own: &mut [u8],
-    root: usize,
-) -> Result<()> {
-    match input {
-        Some(input) if call.me() == root => scatter_from_root(call, input, Some(own)),
-        _ => take(call, own, root),
-    }
-}
-
-/// The part of the root, which gets its own block in `own`, if it wants it.
-#[inline]
-pub(crate) fn scatter_from_root(
     call: &mut BoardCall<'_>,
     input: &[u8],
     own: Option<&mut [u8]>,

@@ -1,17 +1,27 @@
 //! Operations that move data.
-
-use std::borrow::Cow;
+//!
+//! In place (`MPI_IN_PLACE`, MPI-5.0, section 6.2) what a member gives lies where what it gets goes, and has no buffer of its own.
+//! Members may mix that with two buffers, where MPI lets them: what crosses between members is the same.
+//!
+//! In a group of two sides data goes from each to the other (section 6.2.2), and nothing is in place:
+//!
+//! ```text
+//!     broadcast, gather, scatter       among the root and the other side
+//!     allgather, alltoall              each member with all of the other side
+//! ```
 
 use super::CollectiveOperation;
+use super::blocks::{Blocks, Parts};
 use super::counts::Counts;
+use super::root::{Root, between};
 use crate::algorithms::Collective;
 use crate::board::{self, Head, LineCall};
-use crate::call::{Call, check_length, check_root};
+use crate::call::{Call, check_length};
 use crate::error::{Error, Result};
 use crate::team::Team;
-use crate::{allgather, alltoall, barrier, broadcast, gather, scatter};
+use crate::{allgather, alltoall, barrier, broadcast, gather, scatter, scattered};
 
-/// [`Team::barrier`].
+/// [`Team::barrier`]; in a group of two sides it is one of both.
 #[derive(Debug)]
 pub struct Barrier;
 
@@ -48,27 +58,30 @@ pub struct Broadcast<'a> {
     /// What `root` gives and the others get.
     pub data: &'a mut [u8],
     /// Whose data it is.
-    pub root: usize,
+    pub root: Root,
 }
 
 impl CollectiveOperation for Broadcast<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)
+        self.root.check(team)
     }
 
     fn describe(&self, _: &Team) -> String {
-        let (bytes, root) = (self.data.len(), self.root);
-        format!("a broadcast of {bytes} bytes from rank {root}")
+        let bytes = self.data.len();
+        self.root.describe(Collective::Broadcast, |root| {
+            format!("a broadcast of {bytes} bytes from rank {root}")
+        })
     }
 
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let bytes = self.data.len();
-        if !team.takes_board(Collective::Broadcast, bytes, true) {
+        let (what, bytes) = (Collective::Broadcast, self.data.len());
+        let root = self.root.member()?;
+        if !team.takes_board(what, bytes, true) {
             return None;
         }
-        let head = Head::of(Collective::Broadcast, bytes).at(self.root);
-        team.on_board(head, |call| board::broadcast(call, self.data, self.root))
+        let head = Head::of(what, bytes).at(root);
+        team.on_board(head, |call| board::broadcast(call, self.data, root))
     }
 
     fn fits_line(&self, team: &Team) -> bool {
@@ -77,362 +90,404 @@ impl CollectiveOperation for Broadcast<'_> {
     }
 
     async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
-        line.broadcast(self.data, self.root).await
+        match self.root {
+            Root::Member(root) => line.broadcast(self.data, root).await,
+            _ => Ok(()),
+        }
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        broadcast::broadcast(call, self.data, self.root)?.await
+        let members = self.root.members(call);
+        match self.root.among(call, &members) {
+            Some((call, root)) => broadcast::broadcast(call, self.data, root)?.await,
+            None => Ok(()),
+        }
     }
 }
 
-/// [`Team::allgather`].
+/// [`Team::allgather`] and [`Team::allgatherv`].
 #[derive(Debug)]
 pub struct Allgather<'a> {
-    /// What this member gives.
-    pub own: &'a [u8],
-    /// What all give.
+    /// What this member gives; `None` where that lies in its block of `out`.
+    pub own: Option<&'a [u8]>,
+    /// The blocks of `out`.
+    pub parts: Parts<'a>,
+    /// What all give, or all of the other side.
     pub out: &'a mut [u8],
 }
 
 impl CollectiveOperation for Allgather<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        let all = self.own.len() * team.size();
-        check_length("the buffer of all", self.out.len(), all)
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        allgather_of(self.own.len())
-    }
-
-    #[inline]
-    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let bytes = self.own.len();
-        if !team.takes_board(Collective::Allgather, self.out.len(), true) {
-            return None;
+        let own = self.own.map(<[u8]>::len);
+        match team.sides() {
+            None => self.parts.check_with(team, self.out.len(), own),
+            Some(_) => {
+                check_input(team, own.is_some())?;
+                self.parts.check(team, self.out.len())
+            }
         }
-        team.on_board(Head::of(Collective::Allgather, bytes), |call| {
-            board::allgather(call, Some(self.own), self.out)
-        })
     }
 
-    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        allgather::allgather(call, self.own, self.out)?.await
-    }
-}
-
-/// [`Team::allgatherv`].
-#[derive(Debug)]
-pub struct Allgatherv<'a> {
-    /// What this member gives.
-    pub own: &'a [u8],
-    /// The length of each member's part.
-    pub lengths: Cow<'a, [usize]>,
-    /// What all give.
-    pub out: &'a mut [u8],
-}
-
-impl CollectiveOperation for Allgatherv<'_> {
-    fn check(&self, team: &Team) -> Result<()> {
-        team.check_lengths(&self.lengths, self.out.len())?;
-        check_length("the own part", self.own.len(), self.lengths[team.me()])
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        allgatherv_of(self.out.len())
-    }
-
-    fn counts(&self, _: &Team) -> Option<Counts> {
-        Some(Counts::to_all(self.own.len(), &self.lengths))
-    }
-
-    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        allgather::allgatherv(call, self.own, &self.lengths, self.out).await
-    }
-}
-
-/// [`Team::gather`].
-#[derive(Debug)]
-pub struct Gather<'a> {
-    /// What this member gives.
-    pub own: &'a [u8],
-    /// What all give, for `root` alone.
-    pub out: Option<&'a mut [u8]>,
-    /// Who gets it.
-    pub root: usize,
-}
-
-impl CollectiveOperation for Gather<'_> {
-    fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        if team.me() != self.root {
-            return Ok(());
+    fn describe(&self, team: &Team) -> String {
+        let total = self.out.len();
+        match self.parts {
+            _ if team.sides().is_some() => between(Collective::Allgather),
+            Parts::Equal => {
+                let bytes = total / team.size();
+                format!("an allgather of {bytes} bytes of each")
+            }
+            Parts::Of(_) => format!("an allgatherv of {total} bytes"),
         }
-        let given = self.out.as_ref().map_or(0, |out| out.len());
-        check_length("the buffer of all", given, self.own.len() * team.size())
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        gather_of(self.own.len(), self.root)
-    }
-
-    #[inline]
-    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let bytes = self.own.len();
-        if !team.takes_board(Collective::Gather, bytes, true) {
-            return None;
-        }
-        let head = Head::of(Collective::Gather, bytes).at(self.root);
-        team.on_board(head, |call| {
-            board::gather(call, self.own, self.out.as_deref_mut(), self.root)
-        })
-    }
-
-    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        gather::gather(call, self.own, self.out.as_deref_mut(), self.root)?.await
-    }
-}
-
-/// [`Team::gatherv`].
-#[derive(Debug)]
-pub struct Gatherv<'a> {
-    /// What this member gives.
-    pub own: &'a [u8],
-    /// The length of each member's part, for `root` alone.
-    pub lengths: Cow<'a, [usize]>,
-    /// What all give, for `root` alone.
-    pub out: Option<&'a mut [u8]>,
-    /// Who gets it.
-    pub root: usize,
-}
-
-impl CollectiveOperation for Gatherv<'_> {
-    fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        if team.me() != self.root {
-            return Ok(());
-        }
-        let given = self.out.as_ref().map_or(0, |out| out.len());
-        team.check_lengths(&self.lengths, given)?;
-        check_length("the own part", self.own.len(), self.lengths[self.root])
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        gatherv_at(self.root)
     }
 
     fn counts(&self, team: &Team) -> Option<Counts> {
-        Some(Counts::to_root(
-            team,
-            self.root,
-            self.own.len(),
-            &self.lengths,
-        ))
+        let lengths = self.parts.compared(team)?;
+        let own = self.own.map_or_else(|| lengths[team.me()], <[u8]>::len);
+        Some(Counts::to_all(own, lengths))
+    }
+
+    #[inline]
+    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
+        let (total, what) = (self.out.len(), Collective::Allgather);
+        if !self.parts.take_board(team, what, total) {
+            return None;
+        }
+        team.on_board(Head::of(what, total / team.size()), |call| {
+            board::allgather(call, self.own, self.out)
+        })
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        gather::gatherv(
-            call,
-            self.own,
-            &self.lengths,
-            self.out.as_deref_mut(),
-            self.root,
-        )
+        if let Some(sides) = call.sides() {
+            let own = std::iter::repeat(self.own.unwrap_or_default());
+            let lengths = self.parts.lengths(self.out.len(), sides.remote().len());
+            let out = scattered::parts_mut(self.out, lengths.iter().copied());
+            return scattered::across(call, sides, own, out).await;
+        }
+        let range = self.parts.range(self.out.len(), call.size(), call.me());
+        let copy = self.own.is_none().then(|| call.copy(&self.out[range]));
+        let own = self.own.or(copy.as_deref()).unwrap_or_default();
+        match &self.parts {
+            Parts::Equal => allgather::allgather(call, own, self.out)?,
+            Parts::Of(lengths) => Box::pin(allgather::allgatherv(call, own, lengths, self.out)),
+        }
         .await
     }
 }
 
-/// [`Team::scatter`].
+/// [`Team::gather`] and [`Team::gatherv`].
+#[derive(Debug)]
+pub struct Gather<'a> {
+    /// What this member gives; `None` at `root` where that lies in its block of `out`.
+    pub own: Option<&'a [u8]>,
+    /// The blocks of `out`, for `root` alone; elsewhere only of which kind they are.
+    pub parts: Parts<'a>,
+    /// What all give, or all of the other side, for `root` alone.
+    pub out: Option<&'a mut [u8]>,
+    /// Who gets it.
+    pub root: Root,
+}
+
+impl<'a> Gather<'a> {
+    /// Returns a gather of one buffer: the room for all at `root`, whose own block is there; elsewhere what a member gives.
+    pub fn in_place(team: &Team, data: &'a mut [u8], parts: Parts<'a>, root: usize) -> Self {
+        let (own, out) = match team.me() == root {
+            true => (None, Some(data)),
+            false => (Some(&*data), None),
+        };
+        let root = Root::Member(root);
+        Self {
+            own,
+            parts,
+            out,
+            root,
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.out.as_ref().map_or(0, |out| out.len())
+    }
+
+    fn block(&self, team: &Team) -> usize {
+        let own = self.own.map(<[u8]>::len);
+        own.unwrap_or_else(|| self.total() / team.size())
+    }
+}
+
+impl CollectiveOperation for Gather<'_> {
+    fn check(&self, team: &Team) -> Result<()> {
+        let own = self.own.map(<[u8]>::len);
+        self.root.check_blocks(team, &self.parts, self.total(), own)
+    }
+
+    fn describe(&self, team: &Team) -> String {
+        let bytes = self.block(team);
+        self.root
+            .describe(Collective::Gather, |root| match self.parts {
+                Parts::Equal => format!("a gather of {bytes} bytes of each at rank {root}"),
+                Parts::Of(_) => format!("a gatherv at rank {root}"),
+            })
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        let (lengths, root) = (self.parts.compared(team)?, self.root.member()?);
+        let own = self.own.map_or_else(|| lengths[root], <[u8]>::len);
+        Some(Counts::to_root(team, root, own, lengths))
+    }
+
+    #[inline]
+    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
+        let (what, block) = (Collective::Gather, self.block(team));
+        let root = self.root.member()?;
+        if !self.parts.take_board(team, what, block) {
+            return None;
+        }
+        let head = Head::of(what, block).at(root);
+        team.on_board(head, |call| match self.out.as_deref_mut() {
+            Some(out) if call.me() == root => board::gather(call, self.own, out),
+            _ => board::give(call, self.own.unwrap_or_default()),
+        })
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        let (total, members) = (self.total(), self.root.members(call));
+        let Some((call, root)) = self.root.among(call, &members) else {
+            return Ok(());
+        };
+        let (me, size) = (call.me(), call.size());
+        let parts = self.root.parts(&self.parts, total, size);
+        let out = self.out.as_deref_mut();
+        let copy = match (self.own, &out) {
+            (None, Some(out)) if me == root => Some(call.copy(&out[parts.range(total, size, me)])),
+            _ => None,
+        };
+        let own = match self.root {
+            Root::Here => &[],
+            _ => self.own.or(copy.as_deref()).unwrap_or_default(),
+        };
+        match &parts {
+            Parts::Equal => gather::gather(call, own, out, root)?.await,
+            Parts::Of(lengths) => gather::gatherv(call, own, lengths, out, root).await,
+        }
+    }
+}
+
+/// [`Team::scatter`] and [`Team::scatterv`].
 #[derive(Debug)]
 pub struct Scatter<'a> {
-    /// What all get, at `root` alone.
+    /// What all get, or all of the other side, at `root` alone.
     pub input: Option<&'a [u8]>,
-    /// What this member gets.
-    pub own: &'a mut [u8],
+    /// The blocks of `input`, at `root` alone; elsewhere only of which kind they are.
+    pub parts: Parts<'a>,
+    /// What this member gets; `None` at `root` where that stays in its block of `input`.
+    pub own: Option<&'a mut [u8]>,
     /// Who gives it.
-    pub root: usize,
+    pub root: Root,
+}
+
+impl<'a> Scatter<'a> {
+    /// Returns a scatter of one buffer: at `root` what all get, whose own block stays there; elsewhere the room for what a member
+    /// gets.
+    pub fn in_place(team: &Team, data: &'a mut [u8], parts: Parts<'a>, root: usize) -> Self {
+        let (input, own) = match team.me() == root {
+            true => (Some(&*data), None),
+            false => (None, Some(data)),
+        };
+        let root = Root::Member(root);
+        Self {
+            input,
+            parts,
+            own,
+            root,
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.input.map_or(0, <[u8]>::len)
+    }
+
+    fn block(&self, team: &Team) -> usize {
+        let own = self.own.as_ref().map(|own| own.len());
+        own.unwrap_or_else(|| self.total() / team.size())
+    }
 }
 
 impl CollectiveOperation for Scatter<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        if team.me() != self.root {
-            return Ok(());
-        }
-        let given = self.input.map_or(0, <[u8]>::len);
-        check_length("the buffer of all", given, self.own.len() * team.size())
+        let own = self.own.as_ref().map(|own| own.len());
+        self.root.check_blocks(team, &self.parts, self.total(), own)
     }
 
-    fn describe(&self, _: &Team) -> String {
-        scatter_of(self.own.len(), self.root)
+    fn describe(&self, team: &Team) -> String {
+        let bytes = self.block(team);
+        self.root
+            .describe(Collective::Scatter, |root| match self.parts {
+                Parts::Equal => format!("a scatter of {bytes} bytes for each from rank {root}"),
+                Parts::Of(_) => format!("a scatterv from rank {root}"),
+            })
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        let (lengths, root) = (self.parts.compared(team)?, self.root.member()?);
+        let own = self
+            .own
+            .as_ref()
+            .map_or_else(|| lengths[root], |own| own.len());
+        Some(Counts::from_root(team, root, own, lengths))
     }
 
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let bytes = self.own.len();
-        if !team.takes_board(Collective::Scatter, bytes, true) {
+        let (what, block) = (Collective::Scatter, self.block(team));
+        let root = self.root.member()?;
+        if !self.parts.take_board(team, what, block) {
             return None;
         }
-        let head = Head::of(Collective::Scatter, bytes).at(self.root);
-        team.on_board(head, |call| {
-            board::scatter(call, self.input, self.own, self.root)
+        let (head, own) = (Head::of(what, block).at(root), self.own.as_deref_mut());
+        team.on_board(head, |call| match self.input {
+            Some(input) if call.me() == root => board::scatter(call, input, own),
+            _ => board::take(call, own.unwrap_or_default(), root),
         })
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        scatter::scatter(call, self.input, self.own, self.root)?.await
-    }
-}
-
-/// [`Team::scatterv`].
-#[derive(Debug)]
-pub struct Scatterv<'a> {
-    /// What all get, at `root` alone.
-    pub input: Option<&'a [u8]>,
-    /// The length of each member's part, at `root` alone.
-    pub lengths: Cow<'a, [usize]>,
-    /// What this member gets.
-    pub own: &'a mut [u8],
-    /// Who gives it.
-    pub root: usize,
-}
-
-impl CollectiveOperation for Scatterv<'_> {
-    fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        if team.me() != self.root {
+        let (total, members) = (self.total(), self.root.members(call));
+        let Some((call, root)) = self.root.among(call, &members) else {
             return Ok(());
+        };
+        let (me, size) = (call.me(), call.size());
+        let parts = self.root.parts(&self.parts, total, size);
+        // The algorithms hand the root's own block out too. In place it is there already, and between groups it is empty.
+        let mut other;
+        let own = match (self.root, self.own.as_deref_mut()) {
+            (Root::Member(_), None) => {
+                other = call.scratch(parts.range(total, size, me).len());
+                &mut *other
+            }
+            (Root::Here, _) => &mut [],
+            (_, own) => own.unwrap_or_default(),
+        };
+        match &parts {
+            Parts::Equal => scatter::scatter(call, self.input, own, root)?.await,
+            Parts::Of(lengths) => scatter::scatterv(call, self.input, lengths, own, root).await,
         }
-        team.check_lengths(&self.lengths, self.input.map_or(0, <[u8]>::len))?;
-        check_length("the own part", self.own.len(), self.lengths[self.root])
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        scatterv_from(self.root)
-    }
-
-    fn counts(&self, team: &Team) -> Option<Counts> {
-        Some(Counts::from_root(
-            team,
-            self.root,
-            self.own.len(),
-            &self.lengths,
-        ))
-    }
-
-    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        scatter::scatterv(call, self.input, &self.lengths, self.own, self.root).await
     }
 }
 
-/// [`Team::alltoall`].
+/// [`Team::alltoall`], [`Team::alltoallv`] and [`Team::alltoallw`].
 #[derive(Debug)]
 pub struct Alltoall<'a> {
-    /// A block for each member.
-    pub input: &'a [u8],
-    /// A block of each member.
-    pub out: &'a mut [u8],
+    /// A block for each member, or each of the other side; `None` where those lie in `out`, and two members give each other as much.
+    pub input: Option<Blocks<'a, &'a [u8]>>,
+    /// A block of each.
+    pub out: Blocks<'a, &'a mut [u8]>,
+}
+
+impl Alltoall<'_> {
+    /// Returns the length of a block where all are equal.
+    #[inline]
+    fn block(&self, team: &Team) -> Option<usize> {
+        let total = self.out.equal()?;
+        let given = self.input.as_ref().map_or(Some(total), Blocks::equal);
+        given.map(|_| total / team.size())
+    }
 }
 
 impl CollectiveOperation for Alltoall<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        let given = self.input.len();
-        check_length("the buffer of what comes", self.out.len(), given)?;
-        check_equal(team, given)
+        let Some(input) = &self.input else {
+            check_input(team, false)?;
+            return self.out.check(team, "ranks to receive from");
+        };
+        let is_one = team.sides().is_none();
+        if let (true, Some(given), Some(coming)) = (is_one, input.equal(), self.out.equal()) {
+            check_length("the buffer of what comes", coming, given)?;
+        }
+        input.check(team, "ranks to send to")?;
+        self.out.check(team, "ranks to receive from")?;
+        if is_one && self.block(team).is_none() {
+            let (me, size) = (team.me(), team.size());
+            let (to, from) = (input.lengths(size)[me], self.out.lengths(size)[me]);
+            check_length("the block for oneself", from, to)?;
+        }
+        Ok(())
     }
 
     fn describe(&self, team: &Team) -> String {
-        alltoall_of(self.input.len() / team.size())
+        match (self.block(team), &self.input, &self.out) {
+            _ if team.sides().is_some() => between(Collective::Alltoall),
+            (Some(block), ..) => format!("an alltoall of blocks of {block} bytes"),
+            (_, Some(Blocks::Apart(_)), _) | (.., Blocks::Apart(_)) => "an alltoallw".to_owned(),
+            _ => "an alltoallv".to_owned(),
+        }
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        if team.sides().is_some() || self.block(team).is_some() {
+            return None;
+        }
+        let from = self.out.lengths(team.size());
+        let input = self.input.as_ref();
+        let to = input.map_or_else(|| from.clone(), |input| input.lengths(team.size()));
+        Some(Counts::exchange(&to, &from))
     }
 
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        let bytes = self.input.len() / team.size();
-        if !team.takes_board(Collective::Alltoall, bytes, true) {
+        let (what, block) = (Collective::Alltoall, self.block(team)?);
+        if !team.takes_board(what, block, true) {
             return None;
         }
-        team.on_board(Head::of(Collective::Alltoall, bytes), |call| {
-            board::alltoall(call, Some(self.input), self.out)
+        let Blocks::Together(out, _) = &mut self.out else {
+            return None;
+        };
+        let input = match &self.input {
+            Some(Blocks::Together(input, _)) => Some(*input),
+            _ => None,
+        };
+        team.on_board(Head::of(what, block), |call| {
+            board::alltoall(call, input, out)
         })
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        alltoall::alltoall(call, self.input, self.out)?.await
+        let (copy, read);
+        let input = match &self.input {
+            Some(input) => input,
+            None => {
+                copy = self.out.each(|block| call.copy(block));
+                read = copy.each(|block| &**block);
+                &read
+            }
+        };
+        if let Some(sides) = call.sides() {
+            let count = sides.remote().len();
+            let (input, out) = (input.cut(count), self.out.cut_mut(count));
+            return scattered::across(call, sides, input.into_iter(), out.into_iter()).await;
+        }
+        match (input, &mut self.out) {
+            (Blocks::Together(input, Parts::Equal), Blocks::Together(out, Parts::Equal)) => {
+                alltoall::alltoall(call, input, out)?.await
+            }
+            (Blocks::Together(given, to), Blocks::Together(out, from)) => {
+                let to = to.lengths(given.len(), call.size());
+                let from = from.lengths(out.len(), call.size());
+                Box::pin(alltoall::alltoallv(call, given, &to, out, &from)).await
+            }
+            (input, out) => {
+                let (input, out) = (input.cut(call.size()), out.cut_mut(call.size()));
+                scattered::alltoall(call, &input, out.into_iter()).await
+            }
+        }
     }
 }
 
-/// [`Team::alltoallv`].
-#[derive(Debug)]
-pub struct Alltoallv<'a> {
-    /// A block for each member.
-    pub input: &'a [u8],
-    /// Their lengths.
-    pub to: Cow<'a, [usize]>,
-    /// A block of each member.
-    pub out: &'a mut [u8],
-    /// Their lengths.
-    pub from: Cow<'a, [usize]>,
-}
-
-impl CollectiveOperation for Alltoallv<'_> {
-    fn check(&self, team: &Team) -> Result<()> {
-        team.check_lengths(&self.to, self.input.len())?;
-        team.check_lengths(&self.from, self.out.len())?;
-        let (given, expected) = (self.from[team.me()], self.to[team.me()]);
-        check_length("the block for oneself", given, expected)
-    }
-
-    fn describe(&self, _: &Team) -> String {
-        ALLTOALLV.to_owned()
-    }
-
-    fn counts(&self, _: &Team) -> Option<Counts> {
-        Some(Counts::exchange(&self.to, &self.from))
-    }
-
-    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        alltoall::alltoallv(call, self.input, &self.to, self.out, &self.from).await
-    }
-}
-
-/// Checks that `total` bytes are as many equal blocks as there are members.
-pub(super) fn check_equal(team: &Team, total: usize) -> Result<()> {
-    match total.is_multiple_of(team.size()) {
+/// Checks that members of a group of two sides give data of their own.
+pub(super) fn check_input(team: &Team, has_input: bool) -> Result<()> {
+    match has_input || team.sides().is_none() {
         true => Ok(()),
-        false => Err(Error::Argument(format!(
-            "{total} bytes are not {} equal blocks",
-            team.size()
-        ))),
+        false => Err(Error::Argument(
+            "between two groups no data is in place".to_owned(),
+        )),
     }
-}
-
-// What the forms of one buffer say too.
-
-pub(super) const ALLTOALLV: &str = "an alltoallv";
-
-pub(super) fn allgather_of(bytes: usize) -> String {
-    format!("an allgather of {bytes} bytes of each")
-}
-
-pub(super) fn allgatherv_of(total: usize) -> String {
-    format!("an allgatherv of {total} bytes")
-}
-
-pub(super) fn gather_of(bytes: usize, root: usize) -> String {
-    format!("a gather of {bytes} bytes of each at rank {root}")
-}
-
-pub(super) fn gatherv_at(root: usize) -> String {
-    format!("a gatherv at rank {root}")
-}
-
-pub(super) fn scatter_of(bytes: usize, root: usize) -> String {
-    format!("a scatter of {bytes} bytes for each from rank {root}")
-}
-
-pub(super) fn scatterv_from(root: usize) -> String {
-    format!("a scatterv from rank {root}")
-}
-
-pub(super) fn alltoall_of(block: usize) -> String {
-    format!("an alltoall of blocks of {block} bytes")
 }

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    Allgather, AllgatherInPlace, Allgatherv, Allreduce, Alltoall, AlltoallInPlace, Alltoallv,
-    Alltoallw, Barrier, Broadcast, CollectiveOperation, Counts, Exscan, Gather, GatherInPlace,
-    Gatherv, Parts, Reduce, ReduceScatter, Scan, Scatter, ScatterInPlace, Scatterv,
+    Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, CollectiveOperation, Counts,
+    Exscan, Gather, Parts, Reduce, ReduceScatter, Root, Scan, Scatter,
 };
 use tagwire_coll::{Call, Persistent, Reduction, Request, Result, Team};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -78,24 +77,24 @@ enum Kind {
     Scan,
     Exscan,
     ReduceScatter,
-    Allgather,
-    Allgatherv,
-    Gather,
-    Gatherv,
-    Scatter,
-    Scatterv,
-    Alltoall,
-    Alltoallv,
-    Alltoallw,
-    AllgatherInPlace,
-    AllgathervInPlace,
-    GatherInPlace,
-    GathervInPlace,
-    ScatterInPlace,
-    ScattervInPlace,
-    AlltoallInPlace,
-    AlltoallvInPlace,
+    ReduceScatterInPlace,
+    Allgather(Form),
+    Gather(Form),
+    Scatter(Form),
+    Alltoall(Form),
 }
+
+/// How the blocks of a buffer lie, and whether there is one buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Equal,
+    Varying,
+    Apart,
+    InPlace,
+    VaryingInPlace,
+}
+
+use Form::{Apart, Equal, InPlace, Varying, VaryingInPlace};
 
 /// An operation, its buffers, and what has to be in the one that it writes.
 pub struct Case {
@@ -156,24 +155,15 @@ macro_rules! any {
 
 any!(
     Allgather,
-    AllgatherInPlace,
-    Allgatherv,
     Allreduce,
     Alltoall,
-    AlltoallInPlace,
-    Alltoallv,
-    Alltoallw,
     Broadcast,
     Exscan,
     Gather,
-    GatherInPlace,
-    Gatherv,
     Reduce,
     ReduceScatter,
     Scan,
-    Scatter,
-    ScatterInPlace,
-    Scatterv
+    Scatter
 );
 
 /// What operations are made of, one at a time.
@@ -242,28 +232,21 @@ impl Case {
             Kind::Barrier => team.barrier(),
             Kind::Broadcast => team.broadcast(out, root),
             Kind::Reduce => team.reduce(reduction, input, leads.then_some(out), root),
-            Kind::ReduceInPlace
-            | Kind::AllgatherInPlace
-            | Kind::AllgathervInPlace
-            | Kind::GatherInPlace
-            | Kind::GathervInPlace
-            | Kind::ScatterInPlace
-            | Kind::ScattervInPlace
-            | Kind::AlltoallInPlace
-            | Kind::AlltoallvInPlace => team.call(self.make()),
             Kind::Allreduce => team.allreduce(reduction, out),
             Kind::Scan => team.scan(reduction, out),
             Kind::Exscan => team.exscan(reduction, out),
             Kind::ReduceScatter => team.reduce_scatter(reduction, input, lengths, out),
-            Kind::Allgather => team.allgather(input, out),
-            Kind::Allgatherv => team.allgatherv(input, lengths, out),
-            Kind::Gather => team.gather(input, leads.then_some(out), root),
-            Kind::Gatherv => team.gatherv(input, lengths, leads.then_some(out), root),
-            Kind::Scatter => team.scatter(leads.then_some(input), out, root),
-            Kind::Scatterv => team.scatterv(leads.then_some(input), lengths, out, root),
-            Kind::Alltoall => team.alltoall(input, out),
-            Kind::Alltoallv => team.alltoallv(input, lengths, out, from),
-            Kind::Alltoallw => team.alltoallw(&cut(input, lengths), &mut cut_mut(out, from)),
+            Kind::Allgather(Equal) => team.allgather(input, out),
+            Kind::Allgather(Varying) => team.allgatherv(input, lengths, out),
+            Kind::Gather(Equal) => team.gather(input, leads.then_some(out), root),
+            Kind::Gather(Varying) => team.gatherv(input, lengths, leads.then_some(out), root),
+            Kind::Scatter(Equal) => team.scatter(leads.then_some(input), out, root),
+            Kind::Scatter(Varying) => team.scatterv(leads.then_some(input), lengths, out, root),
+            Kind::Alltoall(Equal) => team.alltoall(input, out),
+            Kind::Alltoall(Varying) => team.alltoallv(input, lengths, out, from),
+            Kind::Alltoall(Apart) => team.alltoallw(&cut(input, lengths), &mut cut_mut(out, from)),
+            // Those of one buffer.
+            _ => team.call(self.make()),
         };
         ended.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
     }
@@ -291,7 +274,7 @@ impl Case {
             }
             .into()
         };
-        let (root, leads) = (self.root, self.leads);
+        let (root, leads) = (Root::Member(self.root), self.leads);
         let (input, data) = (&self.input[..], &mut self.out[..]);
         let (lengths, from) = (
             Cow::Borrowed(&self.lengths[..]),
@@ -325,55 +308,55 @@ impl Case {
                 operator: operator(),
                 data,
             }),
-            Kind::ReduceScatter => Any::ReduceScatter(ReduceScatter {
+            Kind::ReduceScatter | Kind::ReduceScatterInPlace => Any::ReduceScatter(ReduceScatter {
                 operator: operator(),
-                input,
+                input: (self.kind == Kind::ReduceScatter).then_some(input),
                 lengths,
                 out: data,
             }),
-            Kind::Allgather => Any::Allgather(Allgather {
-                own: input,
+            Kind::Allgather(form) => Any::Allgather(Allgather {
+                own: form.has_two().then_some(input),
+                parts: form.parts(lengths),
                 out: data,
             }),
-            Kind::Allgatherv => Any::Allgatherv(Allgatherv {
-                own: input,
-                lengths,
-                out: data,
+            Kind::Gather(form) => {
+                let (own, out) = match (form.has_two(), leads) {
+                    (true, _) => (Some(input), leads.then_some(data)),
+                    (false, true) => (None, Some(data)),
+                    (false, false) => (Some(&*data), None),
+                };
+                Any::Gather(Gather {
+                    own,
+                    parts: form.parts(lengths),
+                    out,
+                    root,
+                })
+            }
+            Kind::Scatter(form) => {
+                let (input, own) = match (form.has_two(), leads) {
+                    (true, _) => (leads.then_some(input), Some(data)),
+                    (false, true) => (Some(&*data), None),
+                    (false, false) => (None, Some(data)),
+                };
+                Any::Scatter(Scatter {
+                    input,
+                    parts: form.parts(lengths),
+                    own,
+                    root,
+                })
+            }
+            Kind::Alltoall(Apart) => Any::Alltoall(Alltoall {
+                input: Some(Blocks::Apart(cut(input, &self.lengths))),
+                out: Blocks::Apart(cut_mut(data, &self.from)),
             }),
-            Kind::Gather => Any::Gather(Gather {
-                own: input,
-                out: leads.then_some(data),
-                root,
-            }),
-            Kind::Gatherv => Any::Gatherv(Gatherv {
-                own: input,
-                lengths,
-                out: leads.then_some(data),
-                root,
-            }),
-            Kind::Scatter => Any::Scatter(Scatter {
-                input: leads.then_some(input),
-                own: data,
-                root,
-            }),
-            Kind::Scatterv => Any::Scatterv(Scatterv {
-                input: leads.then_some(input),
-                lengths,
-                own: data,
-                root,
-            }),
-            Kind::Alltoall => Any::Alltoall(Alltoall { input, out: data }),
-            Kind::Alltoallv => Any::Alltoallv(Alltoallv {
-                input,
-                to: lengths,
-                out: data,
-                from,
-            }),
-            Kind::Alltoallw => Any::Alltoallw(Alltoallw {
-                input: Cow::Owned(cut(input, &self.lengths)),
-                out: cut_mut(data, &self.from),
-            }),
-            kind => in_place_of(kind, data, &self.lengths, root),
+            Kind::Alltoall(form) => {
+                let (to, two) = (form.parts(lengths), form.has_two());
+                let from = if two { form.parts(from) } else { to.clone() };
+                Any::Alltoall(Alltoall {
+                    input: two.then_some(Blocks::Together(input, to)),
+                    out: Blocks::Together(data, from),
+                })
+            }
         }
     }
 
@@ -393,26 +376,17 @@ impl Case {
     }
 }
 
-/// Returns an operation of one buffer.
-fn in_place_of<'a>(kind: Kind, data: &'a mut [u8], lengths: &'a [usize], root: usize) -> Any<'a> {
-    let parts = match kind {
-        Kind::AllgathervInPlace
-        | Kind::GathervInPlace
-        | Kind::ScattervInPlace
-        | Kind::AlltoallvInPlace => Parts::Of(Cow::Borrowed(lengths)),
-        _ => Parts::Equal,
-    };
-    match kind {
-        Kind::AllgatherInPlace | Kind::AllgathervInPlace => {
-            Any::AllgatherInPlace(AllgatherInPlace { data, parts })
+impl Form {
+    /// Whether what is given has a buffer of its own.
+    fn has_two(self) -> bool {
+        !matches!(self, InPlace | VaryingInPlace)
+    }
+
+    fn parts(self, lengths: Cow<'_, [usize]>) -> Parts<'_> {
+        match self {
+            Varying | VaryingInPlace => Parts::Of(lengths),
+            _ => Parts::Equal,
         }
-        Kind::GatherInPlace | Kind::GathervInPlace => {
-            Any::GatherInPlace(GatherInPlace { data, parts, root })
-        }
-        Kind::ScatterInPlace | Kind::ScattervInPlace => {
-            Any::ScatterInPlace(ScatterInPlace { data, parts, root })
-        }
-        _ => Any::AlltoallInPlace(AlltoallInPlace { data, parts }),
     }
 }
 
@@ -489,6 +463,10 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let start: usize = lengths[..me].iter().sum();
     let input = data(me, round, total);
     let part = combined(0..size, round, total)[start..start + lengths[me]].to_vec();
+    // What lies behind the result stays.
+    let result = [&part[..], &input[part.len()..]].concat();
+    let within = case(Kind::ReduceScatterInPlace, none(), input.clone(), result);
+    list.push(with_lengths(within));
     let room = vec![0; lengths[me]];
     list.push(with_lengths(case(Kind::ReduceScatter, input, room, part)));
 
@@ -497,37 +475,42 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let all = joined((0..size).map(|rank| data(rank, round, bytes)));
     let room = vec![0; all.len()];
     list.push(case(
-        Kind::Allgather,
+        Kind::Allgather(Equal),
         own.clone(),
         room.clone(),
         all.clone(),
     ));
     list.push(case(
-        Kind::Gather,
+        Kind::Gather(Equal),
         own.clone(),
         if_leads(&room),
         if_leads(&all),
     ));
-    list.push(case(Kind::Scatter, if_leads(&all), vec![0; bytes], own));
+    list.push(case(
+        Kind::Scatter(Equal),
+        if_leads(&all),
+        vec![0; bytes],
+        own,
+    ));
 
     let own = data(me, round, lengths[me]);
     let all = joined((0..size).map(|rank| data(rank, round, lengths[rank])));
     let room = vec![0; all.len()];
     list.push(with_lengths(case(
-        Kind::Allgatherv,
+        Kind::Allgather(Varying),
         own.clone(),
         room.clone(),
         all.clone(),
     )));
     list.push(with_lengths(case(
-        Kind::Gatherv,
+        Kind::Gather(Varying),
         own.clone(),
         if_leads(&room),
         if_leads(&all),
     )));
     let room = vec![0; own.len()];
     list.push(with_lengths(case(
-        Kind::Scatterv,
+        Kind::Scatter(Varying),
         if_leads(&all),
         room,
         own,
@@ -537,7 +520,12 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     let input = data(me, round, block * size);
     let from = |rank| data(rank, round, block * size)[me * block..(me + 1) * block].to_vec();
     let all = joined((0..size).map(from));
-    list.push(case(Kind::Alltoall, input, vec![0; block * size], all));
+    list.push(case(
+        Kind::Alltoall(Equal),
+        input,
+        vec![0; block * size],
+        all,
+    ));
 
     // From rank a to rank b go (a + 2 b) mod 7 times 9 bytes; or none, few or more than a piece, by turns.
     let mixed = [0, 8, 70_000, 8160, 16_320, 0, 1];
@@ -553,7 +541,7 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
         let start: usize = lengths[..me].iter().sum();
         data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
     }));
-    for kind in [Kind::Alltoallv, Kind::Alltoallw] {
+    for kind in [Kind::Alltoall(Varying), Kind::Alltoall(Apart)] {
         let room = vec![0; all.len()];
         let mut varying = case(kind, input.clone(), room, all.clone());
         (varying.lengths, varying.from) = (to.clone(), from.clone());
@@ -581,17 +569,17 @@ fn in_place(
         (
             equal,
             [
-                Kind::AllgatherInPlace,
-                Kind::GatherInPlace,
-                Kind::ScatterInPlace,
+                Kind::Allgather(InPlace),
+                Kind::Gather(InPlace),
+                Kind::Scatter(InPlace),
             ],
         ),
         (
             varying,
             [
-                Kind::AllgathervInPlace,
-                Kind::GathervInPlace,
-                Kind::ScattervInPlace,
+                Kind::Allgather(VaryingInPlace),
+                Kind::Gather(VaryingInPlace),
+                Kind::Scatter(VaryingInPlace),
             ],
         ),
     ] {
@@ -602,18 +590,18 @@ fn in_place(
         room[start..start + own.len()].copy_from_slice(&own);
         for kind in kinds {
             let (before, expected) = match kind {
-                Kind::AllgatherInPlace | Kind::AllgathervInPlace => (room.clone(), all.clone()),
+                Kind::Allgather(_) => (room.clone(), all.clone()),
                 _ => (own.clone(), own.clone()),
             };
             let mut one = case(kind, Vec::new(), before, expected);
             match kind {
-                Kind::GatherInPlace | Kind::GathervInPlace if one.leads => {
+                Kind::Gather(_) if one.leads => {
                     (one.before, one.expected) = (room.clone(), all.clone());
                 }
-                Kind::ScatterInPlace | Kind::ScattervInPlace if one.leads => {
+                Kind::Scatter(_) if one.leads => {
                     (one.before, one.expected) = (all.clone(), all.clone());
                 }
-                Kind::ScatterInPlace | Kind::ScattervInPlace => one.before.fill(0),
+                Kind::Scatter(_) => one.before.fill(0),
                 _ => {}
             }
             one.out.clone_from(&one.before);
@@ -625,10 +613,10 @@ fn in_place(
     let length = |a: usize, b: usize| (a + b) % 4 * 3000;
     for (kind, length) in [
         (
-            Kind::AlltoallInPlace,
+            Kind::Alltoall(InPlace),
             &(|_, _| 700usize) as &dyn Fn(usize, usize) -> usize,
         ),
-        (Kind::AlltoallvInPlace, &length),
+        (Kind::Alltoall(VaryingInPlace), &length),
     ] {
         let of = |rank: usize| -> Vec<usize> { (0..size).map(|to| length(rank, to)).collect() };
         let given = |rank: usize| data(rank, round, of(rank).iter().sum());

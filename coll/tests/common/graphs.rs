@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    CollectiveOperation, NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall,
-    NeighbourAlltoallv, NeighbourAlltoallw,
+    Blocks, CollectiveOperation, NeighbourAllgather, NeighbourAlltoall, Parts,
 };
 use tagwire_coll::{Call, Grid, Neighbours, Result, Team};
 
@@ -43,40 +42,28 @@ pub struct Case {
 /// An operation of any kind.
 pub enum Any<'a> {
     Allgather(NeighbourAllgather<'a>),
-    Allgatherv(NeighbourAllgatherv<'a>),
     Alltoall(NeighbourAlltoall<'a>),
-    Alltoallv(NeighbourAlltoallv<'a>),
-    Alltoallw(NeighbourAlltoallw<'a>),
 }
 
 impl CollectiveOperation for Any<'_> {
     fn check(&self, team: &Team) -> Result<()> {
         match self {
             Self::Allgather(one) => one.check(team),
-            Self::Allgatherv(one) => one.check(team),
             Self::Alltoall(one) => one.check(team),
-            Self::Alltoallv(one) => one.check(team),
-            Self::Alltoallw(one) => one.check(team),
         }
     }
 
     fn describe(&self, team: &Team) -> String {
         match self {
             Self::Allgather(one) => one.describe(team),
-            Self::Allgatherv(one) => one.describe(team),
             Self::Alltoall(one) => one.describe(team),
-            Self::Alltoallv(one) => one.describe(team),
-            Self::Alltoallw(one) => one.describe(team),
         }
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         match self {
             Self::Allgather(one) => one.steps(call).await,
-            Self::Allgatherv(one) => one.steps(call).await,
             Self::Alltoall(one) => one.steps(call).await,
-            Self::Alltoallv(one) => one.steps(call).await,
-            Self::Alltoallw(one) => one.steps(call).await,
         }
     }
 }
@@ -86,37 +73,35 @@ impl Maker for Case {
 
     fn operation(&mut self) -> Any<'_> {
         let neighbours = self.neighbours.clone();
-        let (input, out) = (&self.input[..], &mut self.out[..]);
-        match self.kind {
-            Kind::Allgather => Any::Allgather(NeighbourAllgather {
-                neighbours,
-                own: input,
-                out,
-            }),
-            Kind::Allgatherv => Any::Allgatherv(NeighbourAllgatherv {
-                neighbours,
-                own: input,
-                lengths: Cow::Borrowed(&self.from),
-                out,
-            }),
-            Kind::Alltoall => Any::Alltoall(NeighbourAlltoall {
-                neighbours,
-                input,
-                out,
-            }),
-            Kind::Alltoallv => Any::Alltoallv(NeighbourAlltoallv {
-                neighbours,
-                input,
-                to: Cow::Borrowed(&self.to),
-                out,
-                from: Cow::Borrowed(&self.from),
-            }),
-            Kind::Alltoallw => Any::Alltoallw(NeighbourAlltoallw {
-                neighbours,
-                input: Cow::Owned(cut(input, &self.to)),
-                out: cut_mut(out, &self.from),
-            }),
-        }
+        let (own, out) = (&self.input[..], &mut self.out[..]);
+        let parts = |lengths| match self.kind {
+            Kind::Allgather | Kind::Alltoall => Parts::Equal,
+            _ => Parts::Of(Cow::Borrowed(lengths)),
+        };
+        let from = parts(&self.from[..]);
+        let (input, out) = match self.kind {
+            Kind::Allgather | Kind::Allgatherv => {
+                return Any::Allgather(NeighbourAllgather {
+                    neighbours,
+                    own,
+                    parts: from,
+                    out,
+                });
+            }
+            Kind::Alltoall | Kind::Alltoallv => (
+                Blocks::Together(own, parts(&self.to)),
+                Blocks::Together(out, from),
+            ),
+            Kind::Alltoallw => (
+                Blocks::Apart(cut(own, &self.to)),
+                Blocks::Apart(cut_mut(out, &self.from)),
+            ),
+        };
+        Any::Alltoall(NeighbourAlltoall {
+            neighbours,
+            input,
+            out,
+        })
     }
 }
 

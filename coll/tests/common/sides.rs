@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    Barrier, CollectiveOperation, InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast,
-    InterGather, InterReduce, InterReduceScatter, InterRoot, InterScatter, ProcNullRoot,
+    Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, CollectiveOperation, Gather, Parts,
+    Reduce, ReduceScatter, Root, Scatter,
 };
-use tagwire_coll::{Bridge, Collective, Leader, Reduction, Result, Team};
+use tagwire_coll::{Bridge, Leader, Reduction, Result, Team};
 
-use super::cases::Draws;
+use super::cases::{Draws, cut, cut_mut};
 use super::composition;
 use super::joined;
 
@@ -97,8 +97,8 @@ impl Round<'_> {
         data(!self.is_first, place, self.number, bytes)
     }
 
-    /// Draws a root of either side: `None` for those beside it.
-    fn root(&self, draws: &mut Draws) -> (Option<InterRoot>, usize) {
+    /// Draws a root of either side.
+    fn root(&self, draws: &mut Draws) -> (Root, usize) {
         let total = self.sizes[0] + self.sizes[1];
         let first = if self.is_first {
             self.sizes[0]
@@ -111,30 +111,26 @@ impl Round<'_> {
             false => (false, drawn - first),
         };
         let root = match of_first == self.is_first {
-            true => (place == self.me).then_some(InterRoot::Here),
-            false => Some(InterRoot::There(place)),
+            true if place == self.me => Root::Here,
+            true => Root::Beside,
+            false => Root::There(place),
         };
         (root, place)
     }
 
-    fn beside(&self, run: &impl Run, of: Collective) -> Result<()> {
-        run.run(self.team, ProcNullRoot { of })
-    }
-
     fn broadcast(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
-        let (Some(root), place) = self.root(draws) else {
-            return self.beside(run, Collective::Broadcast);
-        };
+        let (root, place) = self.root(draws);
         let expected = match root {
-            InterRoot::Here => self.data(bytes),
-            InterRoot::There(_) => self.remote(place, bytes),
+            Root::Here => self.data(bytes),
+            Root::There(_) => self.remote(place, bytes),
+            _ => Vec::new(),
         };
         let mut buffer = match root {
-            InterRoot::Here => expected.clone(),
-            InterRoot::There(_) => vec![0; bytes],
+            Root::There(_) => vec![0; bytes],
+            _ => expected.clone(),
         };
         let data = &mut buffer[..];
-        run.run(self.team, InterBroadcast { data, root })?;
+        run.run(self.team, Broadcast { data, root })?;
         assert_eq!(buffer, expected);
         Ok(())
     }
@@ -145,16 +141,14 @@ impl Round<'_> {
     }
 
     fn gather(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
-        let (Some(root), _) = self.root(draws) else {
-            return self.beside(run, Collective::Gather);
-        };
+        let (root, _) = self.root(draws);
         let own = self.data(bytes * (self.me % 3));
         let lengths = self.lengths(self.sizes[1], bytes);
         let mut out = vec![0; lengths.iter().sum()];
-        let is_root = root == InterRoot::Here;
-        let gather = InterGather {
-            own: &own,
-            lengths: Cow::Borrowed(&lengths),
+        let is_root = root == Root::Here;
+        let gather = Gather {
+            own: Some(&own),
+            parts: Parts::Of(Cow::Borrowed(&lengths)),
             out: is_root.then_some(&mut out[..]),
             root,
         };
@@ -166,21 +160,19 @@ impl Round<'_> {
     }
 
     fn scatter(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
-        let (Some(root), place) = self.root(draws) else {
-            return self.beside(run, Collective::Scatter);
-        };
+        let (root, place) = self.root(draws);
         let of_remote = self.lengths(self.sizes[1], bytes);
         let input = self.data(of_remote.iter().sum());
         let mut own = vec![0; bytes * (self.me % 3)];
-        let is_root = root == InterRoot::Here;
-        let scatter = InterScatter {
+        let is_root = root == Root::Here;
+        let scatter = Scatter {
             input: is_root.then_some(&input),
-            lengths: Cow::Borrowed(&of_remote),
-            own: &mut own,
+            parts: Parts::Of(Cow::Borrowed(&of_remote)),
+            own: Some(&mut own),
             root,
         };
         run.run(self.team, scatter)?;
-        if !is_root {
+        if let Root::There(_) = root {
             let lengths = self.lengths(self.sizes[0], bytes);
             let start = lengths[..self.me].iter().sum::<usize>();
             let all = self.remote(place, lengths.iter().sum());
@@ -190,16 +182,14 @@ impl Round<'_> {
     }
 
     fn reduce(&self, run: &impl Run, draws: &mut Draws, values: usize) -> Result<()> {
-        let (Some(root), _) = self.root(draws) else {
-            return self.beside(run, Collective::Reduce);
-        };
+        let (root, _) = self.root(draws);
         let (operation, layout) = &composition();
         let bytes = values * OPERAND;
         let (input, mut out) = (self.data(bytes), vec![0; bytes]);
-        let is_root = root == InterRoot::Here;
-        let reduce = InterReduce {
+        let is_root = root == Root::Here;
+        let reduce = Reduce {
             operator: Reduction { operation, layout }.into(),
-            input: &input,
+            input: Some(&input),
             out: is_root.then_some(&mut out[..]),
             root,
         };
@@ -213,10 +203,10 @@ impl Round<'_> {
         let (operation, layout) = &composition();
         let bytes = values * OPERAND;
         let (input, mut out) = (self.data(bytes), vec![0; bytes]);
-        let allreduce = InterAllreduce {
+        let allreduce = Allreduce {
             operator: Reduction { operation, layout }.into(),
-            input: &input,
-            out: &mut out,
+            input: Some(&input),
+            data: &mut out,
         };
         run.run(self.team, allreduce)?;
         let expected = combined(!self.is_first, self.sizes[1], self.number, bytes);
@@ -236,9 +226,9 @@ impl Round<'_> {
         lengths[size - 1] -= part;
         let start = lengths[..self.me].iter().sum::<usize>();
         let mut out = vec![0; lengths[self.me]];
-        let reduce_scatter = InterReduceScatter {
+        let reduce_scatter = ReduceScatter {
             operator: Reduction { operation, layout }.into(),
-            input: &input,
+            input: Some(&input),
             lengths: Cow::Borrowed(&lengths),
             out: &mut out,
         };
@@ -257,9 +247,9 @@ impl Round<'_> {
         let own = self.data(bytes[0] * (self.me % 3));
         let lengths = self.lengths(self.sizes[1], bytes[1]);
         let mut out = vec![0; lengths.iter().sum()];
-        let allgather = InterAllgather {
-            own: &own,
-            lengths: Cow::Borrowed(&lengths),
+        let allgather = Allgather {
+            own: Some(&own),
+            parts: Parts::Of(Cow::Borrowed(&lengths)),
             out: &mut out,
         };
         run.run(self.team, allgather)?;
@@ -274,11 +264,16 @@ impl Round<'_> {
         let from = vec![bytes * (self.me % 3); self.sizes[1]];
         let input = self.data(to.iter().sum());
         let mut out = vec![0; from.iter().sum()];
-        let alltoall = InterAlltoall {
-            input: &input,
-            to: Cow::Borrowed(&to),
-            out: &mut out,
-            from: Cow::Borrowed(&from),
+        let parts = |lengths| Parts::Of(Cow::Borrowed(lengths));
+        let alltoall = match self.number % 2 {
+            0 => Alltoall {
+                input: Some(Blocks::Together(&input, parts(&to))),
+                out: Blocks::Together(&mut out, parts(&from)),
+            },
+            _ => Alltoall {
+                input: Some(Blocks::Apart(cut(&input, &to))),
+                out: Blocks::Apart(cut_mut(&mut out, &from)),
+            },
         };
         run.run(self.team, alltoall)?;
         let mine = self.lengths(self.sizes[0], bytes);

@@ -13,6 +13,10 @@ fn failed(endpoint: EndpointId) -> impl Fn(&Entry) -> bool {
     move |entry| matches!(entry, Entry::Failed(of) if *of == endpoint)
 }
 
+fn has_failed(entry: &Entry) -> bool {
+    matches!(entry, Entry::Failed(_))
+}
+
 /// A failure that the bootstrap reports is passed on once, and the peer is gone.
 pub(super) fn failure_is_told_once(factory: &Factory) -> Result<(), String> {
     let mut rig = Rig::open(factory, 2)?;
@@ -70,7 +74,7 @@ pub(super) fn the_living_go_on(factory: &Factory) -> Result<(), String> {
         rig.send(1, back, header(number), &[2; 30])?;
     }
     rig.drive("messages among the living", |rig| {
-        (0..2).all(|rank| rig.log(rank).message_count() >= 500)
+        (0..2).all(|rank| rig.log(rank).message_count() >= 500 && rig.count(rank, has_failed) > 0)
     })?;
     rig.settle()?;
     for rank in 0..2 {
@@ -78,7 +82,7 @@ pub(super) fn the_living_go_on(factory: &Factory) -> Result<(), String> {
         ensure(count == 500, || {
             format!("rank {rank} got {count} messages of 500")
         })?;
-        let told = rig.count(rank, |entry| matches!(entry, Entry::Failed(_)));
+        let told = rig.count(rank, has_failed);
         ensure(told == 1, || {
             format!("rank {rank} was told of {told} failures")
         })?;

@@ -9,8 +9,10 @@ use tagwire_transport::message::Outcome;
 
 /// Rank 1 is in contact with rank 0, and dies; rank 0 is told.
 fn bury(rig: &mut Rig) -> Checked {
+    let endpoint = rig.connect(0, 1)?;
     rig.kill(1);
     rig.tell_failed(0, 1);
+    rig.drive("a failure", |rig| rig.count(0, Word::Failed(endpoint)) > 0)?;
     rig.settle()
 }
 

@@ -171,21 +171,3 @@ fn advice_is_a_table_of_what_it_says() {
         "{text}"
     );
 }
-
-#[test]
-fn three_digits_count() {
-    let cases = [
-        (0.0, "0"),
-        (0.0765, "0.0765"),
-        (1.4, "1.4"),
-        (42.57, "42.6"),
-        (-4.149, "-4.15"),
-        (366.4, "366"),
-        (999.7, "1,000"),
-        (8144.2, "8,144"),
-        (-1_234_567.0, "-1,234,567"),
-    ];
-    for (value, text) in cases {
-        assert_eq!(short(value), text);
-    }
-}

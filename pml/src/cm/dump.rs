@@ -65,7 +65,7 @@ impl Cm {
             levels.unexpected,
             levels.unexpected_bytes,
             levels.held,
-            self.core.claimed.len()
+            self.core.claimed.count()
         )?;
         let (mut count, mut result) = (0, Ok(()));
         self.driver.rail.visit_unexpected(&mut |envelope| {

@@ -5,8 +5,8 @@ use tagwire_transport::{ClaimId, Payload, RecvBuffer, SendBuffer};
 
 use super::bounce::Bounce;
 use super::peer::PeerIndex;
-use crate::slab::Handle;
-use crate::table::{self, Entry, Table};
+use crate::slab::{Entry, Handle};
+use crate::table::{self, Table};
 use crate::types::{Failure, SendMode, Status};
 
 /// Where a request stands.
@@ -133,6 +133,18 @@ impl Request {
 }
 
 impl Entry for Request {
+    #[inline]
+    fn vacate(&mut self) {
+        self.phase = Phase::Inactive;
+        if !matches!(self.buffer, Buffer::None) || self.bounce.is_some() {
+            self.buffer = Buffer::None;
+            self.bounce = None;
+            self.claim = None;
+        }
+    }
+}
+
+impl table::Request for Request {
     fn blank() -> Self {
         Self {
             phase: Phase::Inactive,
@@ -154,18 +166,6 @@ impl Entry for Request {
         }
     }
 
-    #[inline]
-    fn vacate(&mut self) {
-        self.phase = Phase::Inactive;
-        if !matches!(self.buffer, Buffer::None) || self.bounce.is_some() {
-            self.buffer = Buffer::None;
-            self.bounce = None;
-            self.claim = None;
-        }
-    }
-}
-
-impl table::Request for Request {
     #[inline]
     fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Queued | Phase::Open)

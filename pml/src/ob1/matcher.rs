@@ -202,7 +202,7 @@ impl Matcher {
 
     /// Returns how many messages are here, claimed ones too.
     pub(super) fn len(&self) -> usize {
-        self.unexpected.len()
+        self.unexpected.count()
     }
 
     /// Returns the messages that are here, by slot.

@@ -7,8 +7,8 @@ use super::common::{Buffer, Common};
 use super::matcher::Place;
 use super::peer::PeerIndex;
 use super::protocols::State;
-use crate::slab::Handle;
-use crate::table::{self, Entry, Table};
+use crate::slab::{Entry, Handle};
+use crate::table::{self, Table};
 use crate::types::{SendMode, Status};
 
 /// An operation.
@@ -132,13 +132,6 @@ impl Request {
 }
 
 impl Entry for Request {
-    fn blank() -> Self {
-        Self {
-            state: State::Inactive,
-            common: Common::blank(),
-        }
-    }
-
     #[inline(always)]
     fn vacate(&mut self) {
         let Self { state, common } = self;
@@ -154,6 +147,13 @@ impl Entry for Request {
 }
 
 impl table::Request for Request {
+    fn blank() -> Self {
+        Self {
+            state: State::Inactive,
+            common: Common::blank(),
+        }
+    }
+
     #[inline]
     fn is_active(&self) -> bool {
         self.state.is_active()

@@ -34,6 +34,7 @@ mod round;
 mod send;
 mod sending;
 mod several;
+mod side;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timer;
@@ -45,5 +46,6 @@ pub use policy::{Costs, Model, Policy};
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
 pub use several::{End, wait_all};
+pub use side::Handle;
 
 pub use crate::types::MAX_PARTITIONS;

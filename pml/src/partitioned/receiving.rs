@@ -1,7 +1,6 @@
 //! What a receiving end consists of: shared between the handle, and the rank, which matches it.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
@@ -12,6 +11,7 @@ use super::closing::close;
 use super::ends::ReceivingEnd;
 use super::matched::{Carrier, Matched, Messages};
 use super::round::{Rhythm, Round};
+use super::side::Side;
 use super::wire::{GIVEN_UP, again};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
@@ -22,7 +22,7 @@ const LOOKS: u32 = 64;
 
 /// A receiving end.
 #[derive(Debug)]
-pub(super) struct Receiving {
+pub struct Receiving {
     messenger: Arc<Messenger>,
     from: Rank,
     buffering: Buffering,
@@ -62,41 +62,12 @@ impl Receiving {
         }
     }
 
-    /// The rank that it is of.
-    pub(super) const fn messenger(&self) -> &Arc<Messenger> {
-        &self.messenger
-    }
-
-    /// How many partitions the buffer has on this side.
-    #[must_use]
-    pub(super) const fn partitions(&self) -> u32 {
-        self.arrived.len() as u32
-    }
-
     /// Which room of the buffer the round that is under way uses, or the last one did.
     pub(super) fn room(&self) -> usize {
         match self.round.last() {
             0 => 0,
             epoch => self.buffering.room(epoch),
         }
-    }
-
-    /// Begins a round: the buffer may be written.
-    ///
-    /// # Errors
-    /// When one is under way, or the operation has failed or was freed.
-    pub(super) fn start(&self) -> Result<()> {
-        let epoch = self.round.start()?;
-        if let Some(Ok(matched)) = self.slot.get()
-            && let Carrier::Channel(_) = &matched.way
-        {
-            self.begin(matched, epoch, None)?;
-            self.tell(matched);
-            return Ok(());
-        }
-        self.messenger
-            .call(|layer| self.settle(layer).map(|_| ()))
-            .inspect_err(|_| self.round.fail())
     }
 
     /// Lets the sender know of the round that has begun, where that takes the rank's progress.
@@ -194,59 +165,6 @@ impl Receiving {
         Ok(here)
     }
 
-    /// Ends the round if everything has arrived.
-    ///
-    /// # Errors
-    /// When it cannot arrive any more: the operation is over.
-    pub(super) fn test(&self) -> Result<bool> {
-        self.messenger.progress()?;
-        let polled = self.messenger.call(|layer| self.poll(layer))?;
-        Ok(polled.is_some())
-    }
-
-    /// Waits until everything has arrived, and ends the round. At once where none is under way.
-    ///
-    /// # Errors
-    /// As [`test`](PartitionedRecv::test); [`Error::TimedOut`], and the round goes on.
-    pub(super) fn wait(&self, timeout: Option<Duration>) -> Result<()> {
-        self.messenger.wait_until(timeout, |layer| self.poll(layer))
-    }
-
-    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
-        let Some(epoch) = self.round.under_way()? else {
-            return Ok(Some(()));
-        };
-        let over = self.advance(layer, epoch).and_then(|all| {
-            if all || self.ends_itself(epoch) {
-                return Ok(all);
-            }
-            match layer.receive_can_happen(SourceSelector::from(self.from)) {
-                Ok(()) => Ok(false),
-                // What it sent before its end counts.
-                Err(error) => match self.advance(layer, epoch) {
-                    Ok(true) => Ok(true),
-                    _ => Err(error),
-                },
-            }
-        });
-        match over {
-            Ok(true) => {
-                self.round.end();
-                Ok(Some(()))
-            }
-            Ok(false) => Ok(None),
-            Err(error) => {
-                self.round.fail();
-                // That the peer is gone says more than that its end is.
-                let gone = match error {
-                    Error::BadRound(_) => layer.receive_can_happen(SourceSelector::from(self.from)),
-                    _ => Ok(()),
-                };
-                Err(gone.err().unwrap_or(error))
-            }
-        }
-    }
-
     /// Whether receives are under way for all that is to come. They end with their peer, once what
     /// it sent before is in: that it is gone says nothing about messages that are still moving.
     fn ends_itself(&self, epoch: u64) -> bool {
@@ -315,44 +233,6 @@ impl Receiving {
         Ok(())
     }
 
-    /// Ends the operation.
-    ///
-    /// # Errors
-    /// [`Error::BadRound`] while a round is under way.
-    pub(super) fn free(&self) -> Result<()> {
-        self.round.free()
-    }
-
-    /// Whether a round has failed: the peer may be at the buffer until this is settled.
-    #[must_use]
-    pub(super) fn has_failed(&self) -> bool {
-        self.round.has_failed()
-    }
-
-    /// Whether a round is under way.
-    #[must_use]
-    pub(super) fn is_active(&self) -> bool {
-        self.round.active().is_some()
-    }
-
-    /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
-    /// again where not.
-    #[must_use]
-    pub(super) fn is_settled(&self) -> bool {
-        // From here on no sender is matched. One that just is, is waited for.
-        self.messenger.partitioned.forget(self);
-        match self.slot.get() {
-            Some(Ok(matched)) => match &matched.way {
-                Carrier::Channel(channel) => {
-                    close(&self.messenger, channel.is_driven(), || channel.close())
-                }
-                Carrier::Messages(messages) => self.free_messages(messages),
-            },
-            Some(Err(_)) => true,
-            None => !self.opening.load(Acquire),
-        }
-    }
-
     /// Frees the requests; returns whether that was possible.
     fn free_messages(&self, messages: &Messages) -> bool {
         let freed = self.messenger.call(|layer| {
@@ -368,29 +248,6 @@ impl Receiving {
         });
         freed.is_ok()
     }
-
-    /// Which way the partitions take, and why; `None` before the two ends are matched.
-    #[must_use]
-    pub(super) fn describe(&self) -> Option<String> {
-        match self.slot.get() {
-            Some(Ok(matched)) => Some(match &matched.way {
-                Carrier::Channel(channel) => channel.describe(),
-                Carrier::Messages(messages) => {
-                    format!(
-                        "a message for each of {} partitions",
-                        messages.requests.len()
-                    )
-                }
-            }),
-            _ => None,
-        }
-    }
-
-    /// The handle is gone: nobody starts a round any more, or waits.
-    pub(super) fn abandon(&self) {
-        // Tells the other end, too.
-        let _ = self.is_settled();
-    }
 }
 
 /// The round that waits for the match begins with it.
@@ -403,5 +260,82 @@ impl ReceivingEnd for Receiving {
         let _ = self.slot.set(outcome);
         // What goes wrong is told to whoever waits.
         let _ = self.settle(layer);
+    }
+}
+
+impl Side for Receiving {
+    fn messenger(&self) -> &Arc<Messenger> {
+        &self.messenger
+    }
+
+    fn peer(&self) -> Rank {
+        self.from
+    }
+
+    fn round(&self) -> &Round {
+        &self.round
+    }
+
+    fn partitions(&self) -> u32 {
+        self.arrived.len() as u32
+    }
+
+    fn start(&self) -> Result<()> {
+        let epoch = self.round.start()?;
+        if let Some(Ok(matched)) = self.slot.get()
+            && let Carrier::Channel(_) = &matched.way
+        {
+            self.begin(matched, epoch, None)?;
+            self.tell(matched);
+            return Ok(());
+        }
+        self.messenger
+            .call(|layer| self.settle(layer).map(|_| ()))
+            .inspect_err(|_| self.round.fail())
+    }
+
+    fn move_on(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
+        let all = self.advance(layer, epoch)?;
+        if all || self.ends_itself(epoch) {
+            return Ok(all);
+        }
+        match layer.receive_can_happen(SourceSelector::from(self.from)) {
+            Ok(()) => Ok(false),
+            // What it sent before its end counts.
+            Err(error) => match self.advance(layer, epoch) {
+                Ok(true) => Ok(true),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        // From here on no sender is matched. One that just is, is waited for.
+        self.messenger.partitioned.forget(self);
+        match self.slot.get() {
+            Some(Ok(matched)) => match &matched.way {
+                Carrier::Channel(channel) => {
+                    close(&self.messenger, channel.is_driven(), || channel.close())
+                }
+                Carrier::Messages(messages) => self.free_messages(messages),
+            },
+            Some(Err(_)) => true,
+            None => !self.opening.load(Acquire),
+        }
+    }
+
+    fn describe(&self) -> Option<String> {
+        match self.slot.get() {
+            Some(Ok(matched)) => Some(match &matched.way {
+                Carrier::Channel(channel) => channel.describe(),
+                Carrier::Messages(messages) => {
+                    format!(
+                        "a message for each of {} partitions",
+                        messages.requests.len()
+                    )
+                }
+            }),
+            _ => None,
+        }
     }
 }

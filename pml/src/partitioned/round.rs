@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The number of a round, from 1, and whether it is under way. The thread that starts and ends rounds
 /// writes; all look.
 #[derive(Debug)]
-pub(super) struct Round(AtomicU64);
+pub struct Round(AtomicU64);
 
 const ACTIVE: u64 = 1;
 /// The operation was freed: no more rounds.

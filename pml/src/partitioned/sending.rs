@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use tagwire_base::sync::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
@@ -18,6 +17,7 @@ use super::orphan::Orphan;
 use super::plan::{Plan, check_count};
 use super::policy::{Model, Policy};
 use super::round::{Rhythm, Round};
+use super::side::Side;
 use super::timer::{NEVER, Timer};
 use super::wire::{GIVEN_UP, INIT_TAG, Init, Reply, VERSION, again, message_tag, reply_tag};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ struct GroupOf {
 
 /// A sending end.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub struct Sending {
     messenger: Arc<Messenger>,
     to: Rank,
     /// The receiver's id of the context.
@@ -137,42 +137,10 @@ impl Sending {
         })
     }
 
-    /// The rank that it is of.
-    pub(super) const fn messenger(&self) -> &Arc<Messenger> {
-        &self.messenger
-    }
-
-    /// How many partitions the buffer has on this side.
-    #[must_use]
-    pub(super) const fn partitions(&self) -> u32 {
-        self.plan.sender()
-    }
-
     /// How many transport partitions there are.
     #[must_use]
     pub(super) const fn transport_partitions(&self) -> u32 {
         self.plan.transport()
-    }
-
-    /// Begins a round: partitions may become ready.
-    ///
-    /// # Errors
-    /// When one is under way, or the operation has failed or was freed.
-    pub(super) fn start(&self) -> Result<()> {
-        if let (Some(timer), None) = (&self.timer, self.round.active()) {
-            // Before anybody finds the round open.
-            timer.reset();
-        }
-        let epoch = self.round.start()?;
-        match self.way.get() {
-            Some(Ok(Carrier::Channel(channel, _))) => self.begin(&**channel, epoch),
-            Some(Ok(Carrier::Messages(_))) => {}
-            _ => {
-                let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
-                return settled.inspect_err(|_| self.round.fail());
-            }
-        }
-        Ok(())
     }
 
     /// Partition `partition` is ready: its bytes stay as they are from now on, and travel.
@@ -398,53 +366,6 @@ impl Sending {
         }
     }
 
-    /// Ends the round if the buffer is the caller's again.
-    ///
-    /// # Errors
-    /// When the receiver is gone: the operation is over.
-    pub(super) fn test(&self) -> Result<bool> {
-        self.messenger.progress()?;
-        let polled = self.messenger.call(|layer| self.poll(layer))?;
-        Ok(polled.is_some())
-    }
-
-    /// Waits until all partitions were ready and the buffer is the caller's again, and ends the round.
-    /// At once where none is under way.
-    ///
-    /// # Errors
-    /// As [`test`](PartitionedSend::test); [`Error::TimedOut`], and the round goes on.
-    pub(super) fn wait(&self, timeout: Option<Duration>) -> Result<()> {
-        self.messenger.wait_until(timeout, |layer| self.poll(layer))
-    }
-
-    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
-        let Some(epoch) = self.round.under_way()? else {
-            return Ok(Some(()));
-        };
-        let over = self.advance(layer, epoch).and_then(|complete| {
-            if !complete {
-                layer.receive_can_happen(SourceSelector::from(self.to))?;
-            }
-            Ok(complete)
-        });
-        match over {
-            Ok(true) => {
-                self.round.end();
-                Ok(Some(()))
-            }
-            Ok(false) => Ok(None),
-            Err(error) => {
-                self.round.fail();
-                // That the peer is gone says more than that its end is.
-                let gone = match error {
-                    Error::BadRound(_) => layer.receive_can_happen(SourceSelector::from(self.to)),
-                    _ => Ok(()),
-                };
-                Err(gone.err().unwrap_or(error))
-            }
-        }
-    }
-
     /// Posts and moves what there is. Returns whether everything is over.
     fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         let Some(way) = self.settle(layer)? else {
@@ -543,26 +464,6 @@ impl Sending {
         self.joining.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the operation.
-    ///
-    /// # Errors
-    /// [`Error::BadRound`] while a round is under way.
-    pub(super) fn free(&self) -> Result<()> {
-        self.round.free()
-    }
-
-    /// Whether a round has failed.
-    #[must_use]
-    pub(super) fn has_failed(&self) -> bool {
-        self.round.has_failed()
-    }
-
-    /// Whether a round is under way.
-    #[must_use]
-    pub(super) fn is_active(&self) -> bool {
-        self.round.active().is_some()
-    }
-
     /// Whether `partition` was ready in the round that is under way.
     #[must_use]
     pub(super) fn is_ready(&self, partition: u32) -> bool {
@@ -572,10 +473,65 @@ impl Sending {
         })
     }
 
-    /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
-    /// again where not. A thread that may not call the rank does not find out.
-    #[must_use]
-    pub(super) fn is_settled(&self) -> bool {
+    /// From here on nobody posts for this operation any more: not the timers' thread, nor whoever moves the
+    /// rank on, nor the receiver's reply. Returns whether those who were at it are known to be done.
+    fn let_go(&self) -> bool {
+        self.messenger.partitioned.forget_sending(self);
+        if let Some(joining) = self.joining().take() {
+            // The receiver opens its end all the same, and is to be told.
+            let orphan = Orphan::new(self.to, self.plan.ends(), joining.reply);
+            self.messenger.partitioned.adopt(orphan);
+        }
+        // Another thread may have taken it out of the list before, and posts while it has the layer: it is waited
+        // for. Where this thread may not, be it another thread's rank or a call from within a call, the copy may
+        // be going on.
+        self.messenger.call(|_| Ok(())).is_ok()
+    }
+}
+
+impl Side for Sending {
+    fn messenger(&self) -> &Arc<Messenger> {
+        &self.messenger
+    }
+
+    fn peer(&self) -> Rank {
+        self.to
+    }
+
+    fn round(&self) -> &Round {
+        &self.round
+    }
+
+    fn partitions(&self) -> u32 {
+        self.plan.sender()
+    }
+
+    fn start(&self) -> Result<()> {
+        if let (Some(timer), None) = (&self.timer, self.round.active()) {
+            // Before anybody finds the round open.
+            timer.reset();
+        }
+        let epoch = self.round.start()?;
+        match self.way.get() {
+            Some(Ok(Carrier::Channel(channel, _))) => self.begin(&**channel, epoch),
+            Some(Ok(Carrier::Messages(_))) => {}
+            _ => {
+                let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
+                return settled.inspect_err(|_| self.round.fail());
+            }
+        }
+        Ok(())
+    }
+
+    fn move_on(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
+        let all = self.advance(layer, epoch)?;
+        if !all {
+            layer.receive_can_happen(SourceSelector::from(self.to))?;
+        }
+        Ok(all)
+    }
+
+    fn is_settled(&self) -> bool {
         if !self.let_go() {
             return false;
         }
@@ -593,24 +549,7 @@ impl Sending {
         }
     }
 
-    /// From here on nobody posts for this operation any more: not the timers' thread, nor whoever moves the
-    /// rank on, nor the receiver's reply. Returns whether those who were at it are known to be done.
-    fn let_go(&self) -> bool {
-        self.messenger.partitioned.forget_sending(self);
-        if let Some(joining) = self.joining().take() {
-            // The receiver opens its end all the same, and is to be told.
-            let orphan = Orphan::new(self.to, self.plan.ends(), joining.reply);
-            self.messenger.partitioned.adopt(orphan);
-        }
-        // Another thread may have taken it out of the list before, and posts while it has the layer: it is waited
-        // for. Where this thread may not, be it another thread's rank or a call from within a call, the copy may
-        // be going on.
-        self.messenger.call(|_| Ok(())).is_ok()
-    }
-
-    /// Which way the partitions take, and why; `None` before the two ends are matched.
-    #[must_use]
-    pub(super) fn describe(&self) -> Option<String> {
+    fn describe(&self) -> Option<String> {
         let way = match self.way.get() {
             Some(Ok(Carrier::Channel(channel, _))) => channel.describe(),
             Some(Ok(Carrier::Messages(requests))) => {
@@ -628,11 +567,8 @@ impl Sending {
             _ => way,
         })
     }
-}
 
-impl Sending {
-    /// The handle is gone: nobody starts a round any more, or waits.
-    pub(super) fn abandon(&self) {
+    fn abandon(&self) {
         self.let_go();
         let epoch = self.round.last();
         if epoch > 0 {

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::recv::PartitionedRecv;
 use super::send::PartitionedSend;
+use super::side::Side;
 use crate::error::{Error, Result};
-use crate::layer::Layer;
-use crate::messenger::Messenger;
 
 /// An end of an operation, for calls that take several.
 #[derive(Debug, Clone, Copy)]
@@ -19,20 +18,11 @@ pub enum End<'a> {
 }
 
 impl End<'_> {
-    fn messenger(&self) -> &Arc<Messenger> {
+    fn side(&self) -> &dyn Side {
         match self {
-            Self::Send(send) => send.messenger(),
-            Self::Recv(recv) => recv.messenger(),
+            Self::Send(send) => &*send.0,
+            Self::Recv(recv) => &*recv.0,
         }
-    }
-
-    /// Moves the round on, and ends it where everything is over. Returns whether none is under way any more.
-    fn poll(&self, layer: &mut Layer) -> Result<bool> {
-        let ended = match self {
-            Self::Send(send) => send.poll(layer),
-            Self::Recv(recv) => recv.poll(layer),
-        };
-        ended.map(|over| over.is_some())
     }
 }
 
@@ -46,10 +36,10 @@ pub fn wait_all(ends: &[End<'_>], timeout: Option<Duration>) -> Result<()> {
     let Some(first) = ends.first() else {
         return Ok(());
     };
-    let messenger = first.messenger();
+    let messenger = first.side().messenger();
     if !ends
         .iter()
-        .all(|end| Arc::ptr_eq(end.messenger(), messenger))
+        .all(|end| Arc::ptr_eq(end.side().messenger(), messenger))
     {
         return Err(Error::WrongRequest("waited for with those of another rank"));
     }
@@ -61,8 +51,8 @@ pub fn wait_all(ends: &[End<'_>], timeout: Option<Duration>) -> Result<()> {
             if *failed {
                 continue;
             }
-            match end.poll(layer) {
-                Ok(over) => all &= over,
+            match end.side().poll(layer) {
+                Ok(over) => all &= over.is_some(),
                 Err(error) => {
                     *failed = true;
                     failure.get_or_insert(error);

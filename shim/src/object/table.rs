@@ -12,6 +12,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tagwire_base::slab::{Handle, Slab};
 use tagwire_pml::{Biased, Entered, Guarded, ThreadLevel};
 
 use crate::abi::{Comm, Datatype, Errhandler, Group, Info, Message, Op, Session};
@@ -84,6 +85,12 @@ impl Kind {
         Error::new(class, text)
     }
 
+    /// Returns what the handle of an object in this slot has above the slot.
+    #[inline(always)]
+    const fn name(self, slot: Handle) -> usize {
+        (self as usize) << GENERATION_BITS | slot.generation() as usize & (GENERATIONS - 1)
+    }
+
     #[cold]
     fn too_many(self) -> Error {
         Error::new(Class::Other, format!("too many {}s", self.words().0))
@@ -116,22 +123,11 @@ impl<T> Look<'_, T> {
     }
 }
 
-struct Slots<T> {
-    all: Vec<Slot<T>>,
-    free: Vec<usize>,
-}
-
-struct Slot<T> {
-    generation: usize,
-    value: Option<Arc<T>>,
-}
+struct Slots<T>(Slab<Arc<T>>);
 
 impl<T> Table<T> {
     pub(crate) fn new(kind: Kind) -> Self {
-        let slots = Slots {
-            all: Vec::new(),
-            free: Vec::new(),
-        };
+        let slots = Slots(Slab::default());
         Self {
             kind,
             slots: Guarded::new(ThreadLevel::Multiple, slots),
@@ -154,23 +150,15 @@ impl<T> Table<T> {
     /// # Errors
     /// `MPI_ERR_OTHER` where there are too many.
     pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Result<usize> {
-        let mut slots = self.slots().ok_or_else(|| self.kind.too_many())?;
-        let place = match slots.free.pop() {
-            Some(place) => place,
-            None if slots.all.len() < SLOTS => {
-                slots.all.push(Slot {
-                    generation: 0,
-                    value: None,
-                });
-                slots.all.len() - 1
-            }
-            None => return Err(self.kind.too_many()),
-        };
-        let slot = &mut slots.all[place];
-        let kind = (self.kind as usize) << (SLOT_BITS + GENERATION_BITS);
-        let handle = kind | slot.generation << SLOT_BITS | place;
-        slot.value = Some(Arc::new(make(handle)));
-        Ok(handle)
+        let slots = self.slots();
+        let slots = slots.filter(|slots| (slots.0.next_slot() as usize) < SLOTS);
+        let mut slots = slots.ok_or_else(|| self.kind.too_many())?;
+        let mut number = 0;
+        slots.0.insert_with(|handle| {
+            number = self.kind.name(handle) << SLOT_BITS | handle.slot() as usize;
+            Arc::new(make(number))
+        });
+        Ok(number)
     }
 
     /// Returns an object.
@@ -193,41 +181,39 @@ impl<T> Table<T> {
         };
         let new = Arc::new(with(&old));
         if let Some(mut slots) = self.slots()
-            && slots.get(self.kind, handle).is_some()
+            && let Some(own) = slots.find(self.kind, handle)
+            && let Some(place) = slots.0.get_mut(own)
         {
-            slots.all[handle & (SLOTS - 1)].value = Some(new);
+            *place = new;
         }
     }
 
     /// Takes an object out.
     pub(crate) fn remove(&self, handle: usize) -> Option<Arc<T>> {
         let mut slots = self.slots()?;
-        slots.get(self.kind, handle)?;
-        let place = handle & (SLOTS - 1);
-        let slot = &mut slots.all[place];
-        let value = slot.value.take();
-        slot.generation = (slot.generation + 1) % GENERATIONS;
-        slots.free.push(place);
-        value
+        let own = slots.find(self.kind, handle)?;
+        slots.0.remove(own)
     }
 
     /// Returns all objects.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
-        let Some(slots) = self.slots() else {
-            return Vec::new();
-        };
-        let values = slots.all.iter().filter_map(|slot| slot.value.clone());
-        values.collect()
+        let slots = self.slots();
+        let all = slots.iter().flat_map(|slots| slots.0.iter());
+        all.map(|(_, value)| Arc::clone(value)).collect()
     }
 }
 
 impl<T> Slots<T> {
     #[inline(always)]
     fn get(&self, kind: Kind, handle: usize) -> Option<&Arc<T>> {
-        let slot = self.all.get(handle & (SLOTS - 1))?;
-        // The kind, the generation, and all else that a handle has.
-        let name = (kind as usize) << GENERATION_BITS | slot.generation;
-        (handle >> SLOT_BITS == name).then_some(slot.value.as_ref()?)
+        let (own, value) = self.0.at((handle & (SLOTS - 1)) as u32)?;
+        // All else that a handle has.
+        (handle >> SLOT_BITS == kind.name(own)).then_some(value)
+    }
+
+    fn find(&self, kind: Kind, handle: usize) -> Option<Handle> {
+        self.get(kind, handle)?;
+        Some(self.0.at((handle & (SLOTS - 1)) as u32)?.0)
     }
 }
 

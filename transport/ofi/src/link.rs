@@ -102,6 +102,12 @@ impl Link {
         }
     }
 
+    /// Whether this rank is in contact with it, and has not told it that it ends.
+    pub(crate) fn is_untold(&self) -> bool {
+        let met = self.greeting != Greeting::Unsaid || self.stamp.is_some();
+        met && !self.closed && !self.farewell_said
+    }
+
     /// Messages that it has not consumed yet.
     #[inline]
     pub(crate) const fn in_flight(&self) -> u32 {

@@ -190,6 +190,10 @@ impl Transport for FaultTransport {
         }
     }
 
+    fn has_left(&self) -> bool {
+        self.dead || self.inner().has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.inner().waiter()
     }

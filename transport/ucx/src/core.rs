@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
-use tagwire_base::{Clock, Error as BaseError, Rank};
+use tagwire_base::{Clock, Error as BaseError, Rank, Time};
 use tagwire_transport::{
     Capabilities, EndpointId, Error, Outcome, PeerEvent, Post, Result, Token, WaitObject,
 };
@@ -33,15 +33,26 @@ const SILENCE: u32 = 64;
 /// The most calls of progress that a failed peer's last messages get.
 const DRAIN_LIMIT: u32 = 100_000;
 
-/// Makes progress until nothing comes any more; `pump` returns how much did.
-pub(crate) fn until_silent(mut pump: impl FnMut() -> u32) {
-    let mut silent = 0;
-    for _ in 0..DRAIN_LIMIT {
-        silent = if pump() > 0 { 0 } else { silent + 1 };
-        if silent == SILENCE {
-            break;
-        }
-    }
+/// A peer that has failed, by the bootstrap's word: what it sent before is taken first.
+struct Failing {
+    id: EndpointId,
+    /// Calls of progress since then, and how many of them, the last ones, brought nothing.
+    calls: u32,
+    silent: u32,
+}
+
+/// How far this rank is with its goodbye.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    Unsaid,
+    /// Ranks may be about to say hello: they are told goodbye as well. So many moments have passed without anything; the
+    /// last began at this time.
+    Greetings(u32, Time),
+    /// It is on its way.
+    Said,
+    /// Endpoints are being closed.
+    Closing,
+    Over,
 }
 
 /// One rank's worker and peers.
@@ -53,6 +64,10 @@ pub(crate) struct Core {
     options: UcxOptions,
     pub(crate) clock: Clock,
     leaving: bool,
+    farewell: Farewell,
+    /// When what it waits for is waited for no more.
+    farewell_until: Time,
+    failing: Vec<Failing>,
     /// Messages of our own that UCX has not sent yet: to connect, and to go on where there was no
     /// room, it needs progress for which it does not wake us.
     pending: usize,
@@ -102,6 +117,9 @@ impl Core {
             options,
             clock: bootstrap.clock(),
             leaving: false,
+            farewell: Farewell::Unsaid,
+            farewell_until: Time::default(),
+            failing: Vec::new(),
             pending: 0,
             ended: Vec::new(),
             served: Vec::new(),
@@ -576,8 +594,7 @@ impl Core {
             Purpose::Heard => link
                 .into_iter()
                 .for_each(|link| self.sever(EndpointId(link))),
-            Purpose::None
-            | Purpose::Copied
+            Purpose::Copied
             | Purpose::Hello
             | Purpose::Orphan
             | Purpose::Inherit
@@ -637,9 +654,14 @@ impl Core {
     pub(crate) fn after_progress(&self, count: u32) {
         if count > 0 {
             self.waiter.disturbed();
-        } else if self.pending == 0 && self.waiter.wants_arming() {
+        } else if self.pending == 0 && self.waiter.wants_arming() && !self.ends_peers() {
             self.arm();
         }
+    }
+
+    /// Whether progress has something to do that no event of UCX brings.
+    fn ends_peers(&self) -> bool {
+        self.farewell != Farewell::Unsaid || !self.failing.is_empty()
     }
 
     /// Lets sleepers sleep on the worker's descriptor, where there is nothing to do.
@@ -658,10 +680,6 @@ impl Core {
         link.filter(|link| link.endpoint.is_some())
     }
 
-    pub(crate) fn leave(&mut self) {
-        self.leaving = true;
-    }
-
     /// One line for each peer.
     pub(crate) fn describe(&self, out: &mut dyn Write) {
         for link in &self.links {
@@ -677,14 +695,65 @@ impl Core {
         }
     }
 
-    /// Says goodbye to everyone in contact, and waits until they have read that and all before it.
+    /// Begins to say goodbye; [`part`](Self::part) goes on with it.
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+        self.begin_farewell();
+    }
+
+    fn begin_farewell(&mut self) {
+        if self.farewell == Farewell::Unsaid {
+            let now = self.clock.now();
+            self.farewell_until = now + self.options.linger;
+            self.farewell = Farewell::Greetings(0, now);
+        }
+    }
+
+    /// Whether everyone in contact has read the goodbye, or is waited for no more, and endpoints are closed.
+    pub(crate) fn has_left(&self) -> bool {
+        self.farewell == Farewell::Over
+    }
+
+    /// Goes on with the goodbye, after a call of progress that did `count` things: says it to everyone in contact, and closes
+    /// the endpoints once they have read that and all before it.
     ///
     /// That it is on its way would not do: by TCP, UCX drops what it has not read of a connection
     /// once it fails to write to it, and a peer that has yet to reply to our hello writes. Seen with
     /// UCX 1.13: the last messages of a rank that closed right after them were lost, and it was
     /// taken to have failed.
-    fn part(&mut self) {
-        self.await_greetings();
+    #[cold]
+    fn part(&mut self, count: u32) {
+        let now = self.clock.now();
+        let is_late = now >= self.farewell_until;
+        match self.farewell {
+            Farewell::Unsaid | Farewell::Over => {}
+            Farewell::Greetings(quiet, since) => {
+                self.farewell = match now.since(since) >= MOMENT {
+                    _ if count > 0 => Farewell::Greetings(0, now),
+                    true => Farewell::Greetings(quiet + 1, now),
+                    false => self.farewell,
+                };
+                if is_late || quiet >= QUIET_MOMENTS || !self.has_strangers() {
+                    self.say_goodbye();
+                    self.farewell = Farewell::Said;
+                    self.farewell_until = now + self.options.linger;
+                }
+            }
+            Farewell::Said if is_late || self.is_heard() => {
+                for index in 0..self.links.len() as u32 {
+                    self.sever(EndpointId(index));
+                }
+                self.farewell = Farewell::Closing;
+                self.farewell_until = now + CLOSE_TIME;
+            }
+            Farewell::Closing if is_late || !self.has_any(|one| one == Purpose::Close) => {
+                self.farewell = Farewell::Over;
+            }
+            Farewell::Said | Farewell::Closing => {}
+        }
+    }
+
+    fn say_goodbye(&mut self) {
         let kind = if self.leaving {
             ControlKind::Leaving
         } else {
@@ -703,12 +772,18 @@ impl Core {
             }
             Started::Done | Started::Failed(_) => self.operations.give(index),
         }
-        self.linger(self.options.linger, |core| {
-            let mut operations = core.operations.iter();
-            let is_heard = |link: &Link| link.heard || link.endpoint.is_none();
-            core.links.iter().all(is_heard)
-                && operations.all(|(_, one)| !one.purpose.is_own() && one.purpose != Purpose::Flush)
-        });
+    }
+
+    /// Whether everyone has read the goodbye, and UCX the messages that are our own.
+    fn is_heard(&self) -> bool {
+        let is_heard = |link: &Link| link.heard || link.endpoint.is_none();
+        self.links.iter().all(is_heard)
+            && !self.has_any(|purpose| purpose.is_own() || purpose == Purpose::Flush)
+    }
+
+    fn has_any(&self, is_one: impl Fn(Purpose) -> bool) -> bool {
+        let mut operations = self.operations.iter();
+        operations.any(|(_, operation)| is_one(operation.purpose))
     }
 
     /// Whether there are ranks that may be about to say hello.
@@ -717,67 +792,77 @@ impl Core {
         others.count() + 1 < self.size as usize
     }
 
-    /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
-    fn await_greetings(&mut self) {
-        let deadline = self.clock.now() + self.options.linger;
-        let (mut idle, mut slept) = (0_u32, Duration::ZERO);
-        while self.has_strangers() && slept < GREETING_TIME && self.clock.now() < deadline {
-            if self.worker.progress() > 0 {
-                (idle, slept) = (0, Duration::ZERO);
-            }
-            self.attend();
-            self.ended.clear();
-            idle += 1;
-            if idle > 100 {
-                // Naps and no clock: on a busy machine they last longer, and leave the core to who is
-                // about to say hello.
-                std::thread::sleep(GREETING_SLEEP);
-                slept += GREETING_SLEEP;
-            }
+    /// The bootstrap says that `rank` has failed: progress takes what it sent, then tells that.
+    pub(crate) fn peer_failed(&mut self, rank: Rank) {
+        let mut inbox = self.shared.inbox.borrow_mut();
+        match inbox.find(rank) {
+            Some(id) => self.failing.push(Failing {
+                id,
+                calls: 0,
+                silent: 0,
+            }),
+            None => inbox.lose(rank),
         }
     }
 
-    /// Makes progress until `done`, or for so long.
-    fn linger(&mut self, time: Duration, done: impl Fn(&Self) -> bool) {
-        let deadline = self.clock.now() + time;
-        let mut idle = 0_u32;
-        while !done(self) && self.clock.now() < deadline {
-            idle = if self.worker.progress() > 0 {
-                0
-            } else {
-                idle + 1
-            };
-            self.attend();
-            self.ended.clear();
-            if idle > 100 {
-                std::thread::sleep(Duration::from_micros(100));
+    /// After a call of progress that did `count` things: loses the failed of whom nothing comes any more.
+    #[cold]
+    fn lose_failing(&mut self, count: u32) {
+        for mut one in std::mem::take(&mut self.failing) {
+            one.calls += 1;
+            one.silent = if count > 0 { 0 } else { one.silent + 1 };
+            if one.silent < SILENCE && one.calls < DRAIN_LIMIT {
+                self.failing.push(one);
+                continue;
             }
+            let rank = self.links[one.id.index()].rank;
+            self.shared.inbox.borrow_mut().lose(rank);
+            self.fail(one.id);
+            self.shared.stir();
+        }
+    }
+
+    /// After a call of progress that did `count` things, and before that is told: goes on with the ends of peers.
+    #[inline]
+    pub(crate) fn end_peers(&mut self, count: u32) {
+        if !self.failing.is_empty() {
+            self.lose_failing(count);
+        }
+        if self.farewell != Farewell::Unsaid {
+            self.part(count);
         }
     }
 }
 
 impl Drop for Core {
+    /// A rank that has not left before waits for that: nobody makes progress after it.
     fn drop(&mut self) {
         // Nobody could be told of what is written from now on.
         self.shared.memory.borrow_mut().end_all();
-        self.part();
-        for index in 0..self.links.len() as u32 {
-            self.sever(EndpointId(index));
+        self.begin_farewell();
+        let mut idle = 0_u32;
+        while !self.has_left() {
+            let count = self.worker.progress();
+            self.attend();
+            self.ended.clear();
+            self.part(count);
+            idle = if count > 0 { 0 } else { idle + 1 };
+            if idle > 100 {
+                std::thread::sleep(PAUSE);
+            }
         }
-        self.linger(CLOSE_TIME, |core| {
-            !core
-                .operations
-                .iter()
-                .any(|(_, operation)| operation.purpose == Purpose::Close)
-        });
     }
 }
 
-/// How long a rank that closes waits for those that are just saying hello.
-const GREETING_TIME: Duration = Duration::from_millis(25);
+/// So many moments without anything a rank that closes waits for those that are just saying hello. Moments and no time:
+/// on a busy machine they last longer, and leave the core to who is about to say hello.
+const QUIET_MOMENTS: u32 = 25;
 
-/// How long it sleeps between two looks.
-const GREETING_SLEEP: Duration = Duration::from_millis(1);
+/// How long a moment lasts at least.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// How long a rank that was dropped before it had left sleeps while nothing comes.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// How long UCX may take to close an endpoint before sends on it are told to have ended.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(100);

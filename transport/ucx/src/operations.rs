@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use tagwire_base::slab::{Entry, Handle, Slots};
 use tagwire_transport::Token;
 
 use crate::piece::Piece;
@@ -12,8 +13,6 @@ use crate::shared::{Mark, Pinned, Shared};
 /// What an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The slot is free.
-    None,
     /// A message of our own bytes; nobody waits for its end.
     Copied,
     /// The first one to a peer, which goes once there is a connection.
@@ -66,8 +65,6 @@ impl Purpose {
 /// One operation.
 pub(crate) struct Operation {
     pub(crate) purpose: Purpose,
-    /// How often the slot was used before.
-    generation: u32,
     /// The index of the peer's endpoint, where there is one.
     pub(crate) link: Option<u32>,
     /// Bytes that UCX reads or writes are the first of these; there are as many as there ever were.
@@ -129,12 +126,19 @@ impl Operation {
     }
 }
 
+impl Entry for Operation {
+    #[inline]
+    fn vacate(&mut self) {
+        self.request = None;
+        self.lent = Piece::NONE;
+        (self.asked, self.sent, self.placed) = (false, true, false);
+        self.mark.ended.set(false);
+    }
+}
+
 /// The slots.
 #[derive(Default)]
-pub(crate) struct Operations {
-    slots: Vec<Operation>,
-    free: Vec<u32>,
-}
+pub(crate) struct Operations(Slots<Operation>);
 
 impl Operations {
     /// A free slot, for `purpose`.
@@ -145,20 +149,9 @@ impl Operations {
         purpose: Purpose,
         link: Option<u32>,
     ) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| self.grow(shared));
-        let slot = &mut self.slots[index as usize];
-        slot.purpose = purpose;
-        slot.link = link;
-        index
-    }
-
-    #[cold]
-    fn grow(&mut self, shared: &Pinned<Shared>) -> u32 {
-        let index = self.slots.len() as u32;
-        self.slots.push(Operation {
-            purpose: Purpose::None,
-            generation: 0,
-            link: None,
+        let (handle, slot) = self.0.occupy(|index| Operation {
+            purpose,
+            link,
             bytes: Vec::new(),
             len: 0,
             lent: Piece::NONE,
@@ -168,56 +161,46 @@ impl Operations {
             request: None,
             mark: Mark::new(shared, index),
         });
-        index
+        slot.purpose = purpose;
+        slot.link = link;
+        handle.slot()
     }
 
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &Operation {
-        &self.slots[index as usize]
+        self.0.kept(index)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Operation {
-        &mut self.slots[index as usize]
+        self.0.kept_mut(index)
     }
 
     /// Frees a slot whose operation has ended, or was never under way.
     #[inline]
     pub(crate) fn give(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.purpose = Purpose::None;
-        slot.generation = slot.generation.wrapping_add(1);
-        slot.request = None;
-        slot.lent = Piece::NONE;
-        (slot.asked, slot.sent, slot.placed) = (false, true, false);
-        slot.mark.ended.set(false);
-        self.free.push(index);
+        self.0.remove(self.0.handle(index));
     }
 
     /// A number that no other operation of this rank has, now or soon.
     pub(crate) fn name(&self, index: u32) -> u64 {
-        u64::from(self.get(index).generation) << 32 | u64::from(index)
+        self.0.handle(index).to_wire()
     }
 
     /// The operation of that name, if it is under way.
     pub(crate) fn find(&self, name: u64) -> Option<u32> {
-        let index = name as u32;
-        let slot = self.slots.get(index as usize)?;
-        let there = slot.purpose != Purpose::None && self.name(index) == name;
-        there.then_some(index)
+        let handle = Handle::from_wire(name);
+        self.0.get(handle).map(|_| handle.slot())
     }
 
     /// Those under way.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
-        let slots = self.slots.iter_mut();
-        slots.filter(|slot| slot.purpose != Purpose::None)
+        self.0.iter_mut().map(|(_, operation)| operation)
     }
 
     /// Those under way, numbered.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Operation)> {
-        let numbered = self.slots.iter().enumerate();
-        numbered
-            .filter(|(_, slot)| slot.purpose != Purpose::None)
-            .map(|(index, slot)| (index as u32, slot))
+        let numbered = self.0.iter();
+        numbered.map(|(handle, operation)| (handle.slot(), operation))
     }
 }

@@ -15,13 +15,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use tagwire_base::Tag;
-
+use super::super::on_threads;
 use super::{Kind, Rounds, nonsense, now};
 use crate::args::partitioned::{Circumstances, ComputeMode};
 use crate::buffer::Memory;
 use crate::error::Result;
-use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{PartitionedPort, Partner, RecvEnd, Rounds as _, SendEnd};
 use crate::port::{barrier, tags};
 use crate::stats::{Seeded, mix};
 
@@ -40,12 +39,12 @@ pub(crate) enum Reverse<'a, P: PartitionedPort + 'a> {
 }
 
 impl<'a, P: PartitionedPort> Reverse<'a, P> {
-    pub(super) fn open(port: &'a P, partitions: u32, tag: Tag) -> Result<Self> {
-        let memory = Memory::new(partitions as usize)?;
-        let (all, peer) = (0..partitions as usize, super::super::other(port.rank()));
+    pub(super) fn open(port: &'a P, partner: Partner) -> Result<Self> {
+        let memory = Memory::new(partner.partitions as usize)?;
+        let all = 0..partner.partitions as usize;
         Ok(match port.rank().as_u32() {
-            0 => Self::Recv(port.precv(memory.incoming(all), partitions, peer, tag, 1)?),
-            _ => Self::Send(port.psend(memory.outgoing(all), partitions, peer, tag, EACH)?),
+            0 => Self::Recv(port.precv(memory.incoming(all), partner, 1)?),
+            _ => Self::Send(port.psend(memory.outgoing(all), partner, EACH)?),
         })
     }
 }
@@ -194,24 +193,12 @@ impl<P: PartitionedPort> Rounds<'_, P> {
         body: &(impl Fn(u32) -> Result<T> + Sync),
     ) -> Result<Vec<T>> {
         let circumstances = self.circumstances;
-        let of_thread = |partition: u32, delay: Duration| {
-            compute_until(circumstances, fork + delay.as_nanos() as u64);
+        let of_thread = |partition: u32| {
+            let delay = delays[partition as usize].as_nanos();
+            compute_until(circumstances, fork + delay as u64);
             body(partition)
         };
-        if let [delay] = delays {
-            return Ok(vec![of_thread(0, *delay)?]);
-        }
-        std::thread::scope(|scope| {
-            let spawn = |(partition, delay): (u32, &Duration)| {
-                let delay = *delay;
-                scope.spawn(move || of_thread(partition, delay))
-            };
-            let threads: Vec<_> = (0..).zip(delays).map(spawn).collect();
-            let ended = threads.into_iter();
-            ended
-                .map(|thread| thread.join().map_err(|_| nonsense())?)
-                .collect()
-        })
+        on_threads(delays.len() as u32, of_thread)
     }
 }
 
@@ -248,15 +235,7 @@ fn acknowledge<R: RecvEnd + Sync>(data: &R, reverse: &impl SendEnd, partitions: 
         let bound = |thread| thread * partitions / threads;
         poll(data, reverse, bound(thread)..bound(thread + 1))
     };
-    if threads == 1 {
-        return of_thread(0);
-    }
-    std::thread::scope(|scope| {
-        let spawn = |thread| scope.spawn(move || of_thread(thread));
-        let all: Vec<_> = (0..threads).map(spawn).collect();
-        let mut ended = all.into_iter();
-        ended.try_for_each(|thread| thread.join().map_err(|_| nonsense())?)
-    })
+    on_threads(threads, of_thread).map(drop)
 }
 
 fn poll(data: &impl RecvEnd, reverse: &impl SendEnd, partitions: Range<u32>) -> Result<()> {

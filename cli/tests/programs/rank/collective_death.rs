@@ -3,7 +3,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tagwire::{Combine, Context, Error, Request, Scope, Session, Sum};
+use tagwire::{
+    Allgather, Allreduce, Alltoall, Barrier, Broadcast, Combine, Context, Error, Request, Scope,
+    Session, Sum,
+};
 
 use crate::{Outcome, say, sleep_until_killed};
 
@@ -38,7 +41,7 @@ fn one(world: Context<'_>, what: &str, len: usize) -> Result {
         "gather" => world.gather(&own, &mut all, 0),
         "scatter" => world.scatter(&all, &mut own, VICTIM),
         "allgather" => world.allgather(&own, &mut all),
-        "alltoall" => world.in_place().alltoall(&mut all),
+        "alltoall" => world.run(Alltoall::in_place(&mut all)),
         other => panic!("no collective '{other}'"),
     }
 }
@@ -147,11 +150,11 @@ fn start<'scope, 'env>(
     all: &'env mut [u64],
 ) -> Result<Request<'scope, 'env>> {
     match what {
-        "broadcast" => world.ibroadcast(scope, own, VICTIM),
-        "allreduce" => world.iallreduce(scope, own, Sum),
-        "allgather" => world.iallgather(scope, own, all),
-        "alltoall" => world.in_place().ialltoall(scope, all),
-        _ => world.ibarrier(scope),
+        "broadcast" => scope.start(&world, Broadcast::new(own, VICTIM)),
+        "allreduce" => scope.start(&world, Allreduce::in_place(own, Sum)),
+        "allgather" => scope.start(&world, Allgather::new(own, all)),
+        "alltoall" => scope.start(&world, Alltoall::in_place(all)),
+        _ => scope.start(&world, Barrier::new()),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Collectives, and groups whose ranks and ids differ from the job's.
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Blocks, Combine, Context, Max, Session, Sum};
+use tagwire::{
+    ANY_SOURCE, ANY_TAG, Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, Combine,
+    Context, Exscan, Gather, Max, Reduce, ReduceScatter, Scan, Scatter, Session, Sum,
+};
 
 use crate::{Outcome, say};
 
@@ -163,19 +166,22 @@ fn at_once(context: Context<'_>) -> Outcome {
         let (mut part, mut reduced, mut came) = (own.clone(), own.clone(), vec![u32::MAX; len]);
         session.try_scope(|scope| {
             let mut open = vec![
-                context.ibroadcast(scope, &mut data, size - 1)?,
+                scope.start(&context, Broadcast::new(&mut data, size - 1))?,
                 context.irecv(scope, &mut came, last, 8)?,
-                context.iallreduce(scope, &mut most, Max)?,
-                context.ireduce(scope, &mut sum, Sum, 0)?,
-                context.iscan(scope, &mut upto, Sum)?,
-                context.iexscan(scope, &mut before, Sum)?,
-                context.ibarrier(scope)?,
-                context.iallgather(scope, &own, &mut all)?,
-                context.iallgather_varying(scope, &own, &mut varying, &counts)?,
-                context.igather(scope, &own, &mut gathered, 0)?,
-                context.ialltoall(scope, &blocks, &mut turned)?,
-                context.iscatter(scope, &blocks, &mut part, 0)?,
-                context.ireduce_scatter(scope, &blocks, &mut reduced, Sum)?,
+                scope.start(&context, Allreduce::in_place(&mut most, Max))?,
+                scope.start(&context, Reduce::in_place(&mut sum, Sum, 0))?,
+                scope.start(&context, Scan::in_place(&mut upto, Sum))?,
+                scope.start(&context, Exscan::in_place(&mut before, Sum))?,
+                scope.start(&context, Barrier::new())?,
+                scope.start(&context, Allgather::new(&own, &mut all))?,
+                scope.start(
+                    &context,
+                    Allgather::new(&own, &mut varying).varying(&counts),
+                )?,
+                scope.start(&context, Gather::new(&own, &mut gathered, 0))?,
+                scope.start(&context, Alltoall::new(&blocks, &mut turned))?,
+                scope.start(&context, Scatter::new(&blocks, &mut part, 0))?,
+                scope.start(&context, ReduceScatter::new(&blocks, &mut reduced, Sum))?,
                 context.isend(scope, &own, next, 8)?,
             ];
             // By ones, by some, and the rest by the scope.
@@ -210,9 +216,9 @@ fn again(context: Context<'_>) -> Outcome {
     let (me, size) = (context.rank()?, context.size()?);
     let n = size as usize;
     for len in [1, 50_000] {
-        let mut barrier = context.barrier_init()?;
-        let mut sum = context.allreduce_init(vec![0u64; len], Sum)?;
-        let mut all = context.allgather_init(vec![0u64; len], vec![0; n * len])?;
+        let mut barrier = context.init(Barrier::new())?;
+        let mut sum = context.init(Allreduce::in_place(vec![0u64; len], Sum))?;
+        let mut all = context.init(Allgather::new(vec![0u64; len], vec![0; n * len]))?;
         for round in 0..10 {
             sum.data_mut()?.fill(u64::from(me) + round);
             all.data_mut()?.fill(u64::from(me) * round);
@@ -281,13 +287,11 @@ fn neighbours(context: Context<'_>) -> Outcome {
             let blocks = Blocks::new().send(&bytes).send(&floats);
             let blocks = blocks.recv(&mut from_last).recv(&mut room);
             let open = [
-                ring.ialltoall_blocks(scope, blocks)?,
-                ring.ialltoall_varying(scope, &given, &to, &mut varying, &from)?,
-                ring.iallgather_varying(
-                    scope,
-                    &given[..count(me)],
-                    &mut gathered,
-                    &[count(last); 2],
+                scope.start(&ring, Alltoall::blocks(blocks))?,
+                scope.start(&ring, Alltoall::varying(&given, &to, &mut varying, &from))?,
+                scope.start(
+                    &ring,
+                    Allgather::new(&given[..count(me)], &mut gathered).varying(&[count(last); 2]),
                 )?,
             ];
             scope.wait_all(open)?;
@@ -300,7 +304,7 @@ fn neighbours(context: Context<'_>) -> Outcome {
         );
         let mut again = grid
             .neighbourhood()
-            .alltoall_init(vec![0; 4 * len], vec![9; 4 * len])?;
+            .init(Alltoall::new(vec![0; 4 * len], vec![9; 4 * len]))?;
         for round in 0..3 {
             again.data_mut()?[2 * len..3 * len].fill(me + round);
             again.start()?;

@@ -33,7 +33,8 @@ pub(super) trait Buffers: Send + Sync + 'static {
 /// What an operation reads, and what it writes.
 #[derive(Debug)]
 pub(super) struct Pair {
-    input: Data,
+    /// None where what is read lies in the output.
+    input: Option<Data>,
     output: Data,
     first: First,
     /// Whether the output is the program's result.
@@ -59,7 +60,7 @@ impl Pair {
     /// Returns a buffer that the operation writes.
     pub(super) const fn received(output: Data) -> Self {
         Self {
-            input: Data::none(),
+            input: None,
             output,
             first: First::Nothing,
             has_result: true,
@@ -85,9 +86,20 @@ impl Pair {
     pub(super) fn new(input: Data, output: Data) -> Result<Self> {
         input.check_disjoint(&output)?;
         Ok(Self {
-            input,
+            input: Some(input),
             ..Self::received(output)
         })
+    }
+
+    /// The same, where no input is one that lies in the output.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn of(input: Option<Data>, output: Data) -> Result<Self> {
+        match input {
+            Some(input) => Self::new(input, output),
+            None => Ok(Self::in_place(output)),
+        }
     }
 
     /// Returns the same for an operation that reads the output too.
@@ -103,30 +115,22 @@ impl Pair {
         }
         self
     }
-
-    pub(super) const fn input(&self) -> &Data {
-        &self.input
-    }
-
-    pub(super) const fn output(&self) -> &Data {
-        &self.output
-    }
 }
 
 impl Buffers for Pair {
-    type Lent = (&'static [u8], &'static mut [u8]);
+    type Lent = (Option<&'static [u8]>, &'static mut [u8]);
 
     fn pack(&self) -> Result {
-        self.input.pack()?;
-        match self.first {
-            First::Nothing => {}
-            First::Own => self.output.pack()?,
-            First::Input => {
-                let (from, bytes) = (self.input.place().read(), self.input.len());
-                self.output.place().copy(from, bytes);
+        if let Some(input) = &self.input {
+            input.pack()?;
+            if let First::Input = self.first {
+                self.output.place().copy(input.place().read(), input.len());
             }
         }
-        Ok(())
+        match self.first {
+            First::Own => self.output.pack(),
+            First::Nothing | First::Input => Ok(()),
+        }
     }
 
     fn unpack(&self) -> Result {
@@ -138,7 +142,9 @@ impl Buffers for Pair {
 
     unsafe fn lend(&self) -> Self::Lent {
         // SAFETY: the caller's promise.
-        unsafe { (read(&self.input), written(&self.output)) }
+        let input = self.input.as_ref().map(|input| unsafe { read(input) });
+        // SAFETY: as above.
+        (input, unsafe { written(&self.output) })
     }
 }
 

@@ -85,16 +85,6 @@ impl Side {
         }
     }
 
-    /// Returns a copy of block `number`, for an operation that writes there.
-    pub(super) fn copy_of_block(self, process: &Process, number: usize) -> Result<Data> {
-        Data::copy_of(self.address, vec![self.part(process, number)?])
-    }
-
-    /// Returns a copy of the blocks of all `members`, for an operation that writes there.
-    pub(super) fn copy_of_all(self, process: &Process, members: usize) -> Result<Data> {
-        Data::copy_of(self.address, self.parts(process, members)?)
-    }
-
     fn parts(self, process: &Process, members: usize) -> Result<Vec<Part>> {
         if let Blocks::Equal(count, datatype) = self.blocks {
             let span = process.types.span(times(count, members)?, datatype)?;
@@ -150,8 +140,6 @@ enum Place {
     /// In one block of the caller's memory, at an offset.
     Direct(i64),
     Staged(StagingBuffer),
-    /// In a copy, while the caller's memory becomes the result.
-    Copied(StagingBuffer),
 }
 
 impl Data {
@@ -192,25 +180,7 @@ impl Data {
         }
     }
 
-    /// Returns a copy of elements, for an operation that writes there.
-    pub(super) fn copy_of_elements(process: &Process, elements: Elements<Out>) -> Result<Self> {
-        Side::from(elements).copy_of_block(process, 0)
-    }
-
     fn new(address: Out, parts: Vec<Part>) -> Result<Self> {
-        let staged = |bytes| Place::Staged(StagingBuffer::new(bytes));
-        let direct = start_of(&parts).map(Place::Direct);
-        Self::placed(address, parts, |bytes| {
-            direct.unwrap_or_else(|| staged(bytes))
-        })
-    }
-
-    fn copy_of(address: Out, parts: Vec<Part>) -> Result<Self> {
-        let copied = |bytes| Place::Copied(StagingBuffer::new(bytes));
-        Self::placed(address, parts, copied)
-    }
-
-    fn placed(address: Out, parts: Vec<Part>, place: impl FnOnce(usize) -> Place) -> Result<Self> {
         if address.is_in_place() {
             return Err(in_place());
         }
@@ -218,11 +188,15 @@ impl Data {
             part.span.check(address.moved(part.offset).read())?;
         }
         let bytes = parts.iter().map(|part| part.span.bytes).sum();
+        let place = match start_of(&parts) {
+            Some(start) => Place::Direct(start),
+            None => Place::Staged(StagingBuffer::new(bytes)),
+        };
         Ok(Self {
             address,
             parts,
             bytes,
-            place: place(bytes),
+            place,
         })
     }
 
@@ -239,25 +213,19 @@ impl Data {
         self.bytes
     }
 
-    /// Returns how many bytes the block of one of `members` has.
-    pub(super) fn block_len(&self, number: usize, members: usize) -> usize {
-        match self.parts.len() == members {
-            true => self.parts[number].span.bytes,
-            false => self.bytes / members,
-        }
-    }
-
     /// Returns the lengths of the blocks of all `members`.
     pub(super) fn lengths(&self, members: usize) -> Vec<usize> {
-        let numbers = 0..members;
-        numbers.map(|one| self.block_len(one, members)).collect()
+        match self.parts.len() == members {
+            true => self.parts.iter().map(|part| part.span.bytes).collect(),
+            false => vec![self.bytes / members; members],
+        }
     }
 
     /// Returns where an operation finds the data.
     pub(super) fn place(&self) -> Out {
         match &self.place {
             Place::Direct(offset) => self.address.moved(*offset),
-            Place::Staged(staging) | Place::Copied(staging) => staging.address(),
+            Place::Staged(staging) => staging.address(),
         }
     }
 
@@ -309,7 +277,7 @@ impl Data {
     }
 
     fn each_part(&self, body: impl Fn(&Part, Out) -> Result) -> Result {
-        let (Place::Staged(staging) | Place::Copied(staging)) = &self.place else {
+        let Place::Staged(staging) = &self.place else {
             return Ok(());
         };
         let mut start = 0;

@@ -5,12 +5,12 @@
 //! the families have all.
 #![allow(unsafe_code)]
 
-use tagwire_coll as coll;
-use tagwire_coll::operations::{Allreduce, Reduce};
-use tagwire_layout::{Layout, Operation};
+use tagwire_coll::operations::{Allreduce, Reduce, Root};
+use tagwire_coll::{self as coll, Operator};
+use tagwire_layout::Layout;
 
 use super::data::Side;
-use super::run::{Call, Root};
+use super::run::Call;
 use crate::abi::Op;
 use crate::error::Result;
 use crate::object::operation::predefined;
@@ -46,11 +46,11 @@ fn with_both(
 }
 
 /// What a reduction does with a predefined operation and datatype.
-fn reduction(call: &Call<'_>, of: Side, op: Op) -> Option<(Operation, Layout)> {
+fn reduction(call: &Call<'_>, of: Side, op: Op) -> Option<Operator<'static>> {
     let (operation, (_, datatype)) = (predefined(op)?, of.equal_blocks()?);
     let layout = Layout::of(call.process.types.basic(datatype)?);
     operation.check(&layout).ok()?;
-    Some((operation, layout))
+    Some(Operator::owned(operation, layout))
 }
 
 pub(super) fn barrier(call: &Call<'_>) -> Option<Result> {
@@ -78,23 +78,19 @@ pub(super) fn reduce(
     op: Op,
     root: Root,
 ) -> Option<Result> {
-    let (Root::Member(root), true) = (root, call.is_blocking()) else {
+    let (Root::Member(member), true) = (root, call.is_blocking()) else {
         return None;
     };
-    let (operation, layout) = reduction(call, recv, op)?;
+    let operator = reduction(call, recv, op)?;
     let reduce = |input: &[u8], out: Option<&mut [u8]>| {
         call.comm.team.call(Reduce {
-            operator: (coll::Reduction {
-                operation: &operation,
-                layout: &layout,
-            })
-            .into(),
+            operator,
             input: Some(input),
             out,
             root,
         })
     };
-    if call.comm.team.me() == root {
+    if call.comm.team.me() == member {
         return with_both(call, send, 1, recv, 1, |input, out| {
             reduce(input, Some(out))
         });
@@ -114,14 +110,10 @@ pub(super) fn allreduce(call: &Call<'_>, send: Side, recv: Side, op: Op) -> Opti
     if !call.is_fast() {
         return None;
     }
-    let (operation, layout) = reduction(call, recv, op)?;
+    let operator = reduction(call, recv, op)?;
     with_both(call, send, 1, recv, 1, |input, data| {
         call.comm.team.call(Allreduce {
-            operator: (coll::Reduction {
-                operation: &operation,
-                layout: &layout,
-            })
-            .into(),
+            operator,
             input: Some(input),
             data,
         })

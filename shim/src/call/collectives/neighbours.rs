@@ -1,7 +1,7 @@
 //! Collectives of neighbourhoods (MPI-5.0, section 8.6).
 
 use tagwire_coll::Neighbours;
-use tagwire_coll::operations::NeighbourAlltoallw;
+use tagwire_coll::operations::{Blocks, NeighbourAlltoall};
 
 use super::buffers::Edges;
 use super::data::{Data, Side, in_place};
@@ -51,11 +51,11 @@ fn exchange(call: &Call<'_>, neighbours: Neighbours, input: Vec<Data>, recv: Sid
     call.run(Edges { input, output }, move |(input, out)| {
         // An allgather gives the same to all.
         let input = input.iter().copied().cycle();
-        let input: Vec<_> = input.take(neighbours.destinations().len()).collect();
-        NeighbourAlltoallw {
+        let input = input.take(neighbours.destinations().len()).collect();
+        NeighbourAlltoall {
             neighbours: neighbours.clone(),
-            input: input.into(),
-            out,
+            input: Blocks::Apart(input),
+            out: Blocks::Apart(out),
         }
     })
 }

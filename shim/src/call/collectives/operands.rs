@@ -109,18 +109,6 @@ impl Operands {
         bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))
     }
 
-    /// Returns a copy of `count` elements, for an operation that writes at their address.
-    ///
-    /// # Errors
-    /// As [`data`](Self::data).
-    pub(super) fn copy(&self, process: &Process, address: Out, count: i64) -> Result<Data> {
-        if self.is_packed {
-            return Data::copy_of_elements(process, address.of(count, self.datatype));
-        }
-        let bytes = self.array_bytes(count)? as i64;
-        Data::copy_of_elements(process, address.of(bytes, Datatype::BYTE))
-    }
-
     /// Returns how many bytes an element has in such data.
     pub(super) const fn element(&self) -> usize {
         self.element

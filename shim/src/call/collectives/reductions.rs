@@ -2,16 +2,13 @@
 
 use std::borrow::Cow;
 
-use tagwire_coll::Collective;
-use tagwire_coll::operations::{
-    Allreduce, Exscan, InterAllreduce, InterReduce, InterReduceScatter, Reduce, ReduceScatter, Scan,
-};
+use tagwire_coll::operations::{Allreduce, Exscan, Reduce, ReduceScatter, Root, Scan};
 
 use super::buffers::{Buffers, Pair};
 use super::data::{Data, Side, too_many};
 use super::fast;
 use super::operands::Operands;
-use super::run::{Call, Root};
+use super::run::Call;
 use crate::abi::Op;
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
@@ -46,50 +43,35 @@ impl Reduction {
 
     /// Returns both buffers, of which the result lies over the input where that is in place.
     fn buffers(&self, call: &Call<'_>, operands: &Operands) -> Result<Pair> {
-        let output = self.output(call, operands)?;
-        match self.is_in_place(call) {
-            true => Ok(Pair::in_place(output)),
-            false => Pair::new(self.input(call, operands)?, output),
-        }
-    }
-
-    /// Returns whether the input is in place. Between two groups none is (MPI-5.0, section 6.2.3).
-    fn is_in_place(&self, call: &Call<'_>) -> bool {
-        self.send.is_in_place() && call.is_intra()
+        let (output, [send, _]) = (self.output(call, operands)?, self.sides());
+        let input = call.input(send, |_| self.input(call, operands))?;
+        Pair::of(input, output)
     }
 }
 
 pub(super) fn reduce(call: &Call<'_>, of: Reduction, root: i32) -> Result {
-    let Some(root) = call.root(root)? else {
-        return call.take_no_part(Collective::Reduce);
-    };
+    let root = call.root(root)?;
+    if root == Root::Beside {
+        return call.run(Pair::none(), |_| Reduce::beside());
+    }
     let [send, recv] = of.sides();
     if let Some(done) = fast::reduce(call, send, recv, of.op, root) {
         return done;
     }
     let (operands, is_root) = (of.operands(call)?, call.is_root(root));
     let buffers = match root {
-        Root::Member(_) if is_root => of.buffers(call, &operands)?,
-        Root::Inter(_) if is_root => Pair::received(of.output(call, &operands)?),
+        Root::Here => Pair::received(of.output(call, &operands)?),
+        _ if is_root => of.buffers(call, &operands)?,
         // The others' receive buffers mean nothing, and may be null.
         _ => Pair::new(of.input(call, &operands)?, Data::none())?,
     };
-    let has_input = !(is_root && of.is_in_place(call));
     let operator = operands.operator();
-    match root {
-        Root::Member(root) => call.run(buffers, move |(input, out)| Reduce {
-            operator: operator.clone(),
-            input: has_input.then_some(input),
-            out: is_root.then_some(out),
-            root,
-        }),
-        Root::Inter(root) => call.run(buffers, move |(input, out)| InterReduce {
-            operator: operator.clone(),
-            input,
-            out: is_root.then_some(out),
-            root,
-        }),
-    }
+    call.run(buffers, move |(input, out)| Reduce {
+        operator: operator.clone(),
+        input,
+        out: is_root.then_some(out),
+        root,
+    })
 }
 
 pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Result {
@@ -99,20 +81,12 @@ pub(super) fn allreduce(call: &Call<'_>, of: Reduction) -> Result {
     }
     let operands = of.operands(call)?;
     let buffers = of.buffers(call, &operands)?;
-    let has_input = !of.is_in_place(call);
     let operator = operands.operator();
-    match call.is_intra() {
-        true => call.run(buffers, move |(input, data)| Allreduce {
-            operator: operator.clone(),
-            input: has_input.then_some(input),
-            data,
-        }),
-        false => call.run(buffers, move |(input, out)| InterAllreduce {
-            operator: operator.clone(),
-            input,
-            out,
-        }),
-    }
+    call.run(buffers, move |(input, data)| Allreduce {
+        operator: operator.clone(),
+        input,
+        data,
+    })
 }
 
 pub(super) fn scan(call: &Call<'_>, of: Reduction) -> Result {
@@ -164,31 +138,22 @@ pub(super) fn reduce_scatter(
     let total = all.try_fold(0_i64, |sum, count| sum.checked_add(*count));
     let (operands, total) = (of.operands(call)?, total.ok_or_else(too_many)?);
     let own = counts[call.comm.rank() as usize];
-    let input = match of.is_in_place(call) {
-        // The result lies over what is combined.
-        true => operands.copy(call.process, of.recv.address, total)?,
-        false => operands.data(call.process, of.send.into(), total)?,
-    };
-    let output = operands.data(call.process, of.recv.address, own)?;
-    let buffers = Pair::new(input, output)?;
+    let [send, _] = of.sides();
+    let input = call.input(send, |_| operands.data(call.process, of.send.into(), total))?;
+    // In place the result comes at the start of what is combined.
+    let len = if input.is_some() { own } else { total };
+    let output = operands.data(call.process, of.recv.address, len)?;
+    let buffers = Pair::of(input, output)?;
     let element = operands.element();
     let lengths = counts.iter().map(|count| *count as usize * element);
     let lengths: Vec<usize> = lengths.collect();
     let operator = operands.operator();
-    match call.is_intra() {
-        true => call.run(buffers, move |(input, out)| ReduceScatter {
-            operator: operator.clone(),
-            input,
-            lengths: Cow::Owned(lengths.clone()),
-            out,
-        }),
-        false => call.run(buffers, move |(input, out)| InterReduceScatter {
-            operator: operator.clone(),
-            input,
-            lengths: Cow::Owned(lengths.clone()),
-            out,
-        }),
-    }
+    call.run(buffers, move |(input, out)| ReduceScatter {
+        operator: operator.clone(),
+        input,
+        lengths: Cow::Owned(lengths.clone()),
+        out,
+    })
 }
 
 /// `MPI_Reduce_local`.
@@ -197,5 +162,5 @@ pub fn reduce_local(process: &Process, send: In, recv: Elements<Out>, op: Op) ->
     let into = operands.data(process, recv.address, recv.count)?;
     let left = operands.data(process, send.into(), recv.count)?;
     let buffers = Pair::new(left, into)?.with_output();
-    buffers.with(|(left, into)| operands.combine(left, into))
+    buffers.with(|(left, into)| operands.combine(left.unwrap_or_default(), into))
 }

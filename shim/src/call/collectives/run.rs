@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use tagwire_coll as coll;
-use tagwire_coll::Collective;
-use tagwire_coll::operations::{CollectiveOperation, InterRoot, ProcNullRoot};
+use tagwire_coll::operations::{CollectiveOperation, Parts, Root};
 
-use super::buffers::{Buffers, Pair};
+use super::buffers::Buffers;
 use super::data::{Data, Side};
 use crate::abi::{PROC_NULL, ROOT, Request};
 use crate::error::{Class, Error, Result};
@@ -34,15 +33,6 @@ pub(super) struct Call<'a> {
     pub(super) form: Form,
 }
 
-/// The root of an operation.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Root {
-    /// A member of the one group.
-    Member(usize),
-    /// One of two groups.
-    Inter(InterRoot),
-}
-
 impl Call<'_> {
     pub(super) const fn is_blocking(&self) -> bool {
         matches!(self.form, Form::Blocking)
@@ -63,16 +53,16 @@ impl Call<'_> {
         self.comm.peers().len()
     }
 
-    /// Returns the root; `None` to the others of its group in an intercommunicator, where it passes `MPI_ROOT`, these
-    /// `MPI_PROC_NULL`, and the other group its rank (MPI-5.0, section 6.2.3).
-    pub(super) fn root(&self, root: i32) -> Result<Option<Root>> {
+    /// Returns the root. In an intercommunicator it passes `MPI_ROOT`, the others of its group `MPI_PROC_NULL`, and the other group
+    /// its rank (MPI-5.0, section 6.2.3).
+    pub(super) fn root(&self, root: i32) -> Result<Root> {
         let size = self.members();
         let member = usize::try_from(root).ok().filter(|member| *member < size);
         match (self.is_intra(), root, member) {
-            (true, _, Some(member)) => Ok(Some(Root::Member(member))),
-            (false, _, Some(member)) => Ok(Some(Root::Inter(InterRoot::There(member)))),
-            (false, ROOT, _) => Ok(Some(Root::Inter(InterRoot::Here))),
-            (false, PROC_NULL, _) => Ok(None),
+            (true, _, Some(member)) => Ok(Root::Member(member)),
+            (false, _, Some(member)) => Ok(Root::There(member)),
+            (false, ROOT, _) => Ok(Root::Here),
+            (false, PROC_NULL, _) => Ok(Root::Beside),
             (is_intra, _, None) => {
                 let group = if is_intra { "group" } else { "remote group" };
                 let text = format!("there is no rank {root} in a {group} of {size}");
@@ -83,23 +73,31 @@ impl Call<'_> {
 
     /// Returns whether a root is this process.
     pub(super) fn is_root(&self, root: Root) -> bool {
-        match root {
-            Root::Member(member) => self.comm.team.me() == member,
-            Root::Inter(root) => root == InterRoot::Here,
+        root.is_me(&self.comm.team)
+    }
+
+    /// Returns whether a side has no buffer of its own. Between two groups nothing is in place (MPI-5.0, section 6.2.3).
+    pub(super) fn is_in_place(&self, side: Side) -> bool {
+        side.is_in_place() && self.is_intra()
+    }
+
+    /// Returns the data of a side, unless it is in place.
+    pub(super) fn input(
+        &self,
+        side: Side,
+        data: impl FnOnce(Side) -> Result<Data>,
+    ) -> Result<Option<Data>> {
+        match self.is_in_place(side) {
+            true => Ok(None),
+            false => data(side).map(Some),
         }
     }
 
-    /// Takes part in an operation whose root is another of this group.
-    pub(super) fn take_no_part(&self, of: Collective) -> Result {
-        self.run(Pair::none(), move |_| ProcNullRoot { of })
-    }
-
-    /// Returns what this process gives to a gather: its data, or, in place, its block of `all`. Between two groups nothing is in
-    /// place (MPI-5.0, section 6.2.3).
-    pub(super) fn own(&self, own: Side, all: Option<Side>) -> Result<Data> {
-        match all.filter(|_| own.is_in_place() && self.is_intra()) {
-            Some(all) => all.copy_of_block(self.process, self.comm.team.me()),
-            None => own.block(self.process, 0),
+    /// Returns the lengths of the blocks of all, which are `data`.
+    pub(super) fn parts(&self, all: Side, data: &Data) -> Parts<'static> {
+        match all.equal_blocks() {
+            Some(_) => Parts::Equal,
+            None => Parts::Of(data.lengths(self.members()).into()),
         }
     }
 

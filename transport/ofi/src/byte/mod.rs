@@ -56,7 +56,7 @@ impl Ofi {
             && engine.immediate_width() < size_of::<u32>()
             && options.notices != Notices::Messages;
         Ok(Self {
-            ordered: needed && order::keeps(engine.net.info()),
+            ordered: needed && order::keeps(engine.peers.net.info()),
             exposed: Exposed::default(),
             engine,
         })
@@ -65,13 +65,13 @@ impl Ofi {
     /// The provider's name, as libfabric spells it.
     #[must_use]
     pub fn provider(&self) -> String {
-        self.engine.net.provider().name()
+        self.engine.peers.net.provider().name()
     }
 
     /// The library's version.
     #[must_use]
     pub fn library_version(&self) -> (u32, u32) {
-        self.engine.net.library().version()
+        self.engine.peers.net.library().version()
     }
 }
 
@@ -82,7 +82,7 @@ impl Transport for Ofi {
 
     fn capabilities(&self) -> Capabilities {
         let mut all = Capabilities::ORDERED | Capabilities::RELIABLE | Capabilities::LOCAL;
-        let provider = self.engine.net.provider();
+        let provider = self.engine.peers.net.provider();
         all.set(Capabilities::REMOTE, provider.name() != "shm");
         all.set(Capabilities::ZERO_COPY, provider.regions_per_send() >= 2);
         all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
@@ -94,15 +94,19 @@ impl Transport for Ofi {
     }
 
     fn address(&self) -> Vec<u8> {
-        self.engine.address()
+        self.engine.peers.address()
     }
 
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        self.engine.connect(peer, address)
+        self.engine.peers.connect(peer, address)
     }
 
     fn leave(&mut self) {
         self.engine.leave();
+    }
+
+    fn has_left(&self) -> bool {
+        self.engine.has_left()
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -110,7 +114,7 @@ impl Transport for Ofi {
     }
 
     fn describe(&self, out: &mut dyn Write) {
-        self.engine.describe(out);
+        self.engine.peers.describe(out);
     }
 }
 
@@ -163,7 +167,7 @@ impl CooperativeTransfers for Ofi {}
 
 impl ByteTransport for Ofi {
     fn limits(&self) -> Limits {
-        let provider = self.engine.net.provider();
+        let provider = self.engine.peers.net.provider();
         let has = |capability| self.capabilities().contains(capability);
         let mut limits = Limits::copying(
             provider.inject_size().saturating_sub(crate::wire::HEADER),
@@ -171,7 +175,7 @@ impl ByteTransport for Ofi {
         );
         limits.max_inline = limits.max_inline.min(crate::engine::MAX_INLINE);
         if has(Capabilities::ZERO_COPY) {
-            limits.max_zero_copy = self.engine.max_lent();
+            limits.max_zero_copy = self.engine.peers.max_lent();
         }
         if has(Capabilities::PUT) {
             limits.max_remote_access = provider.max_message() as u64;
@@ -188,7 +192,7 @@ impl ByteTransport for Ofi {
         if has(Capabilities::WAKE) {
             limits.wait_object = WaitObject::Descriptor;
         }
-        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
+        limits.memory_per_peer = self.engine.peers.window() as usize * MAX_WIRE;
         limits
     }
 
@@ -205,7 +209,7 @@ impl ByteTransport for Ofi {
         header: AmHeader,
         data: &[u8],
     ) -> Post {
-        self.engine.post(to, class, header, data)
+        self.engine.peers.post(to, class, header, data)
     }
 
     fn send_from(
@@ -217,6 +221,7 @@ impl ByteTransport for Ofi {
     ) -> Post {
         let fill = |room: &mut [u8]| body.copy_out(0, room);
         self.engine
+            .peers
             .post_filled(to, Class::Data, header, body.len(), fill)
     }
 
@@ -229,7 +234,7 @@ impl ByteTransport for Ofi {
         data: &SendBuffer,
         token: Token,
     ) -> Post {
-        let most = self.engine.max_lent();
+        let most = self.engine.peers.max_lent();
         let whole = data.region().filter(|region| region.len() <= most);
         let (Some(region), true) = (whole, self.capabilities().contains(Capabilities::ZERO_COPY))
         else {
@@ -239,10 +244,15 @@ impl ByteTransport for Ofi {
         // that.
         unsafe {
             let memory = (region.as_ptr(), region.len());
-            let Ok(registered) = self.engine.register_locally(memory.0, memory.1, FI_SEND) else {
+            let Ok(registered) = self
+                .engine
+                .peers
+                .register_locally(memory.0, memory.1, FI_SEND)
+            else {
                 return Post::Busy;
             };
             self.engine
+                .peers
                 .post_zero_copy(to, header, region, registered, token)
         }
     }
@@ -256,8 +266,8 @@ impl ByteTransport for Ofi {
         self.engine.progress(&mut Above(upcalls));
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        self.engine.peer_failed(rank, &mut Above(upcalls));
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn Upcalls) {
+        self.engine.peer_failed(rank);
     }
 }
 

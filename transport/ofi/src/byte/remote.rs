@@ -110,7 +110,7 @@ impl Ofi {
                 what: "registration of this memory with this provider",
             });
         };
-        let net = &mut self.engine.net;
+        let net = &mut self.engine.peers.net;
         // SAFETY: the callers have the buffer; see `RemoteAccess::register`.
         let registered = unsafe { net.register(start, len, access) }.map_err(|code| {
             let reason = net.library().describe(code);
@@ -135,7 +135,7 @@ impl Ofi {
     fn locate(&self, memory: RemoteMemory<'_>, len: usize) -> Option<Remote> {
         let range = Range::decode(memory.key)?;
         let offset = range.offset(memory.address, len as u64)?;
-        let by_address = self.engine.net.provider().names_by_address();
+        let by_address = self.engine.peers.net.provider().names_by_address();
         Some(Remote {
             address: if by_address { memory.address } else { offset },
             key: range.key,
@@ -144,7 +144,7 @@ impl Ofi {
 
     /// The peer to be accessed. It has to be greeted first, so that it knows who this is.
     fn accessible(&mut self, to: EndpointId) -> std::result::Result<Peer, Post> {
-        let link = self.engine.links.get(to).filter(|link| !link.closed);
+        let link = self.engine.peers.links.get(to).filter(|link| !link.closed);
         link.and_then(|link| link.peer).ok_or(Post::Gone)
     }
 
@@ -227,23 +227,24 @@ impl Ofi {
             return Post::Unsupported;
         };
         if len == 0 {
-            self.engine.tell_later(token, Outcome::Done(0));
+            self.engine.peers.tell_later(token, Outcome::Done(0));
             return Post::Posted;
         }
         let rights = FI_READ | FI_WRITE;
         // SAFETY: the two callers have the buffer of the access that this is; the registration goes with the
         // operation, before the token completes.
-        let Ok(registered) = (unsafe { self.engine.register_locally(start, len, rights) }) else {
+        let Ok(registered) = (unsafe { self.engine.peers.register_locally(start, len, rights) })
+        else {
             return Post::Busy;
         };
-        let op = self.engine.ops.enter(Op::Access(Access {
+        let op = self.engine.peers.ops.insert(Op::Access(Access {
             link: peer,
             token,
             len: len as u64,
             registered: None,
         }));
         let took = post(
-            &mut self.engine.net,
+            &mut self.engine.peers.net,
             address,
             registered.as_ref(),
             remote,
@@ -251,20 +252,20 @@ impl Ofi {
         );
         match took {
             Took::Yes => {
-                self.engine.ops.keep(op, registered);
-                let link = &mut self.engine.links[peer];
+                self.engine.peers.ops.keep(op, registered);
+                let link = &mut self.engine.peers.links[peer];
                 link.accessing += 1;
                 link.unflushed = true;
                 Post::Posted
             }
             Took::Busy => {
-                self.engine.ops.free(op);
+                self.engine.peers.ops.free(op);
                 Post::Busy
             }
             Took::Failed(code) => {
-                self.engine.ops.free(op);
+                self.engine.peers.ops.free(op);
                 tracing::debug!(
-                    error = self.engine.net.library().describe(code),
+                    error = self.engine.peers.net.library().describe(code),
                     "ofi: no access"
                 );
                 Post::Unsupported
@@ -279,10 +280,10 @@ impl Ofi {
         if let Err(post) = self.accessible(to) {
             return post;
         }
-        if self.engine.links[to].unflushed {
-            self.engine.ask_flush(to, Some(token));
+        if self.engine.peers.links[to].unflushed {
+            self.engine.peers.ask_flush(to, Some(token));
         } else {
-            self.engine.tell_later(token, Outcome::Done(0));
+            self.engine.peers.tell_later(token, Outcome::Done(0));
         }
         Post::Posted
     }
@@ -295,7 +296,7 @@ impl Ofi {
         if let Err(post) = self.accessible(to) {
             return post;
         }
-        let link = &self.engine.links[to];
+        let link = &self.engine.peers.links[to];
         if !link.unflushed || self.ordered {
             return Post::Posted;
         }
@@ -304,7 +305,7 @@ impl Ofi {
             .iter()
             .any(|flush: &Flush| flush.token.is_none())
         {
-            self.engine.ask_flush(to, None);
+            self.engine.peers.ask_flush(to, None);
         }
         Post::Busy
     }

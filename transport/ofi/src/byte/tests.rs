@@ -23,14 +23,14 @@ type Open = fn(&OfiOptions, &LocalBootstrap) -> Result<Ofi>;
 /// Opens a rank whose posts find the provider busy, and whose operations fail, as the script says.
 fn faulty(options: &OfiOptions, member: &LocalBootstrap) -> Result<Ofi> {
     let mut ofi = Ofi::open(options, member)?;
-    ofi.engine.net.make_faulty();
+    ofi.engine.peers.net.make_faulty();
     Ok(ofi)
 }
 
 /// Opens a rank of a provider that wants registrations bound to the endpoint (`FI_MR_ENDPOINT`).
 fn bound(options: &OfiOptions, member: &LocalBootstrap) -> Result<Ofi> {
     let mut ofi = Ofi::open(options, member)?;
-    ofi.engine.net.ask_for_bound_registrations();
+    ofi.engine.peers.net.ask_for_bound_registrations();
     Ok(ofi)
 }
 
@@ -125,6 +125,7 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
     let sending = |pair: &Pair| {
         pair.ranks[0]
             .engine
+            .peers
             .links
             .iter()
             .any(|(_, l)| l.sending > 0)
@@ -137,9 +138,9 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
     let posted = rank.send_zero_copy(Lane(0), itself, AmHeader([1, 0]), &data, Token(1));
     assert_eq!(posted, Post::Posted);
     let slots = |pair: &Pair, wanted: fn(&Op) -> bool| -> Vec<u32> {
-        let ops = pair.ranks[0].engine.ops.iter();
+        let ops = pair.ranks[0].engine.peers.ops.iter();
         ops.filter(|(_, op)| wanted(op))
-            .map(|(id, _)| id.slot)
+            .map(|(id, _)| id.slot())
             .collect()
     };
     let before = slots(&pair, |op| matches!(op, Op::ZeroCopy { .. }));
@@ -151,7 +152,7 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
     // The owner of the memory computes.
     loop {
         pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
-        if pair.ranks[0].engine.dying.is_empty() {
+        if pair.ranks[0].engine.peers.dying.is_empty() {
             break;
         }
     }
@@ -334,7 +335,7 @@ fn a_queue_that_ran_over_ends_remote_accesses() {
 fn registrations_are_bound_and_enabled_before_their_keys_are_told() {
     let Some(mut pair) = Pair::open(|options, member| {
         let mut ofi = faulty(options, member)?;
-        ofi.engine.net.ask_for_bound_registrations();
+        ofi.engine.peers.net.ask_for_bound_registrations();
         Ok(ofi)
     }) else {
         return;

@@ -10,12 +10,13 @@
 //! So each message counts, the receiver reports in every header how many it has consumed, and a
 //! sender that is out of credit is `Busy`.
 
+mod ops;
 mod parting;
+mod peers;
 mod pool;
 mod receives;
 mod receiving;
 mod sending;
-mod slab;
 #[cfg(test)]
 mod tests;
 
@@ -24,27 +25,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tagwire_base::bootstrap::{Bootstrap, JobSecret};
-use tagwire_base::{Clock, Error as BaseError, Rank, Time};
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_base::{Error as BaseError, Rank};
 use tagwire_libfabric_sys::bindings::{FI_EOVERRUN, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
 
-use tagwire_transport::{Arrival, EndpointId, Error, Outcome, PeerEvent, Result, Token};
+use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Result, Token};
 
-pub(crate) use slab::{Access, Op};
+pub(crate) use ops::{Access, Op};
 
-use crate::NAME;
 use crate::config::{Notices, OfiOptions};
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered, Took};
+use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER};
-use parting::Parting;
+use ops::Ops;
+use parting::{Goodbyes, IgnoreUpcalls};
+pub(crate) use peers::Peers;
+use peers::{Dying, Event, Identity};
 use pool::SendPool;
 pub(crate) use pool::{MAX_INLINE, MAX_SEND, MAX_WIRE};
 use receives::Receives;
-use slab::Slab;
 
 /// Longest payload that is not copied, over providers that send messages of any length at once.
 const MAX_LENT: usize = 64 * 1024;
@@ -55,14 +57,14 @@ const WINDOW: u32 = 128;
 /// Batches of completions that one call of progress reads.
 const BATCHES: usize = 4;
 
-/// How long what a failed peer has sent may take to come out of the provider.
+/// How long what a failed peer has sent has to come out of the provider, and then at most to be read.
 const DRAIN_LIMIT: Duration = Duration::from_millis(2);
 
 /// Calls of progress that may end with completions unread before peers are written to all the same.
 const PUT_OFF: u32 = 8;
 
-/// How long the provider may take to end what was under way with a peer that is gone.
-const END_LIMIT: Duration = Duration::from_millis(5);
+/// How long a rank that was dropped before it had left leaves the core to others while nothing comes.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What the engine reports.
 pub(crate) trait Sink {
@@ -86,53 +88,17 @@ pub(crate) trait Sink {
     }
 }
 
-/// What is told with the next progress.
-#[derive(Debug)]
-enum Event {
-    Complete(Token, Outcome),
-    Failed(EndpointId),
-}
-
-/// Who this rank is.
-#[derive(Debug)]
-struct Identity {
-    rank: Rank,
-    stamp: u32,
-    secret: JobSecret,
-    address: Address,
-}
-
 /// An open endpoint with its peers.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    pub(crate) net: Net,
-    pub(crate) links: Links,
-    pub(crate) ops: Slab,
-    pub(crate) clock: Clock,
-    identity: Identity,
-    pool: SendPool,
+    pub(crate) peers: Peers,
     receives: Receives,
-    events: VecDeque<Event>,
-    /// Peers for whom something is to be done: credit to be told, flushes to be asked for or replied to.
-    listed: Vec<EndpointId>,
-    /// Calls of progress for which that was put off.
+    goodbyes: Goodbyes,
+    /// Calls of progress for which what is owed to peers was put off.
     put_off: u32,
-    /// Peers that have left, and have to be told that this was heard.
-    parting: Vec<Parting>,
-    window: u32,
-    inject_size: usize,
-    max_lent: usize,
-    next_flush: u64,
-    leaving: bool,
     restless: bool,
     mid_transfer: bool,
-    /// The queue of completions is lost.
-    broken: bool,
-    /// Operations with the gone, and when they are given up, the earliest first. Those that end by
-    /// themselves meanwhile stay: their names name nothing then.
-    pub(crate) dying: VecDeque<(Time, OpId)>,
     silent: Arc<AtomicBool>,
-    disconnect_timeout: Duration,
     waiter: Arc<OfiWaiter>,
     /// Writes may tell their target a value, as far as the user is concerned.
     notices: bool,
@@ -178,10 +144,10 @@ impl Engine {
         getrandom::fill(&mut stamp)
             .map_err(|error| BaseError::Bootstrap(format!("no randomness: {error}")))?;
         let start = failed("posting receives");
-        let mut engine = Self {
+        let mut peers = Peers {
             net,
             links: Links::default(),
-            ops: Slab::default(),
+            ops: Ops::default(),
             clock: bootstrap.clock(),
             identity: Identity {
                 rank: bootstrap.rank(),
@@ -190,64 +156,54 @@ impl Engine {
                 address,
             },
             pool: SendPool::default(),
-            receives: Receives::new(multi, max_lent + HEADER),
             events: VecDeque::new(),
             listed: Vec::new(),
-            put_off: 0,
-            parting: Vec::new(),
             window: WINDOW.min((transmit.min(receive) / 2) as u32).max(16),
             inject_size,
             max_lent,
             next_flush: 0,
-            leaving: false,
-            restless: false,
-            mid_transfer: false,
             broken: false,
             dying: VecDeque::new(),
+        };
+        let mut receives = Receives::new(multi, max_lent + HEADER);
+        let started = receives.start(&mut peers.net, &mut peers.ops);
+        started.map_err(start)?;
+        Ok(Self {
+            peers,
+            receives,
+            goodbyes: Goodbyes::new(options.disconnect_timeout),
+            put_off: 0,
+            restless: false,
+            mid_transfer: false,
             silent: Arc::clone(&options.silent),
-            disconnect_timeout: options.disconnect_timeout,
             waiter: Arc::new(waiter),
             notices: options.notices == Notices::Data,
-        };
-        engine.start_receives().map_err(start)?;
-        Ok(engine)
-    }
-
-    pub(crate) const fn rank(&self) -> Rank {
-        self.identity.rank
-    }
-
-    pub(crate) const fn window(&self) -> u32 {
-        self.window
+        })
     }
 
     pub(crate) fn has_remote_access(&self) -> bool {
-        quirks::trusts_remote_access(&self.net)
+        quirks::trusts_remote_access(&self.peers.net)
     }
 
     pub(crate) fn has_threads(&self) -> bool {
-        quirks::moves_by_threads(&self.net)
+        quirks::moves_by_threads(&self.peers.net)
     }
 
     /// Bytes of the value that a write can tell its target.
     pub(crate) fn immediate_width(&self) -> usize {
-        match self.notices && quirks::trusts_notices(&self.net) {
-            true => self.net.provider().immediate_width().min(size_of::<u64>()),
+        match self.notices && quirks::trusts_notices(&self.peers.net) {
+            true => self
+                .peers
+                .net
+                .provider()
+                .immediate_width()
+                .min(size_of::<u64>()),
             false => 0,
         }
     }
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
         &self.waiter
-    }
-
-    /// Longest payload of a message that is not copied.
-    pub(crate) const fn max_lent(&self) -> usize {
-        self.max_lent
-    }
-
-    pub(crate) const fn inject_size(&self) -> usize {
-        self.inject_size
     }
 
     /// The transport above has things to do for which there was no room: nobody is to sleep.
@@ -260,102 +216,23 @@ impl Engine {
         self.mid_transfer = true;
     }
 
-    /// Registers memory of the caller for an operation, where the provider asks for that.
-    ///
-    /// # Safety
-    /// The memory is lent until the registration has been dropped.
-    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
-    pub(crate) unsafe fn register_locally(
-        &mut self,
-        start: *const u8,
-        len: usize,
-        access: u64,
-    ) -> std::result::Result<Option<Registered>, i32> {
-        if len == 0 || !self.net.provider().registers_locally() {
-            return Ok(None);
-        }
-        // SAFETY: as the caller promises.
-        unsafe { self.net.register(start, len, access) }.map(Some)
-    }
-
-    pub(crate) const fn leave(&mut self) {
-        self.leaving = true;
-    }
-
-    /// What this rank publishes.
-    pub(crate) fn address(&self) -> Vec<u8> {
-        self.identity.address.encode()
-    }
-
-    /// The endpoint for `peer`, whose published address is `bytes`.
-    pub(crate) fn connect(&mut self, peer: Rank, bytes: &[u8]) -> Result<EndpointId> {
-        let bad = |reason: &str| Error::BadAddress {
-            transport: NAME,
-            peer,
-            reason: reason.to_owned(),
-        };
-        let address = Address::decode(bytes).ok_or_else(|| bad("it is no address of ofi"))?;
-        if address.rank != peer {
-            return Err(bad("it is another rank's"));
-        }
-        let own = &self.identity.address;
-        if (address.format, address.name.len()) != (own.format, own.name.len())
-            && address.format != own.format
-        {
-            return Err(bad("it is of another provider"));
-        }
-        if self.broken {
-            return Err(Error::Unreachable {
-                transport: NAME,
-                peer,
-                reason: "the completion queue of this rank broke".to_owned(),
-            });
-        }
-        let endpoint = self.links.at(peer);
-        self.reach(endpoint, &address)?;
-        Ok(endpoint)
-    }
-
-    /// Enters where a peer is, once.
-    fn reach(&mut self, endpoint: EndpointId, address: &Address) -> Result<()> {
-        let link = &mut self.links[endpoint];
-        if link.peer.is_some() {
-            return Ok(());
-        }
-        let peer = self
-            .net
-            .insert(&address.name)
-            .map_err(|code| Error::Unreachable {
-                transport: NAME,
-                peer: address.rank,
-                reason: self.net.library().describe(code),
-            })?;
-        link.peer = Some(peer);
-        Ok(())
-    }
-
-    /// Tells `token` with the next progress.
-    pub(crate) fn tell_later(&mut self, token: Token, outcome: Outcome) {
-        self.events.push_back(Event::Complete(token, outcome));
-    }
-
     /// Makes progress; returns how many things were told.
     #[inline]
     pub(crate) fn progress(&mut self, sink: &mut impl Sink) -> usize {
-        let mut told = if self.events.is_empty() {
+        let mut told = if self.peers.events.is_empty() {
             0
         } else {
             self.tell(sink)
         };
-        if self.broken {
+        if self.peers.broken {
             return told;
         }
         let mut drained = false;
         for _ in 0..BATCHES {
-            match self.net.read() {
+            match self.peers.net.read() {
                 Reading::Some(count) => {
                     for place in 0..count {
-                        let completion = self.net.completion(place);
+                        let completion = self.peers.net.completion(place);
                         told += self.end(&completion, sink);
                     }
                 }
@@ -366,21 +243,21 @@ impl Engine {
                 Reading::Fault(fault) => told += self.fail(&fault, sink),
                 Reading::Broken(code) => told += self.give_all_up(code, sink),
             }
-            if self.broken {
+            if self.peers.broken {
                 return told;
             }
         }
-        if !self.listed.is_empty() || self.receives.any_waits() {
+        if !self.peers.listed.is_empty() || self.receives.any_waits() || self.goodbyes.has_begun() {
             self.advance_pending(drained);
         }
-        if !self.parting.is_empty() {
-            self.part();
+        if self.goodbyes.are_under_way() {
+            self.goodbyes.part(&mut self.peers);
         }
-        if !self.dying.is_empty() {
-            told += self.give_up(sink);
+        if !self.peers.dying.is_empty() {
+            told += self.give_up(drained, sink);
         }
         if told == 0 && self.waiter.is_armed() && !self.has_to_do() {
-            self.waiter.allow(|| self.net.may_sleep());
+            self.waiter.allow(|| self.peers.net.may_sleep());
         }
         told
     }
@@ -388,17 +265,17 @@ impl Engine {
     /// Something waits for room, of which nobody reports when there is.
     fn has_to_do(&self) -> bool {
         self.restless
-            || !self.dying.is_empty()
-            || !self.parting.is_empty()
-            || !self.listed.is_empty()
+            || !self.peers.dying.is_empty()
+            || self.goodbyes.are_under_way()
+            || !self.peers.listed.is_empty()
             || self.receives.any_waits()
     }
 
     #[cold]
     fn tell(&mut self, sink: &mut impl Sink) -> usize {
-        let count = self.events.len();
+        let count = self.peers.events.len();
         for _ in 0..count {
-            match self.events.pop_front() {
+            match self.peers.events.pop_front() {
                 Some(Event::Complete(token, outcome)) => sink.complete(token, outcome),
                 Some(Event::Failed(endpoint)) => sink.peer(PeerEvent::Failed(endpoint)),
                 None => break,
@@ -414,7 +291,7 @@ impl Engine {
             return self.end_remote_write(completion, sink);
         }
         let Some(op) = completion.op else { return 0 };
-        let Some(entry) = self.ops.get(op) else {
+        let Some(entry) = self.peers.ops.get(op) else {
             return 0;
         };
         match entry {
@@ -424,9 +301,9 @@ impl Engine {
             }
             Op::Send { link, place } => {
                 let (link, place) = (*link, *place);
-                self.ops.free(op);
-                self.pool.put_back(place);
-                let link = &mut self.links[link];
+                self.peers.ops.free(op);
+                self.peers.pool.put_back(place);
+                let link = &mut self.peers.links[link];
                 link.sending -= 1;
                 // The hello goes alone.
                 link.greeting = Greeting::Heard;
@@ -434,14 +311,14 @@ impl Engine {
             }
             Op::Tagged { number } => {
                 let number = *number;
-                self.ops.free(op);
+                self.peers.ops.free(op);
                 sink.tagged(number, Ok(*completion));
                 1
             }
             Op::ZeroCopy { .. } => self.end_zero_copy(op, true, sink),
             Op::Access(_) => self.end_access(op, true, sink),
             Op::Orphan => {
-                self.ops.free(op);
+                self.peers.ops.free(op);
                 0
             }
         }
@@ -466,30 +343,30 @@ impl Engine {
                 false => 0,
             };
         };
-        let Some(entry) = self.ops.get(op) else {
+        let Some(entry) = self.peers.ops.get(op) else {
             return 0;
         };
         tracing::debug!(
-            error = self.net.library().describe(fault.error),
+            error = self.peers.net.library().describe(fault.error),
             op = ?entry,
             "ofi: an operation failed"
         );
         match entry {
             Op::Receive { chunk } => {
                 let chunk = *chunk;
-                self.retire(chunk);
+                self.receives.retire(chunk);
                 0
             }
             Op::Send { link, place } => {
                 let (link, place) = (*link, *place);
-                self.ops.free(op);
-                self.pool.put_back(place);
-                self.links[link].sending -= 1;
+                self.peers.ops.free(op);
+                self.peers.pool.put_back(place);
+                self.peers.links[link].sending -= 1;
                 self.lose(link, sink)
             }
             Op::Tagged { number } => {
                 let number = *number;
-                self.ops.free(op);
+                self.peers.ops.free(op);
                 sink.tagged(number, Err(*fault));
                 1
             }
@@ -499,7 +376,7 @@ impl Engine {
             }
             Op::Access(_) => self.end_access(op, false, sink),
             Op::Orphan => {
-                self.ops.free(op);
+                self.peers.ops.free(op);
                 0
             }
         }
@@ -512,12 +389,12 @@ impl Engine {
             token,
             len,
             ..
-        }) = self.ops.take(op)
+        }) = self.peers.ops.remove(op)
         else {
             return 0;
         };
-        self.pool.put_back(place);
-        self.links[link].sending -= 1;
+        self.peers.pool.put_back(place);
+        self.peers.links[link].sending -= 1;
         let outcome = if good {
             Outcome::Done(len as u64)
         } else {
@@ -528,10 +405,10 @@ impl Engine {
     }
 
     fn end_access(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
-        let Some(Op::Access(access)) = self.ops.take(op) else {
+        let Some(Op::Access(access)) = self.peers.ops.remove(op) else {
             return 0;
         };
-        let link = &mut self.links[access.link];
+        let link = &mut self.peers.links[access.link];
         link.accessing -= 1;
         let outcome = match (good, link.closed) {
             (true, false) => Outcome::Done(access.len),
@@ -539,7 +416,7 @@ impl Engine {
             (_, true) => Outcome::PeerFailed,
         };
         if !link.flushes.is_empty() {
-            self.list(access.link);
+            self.peers.list(access.link);
         }
         sink.complete(access.token, outcome);
         1
@@ -547,7 +424,7 @@ impl Engine {
 
     /// Ends contact with a peer that has failed; informs it, once.
     pub(crate) fn lose(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
-        if self.links[endpoint].closed {
+        if self.peers.links[endpoint].closed {
             return 0;
         }
         sink.peer(PeerEvent::Failed(endpoint));
@@ -556,80 +433,28 @@ impl Engine {
 
     /// Ends contact with a peer: nothing comes from it any more, nothing goes to it.
     fn close_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
-        self.disconnect(endpoint);
-        self.end_link(endpoint, sink)
+        self.peers.disconnect(endpoint);
+        self.peers.end_link(endpoint, sink)
     }
 
-    /// Takes note that a peer is gone.
-    fn end_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
-        let link = &mut self.links[endpoint];
-        link.closed = true;
-        link.answers.clear();
-        let flushes = std::mem::take(&mut link.flushes);
-        let tokens = flushes.iter().filter_map(|flush| flush.token);
-        tokens
-            .map(|token| sink.complete(token, Outcome::PeerFailed))
-            .count()
-    }
-
-    /// Lets the provider end what is under way with a peer that is gone.
-    pub(crate) fn disconnect(&mut self, endpoint: EndpointId) {
-        if let Some(peer) = self.links[endpoint].peer.take()
-            && quirks::disconnects(&self.net)
-        {
-            self.net.remove(peer);
-            let ops: Vec<_> = self.ops.with(endpoint).collect();
-            for op in ops {
-                self.give_up_soon(op);
-            }
-        }
-    }
-
-    /// An operation with a peer that is gone, whose connection is closed: should the provider
-    /// never report its end (that of `ofi_rxm` does not always), it is given up after a while.
-    pub(crate) fn give_up_soon(&mut self, op: OpId) {
-        if !self.broken && quirks::disconnects(&self.net) {
-            self.dying.push_back((self.clock.now() + END_LIMIT, op));
-        }
-    }
-
-    /// Gives a tagged operation to the provider, which `post` does, under a name of its own. After
-    /// the queue of completions was lost the provider is given nothing, as if it had no room.
-    pub(crate) fn start_tagged(
-        &mut self,
-        number: u32,
-        post: impl FnOnce(&mut Net, OpId) -> Took,
-    ) -> std::result::Result<OpId, Took> {
-        if self.broken {
-            return Err(Took::Busy);
-        }
-        let op = self.ops.enter(Op::Tagged { number });
-        match post(&mut self.net, op) {
-            Took::Yes => Ok(op),
-            took => {
-                self.ops.free(op);
-                Err(took)
-            }
-        }
-    }
-
-    /// Whether the queue of completions is lost: every operation has ended, and the provider is given
-    /// no others.
-    pub(crate) const fn is_broken(&self) -> bool {
-        self.broken
-    }
-
-    /// Gives up what the provider was given long enough to end.
+    /// Gives up what the provider was given long enough to end; `drained` says that nothing is left to be read.
     #[cold]
-    fn give_up(&mut self, sink: &mut impl Sink) -> usize {
-        let now = self.clock.now();
+    fn give_up(&mut self, drained: bool, sink: &mut impl Sink) -> usize {
+        let now = self.peers.clock.now();
         let mut told = 0;
-        while let Some((when, op)) = self.dying.front().copied() {
-            if when > now && self.ops.get(op).is_some() {
+        while let Some((when, one)) = self.peers.dying.front().copied() {
+            let is_early = match one {
+                Dying::Op(op) => when > now && self.peers.ops.get(op).is_some(),
+                Dying::Peer(_) => when > now || !drained && when + DRAIN_LIMIT > now,
+            };
+            if is_early {
                 break;
             }
-            self.dying.pop_front();
-            told += self.forsake(op, sink);
+            self.peers.dying.pop_front();
+            told += match one {
+                Dying::Op(op) => self.forsake(op, sink),
+                Dying::Peer(endpoint) => self.lose(endpoint, sink),
+            };
         }
         told
     }
@@ -637,7 +462,7 @@ impl Engine {
     /// Ends an operation that the provider does not end. The provider must not touch its buffers
     /// any more; it may still report its end, which is not heeded then.
     fn forsake(&mut self, op: OpId, sink: &mut impl Sink) -> usize {
-        match self.ops.orphan(op) {
+        match self.peers.ops.orphan(op) {
             Some(Op::Tagged { number }) => sink.tagged(number, Err(Fault::given_up(op))),
             Some(Op::ZeroCopy { token, .. } | Op::Access(Access { token, .. })) => {
                 sink.complete(token, Outcome::PeerFailed);
@@ -647,59 +472,35 @@ impl Engine {
         1
     }
 
-    /// A verb found out that a peer is gone: it is closed at once and told with progress.
-    pub(crate) fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
-        let link = &mut self.links[endpoint];
-        tracing::debug!(
-            rank = link.rank.as_u32(),
-            error = self.net.library().describe(code),
-            "ofi: a peer cannot be sent to"
-        );
-        if !std::mem::replace(&mut link.closed, true) {
-            self.disconnect(endpoint);
-            let link = &mut self.links[endpoint];
-            let flushes = std::mem::take(&mut link.flushes);
-            self.events.push_back(Event::Failed(endpoint));
-            for token in flushes.iter().filter_map(|flush| flush.token) {
-                self.tell_later(token, Outcome::PeerFailed);
-            }
-        }
-    }
-
-    /// The provider takes no receives any more: nobody can be heard, which is told with progress.
-    #[cold]
-    pub(crate) fn lose_all_later(&mut self, code: i32) {
-        let open = self.links.iter().filter(|(_, link)| !link.closed);
-        let open: Vec<_> = open.map(|(endpoint, _)| endpoint).collect();
-        for endpoint in open {
-            self.lose_later(endpoint, code);
-        }
-    }
-
     /// The queue of completions is lost: nobody can be heard any more, and of no operation will it be
     /// known that it has ended. So all contact ends, then all operations, once the provider can touch
     /// their buffers no more: messages of peers that live may still come.
     #[cold]
     fn give_all_up(&mut self, code: i32, sink: &mut impl Sink) -> usize {
-        self.broken = true;
+        self.peers.broken = true;
         tracing::error!(
-            error = self.net.library().describe(code),
+            error = self.peers.net.library().describe(code),
             "ofi: the completion queue broke"
         );
-        let all: Vec<_> = self.links.iter().map(|(endpoint, _)| endpoint).collect();
+        let all: Vec<_> = self
+            .peers
+            .links
+            .iter()
+            .map(|(endpoint, _)| endpoint)
+            .collect();
         let mut told = 0;
         for endpoint in all {
             told += self.lose(endpoint, sink);
             // Those that have left are closed, and may be connected all the same.
-            self.disconnect(endpoint);
+            self.peers.disconnect(endpoint);
         }
-        self.parting.clear();
-        self.listed.clear();
-        self.dying.clear();
+        self.goodbyes.forget();
+        self.peers.listed.clear();
+        self.peers.dying.clear();
         if !self.silence() {
             return told;
         }
-        let ops: Vec<_> = self.ops.iter().map(|(op, _)| op).collect();
+        let ops: Vec<_> = self.peers.ops.iter().map(|(op, _)| op).collect();
         told + ops
             .into_iter()
             .map(|op| self.forsake(op, sink))
@@ -709,56 +510,66 @@ impl Engine {
     /// Sees to it that the provider touches no buffer any more, as far as it can be made to: returns
     /// whether that is so. Peers have been disconnected.
     fn silence(&mut self) -> bool {
-        if quirks::closes_mid_transfer(&self.net) {
-            self.net.close_endpoint();
-            return !self.net.is_abandoned();
+        if quirks::closes_mid_transfer(&self.peers.net) {
+            self.peers.net.close_endpoint();
+            return !self.peers.net.is_abandoned();
         }
         // This one moves bytes in calls of the library alone, of which none is made any more: its
         // endpoint stays open.
         true
     }
 
-    /// The bootstrap says that `rank` has failed: what it sent is taken, then it is told.
-    pub(crate) fn peer_failed(&mut self, rank: Rank, sink: &mut impl Sink) {
-        let endpoint = self.links.at(rank);
-        if self.links[endpoint].closed {
+    /// The bootstrap says that `rank` has failed: progress takes what it sent, then tells that.
+    pub(crate) fn peer_failed(&mut self, rank: Rank) {
+        let endpoint = self.peers.links.at(rank);
+        if self.peers.links[endpoint].closed {
             return;
         }
-        if self.links[endpoint].peer.is_none() {
+        if self.peers.links[endpoint].peer.is_none() {
             // Nothing to be told of a stranger, but it cannot be reached later.
-            self.links[endpoint].closed = true;
+            self.peers.links[endpoint].closed = true;
             return;
         }
-        let deadline = self.clock.now() + DRAIN_LIMIT;
-        while self.clock.now() < deadline {
-            if self.progress(sink) == 0 {
-                std::thread::yield_now();
-            }
-        }
-        self.lose(endpoint, sink);
+        let until = self.peers.clock.now() + DRAIN_LIMIT;
+        self.peers.dying.push_back((until, Dying::Peer(endpoint)));
     }
 
-    /// One line for each peer.
-    pub(crate) fn describe(&self, out: &mut dyn std::fmt::Write) {
-        for (endpoint, link) in self.links.iter() {
-            let state = match (link.closed, link.stamp) {
-                (true, _) => "gone",
-                (false, Some(_)) => "in contact",
-                (false, None) => "not heard of",
-            };
-            // Whoever writes a dump has nobody to tell that it fails.
-            let _ = writeln!(
-                out,
-                "ofi: rank {} (endpoint {}): {state}, {} messages under way of {}, {} not \
-                 completed, {} remote accesses, {} flushes",
-                link.rank.as_u32(),
-                endpoint.0,
-                link.in_flight(),
-                self.window,
-                link.sending,
-                link.accessing,
-                link.flushes.len(),
-            );
+    /// Does what is owed to peers, as far as there is room; `drained` says that nothing is left to
+    /// be read.
+    #[cold]
+    pub(super) fn advance_pending(&mut self, drained: bool) {
+        let Peers { net, ops, .. } = &mut self.peers;
+        if let Err(code) = self.receives.post(net, ops) {
+            self.peers.lose_all_later(code);
+        }
+        // What has come is read first: should a goodbye be in it, a word to who has gone would reset
+        // the connection, and the goodbye with it. But a stream that never ends is not waited for.
+        if !drained && self.put_off < PUT_OFF {
+            self.put_off += 1;
+            return;
+        }
+        self.put_off = 0;
+        self.peers.serve_listed();
+        self.goodbyes.say(&mut self.peers);
+    }
+
+    /// Begins to say goodbye; progress goes on with it.
+    pub(crate) fn leave(&mut self) {
+        self.goodbyes.leave(self.peers.clock.now());
+    }
+
+    /// Returns whether all peers have heard the goodbye, or are waited for no more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.goodbyes.has_left(&self.peers)
+    }
+
+    /// Says goodbye in a rank that was dropped before it had left, and waits until that is heard.
+    fn leave_now(&mut self) {
+        self.goodbyes.begin_last(self.peers.clock.now());
+        while !self.has_left() {
+            if self.progress(&mut IgnoreUpcalls) == 0 {
+                std::thread::sleep(PAUSE);
+            }
         }
     }
 }
@@ -766,16 +577,16 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.silent.load(Ordering::Relaxed) {
-            self.say_farewell();
+            self.leave_now();
         }
-        let mid_transfer = self.mid_transfer || self.ops.any_transfer();
-        if mid_transfer && !quirks::closes_mid_transfer(&self.net) {
-            self.net.abandon();
-            self.ops.forget();
+        let mid_transfer = self.mid_transfer || self.peers.ops.any_transfer();
+        if mid_transfer && !quirks::closes_mid_transfer(&self.peers.net) {
+            self.peers.net.abandon();
+            self.peers.ops.forget();
             return;
         }
         // The endpoint goes first, then the registrations of what was under way.
-        self.net.close_endpoint();
-        self.ops.clear();
+        self.peers.net.close_endpoint();
+        self.peers.ops.clear();
     }
 }

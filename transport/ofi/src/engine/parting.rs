@@ -17,22 +17,26 @@ use std::time::Duration;
 use tagwire_base::Time;
 use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Post, Token};
 
-use super::{Engine, Sink};
-use crate::link::Greeting;
+use super::Sink;
+use super::peers::Peers;
+use crate::link::Link;
 use crate::wire::Kind;
 
 /// How long the reply to a goodbye may take to get out.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a rank that leaves asks for replies without a pause.
-const EAGER: Duration = Duration::from_millis(1);
-
-/// How long it then leaves the core to others.
-const PAUSE: Duration = Duration::from_micros(100);
+/// The goodbye of this rank, once it is to be said.
+#[derive(Debug)]
+struct Farewell {
+    /// When peers are waited for no more.
+    until: Time,
+    /// What had come was read once: nothing is said before.
+    drained: bool,
+}
 
 /// A peer that has said goodbye.
 #[derive(Debug)]
-pub(super) struct Parting {
+struct Parting {
     endpoint: EndpointId,
     /// It was told that this was heard, or need not be told.
     answered: bool,
@@ -40,106 +44,151 @@ pub(super) struct Parting {
     until: Time,
 }
 
-impl Engine {
+/// The goodbyes of peers, and that of this rank.
+#[derive(Debug)]
+pub(super) struct Goodbyes {
+    /// Peers that have left, and have to be told that this was heard.
+    parting: Vec<Parting>,
+    /// This rank's own, once it is to be said.
+    farewell: Option<Farewell>,
+    /// It has done all that it had to.
+    leaving: bool,
+    /// How long peers may take to hear it.
+    pub(super) timeout: Duration,
+}
+
+impl Goodbyes {
+    pub(super) const fn new(timeout: Duration) -> Self {
+        Self {
+            parting: Vec::new(),
+            farewell: None,
+            leaving: false,
+            timeout,
+        }
+    }
+
+    /// Whether there is something to do for them with each call of progress.
+    pub(super) fn are_under_way(&self) -> bool {
+        self.farewell.is_some() || !self.parting.is_empty()
+    }
+
+    /// Whether this rank has begun to say goodbye.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.farewell.is_some()
+    }
+
+    /// Peers are not to be told that their goodbyes were heard: they are disconnected.
+    pub(super) fn forget(&mut self) {
+        self.parting.clear();
+    }
+
     /// The peer leaves: it is told that this was heard, unless it hears a goodbye anyway.
-    pub(super) fn hear_goodbye(&mut self, from: EndpointId, sink: &mut impl Sink) -> usize {
+    pub(super) fn hear(
+        &mut self,
+        peers: &mut Peers,
+        from: EndpointId,
+        sink: &mut impl Sink,
+    ) -> usize {
         sink.peer(PeerEvent::Left(from));
         self.parting.push(Parting {
             endpoint: from,
-            answered: self.links[from].farewell_said,
-            until: self.clock.now() + LAST_ANSWER,
+            answered: peers.links[from].farewell_said,
+            until: peers.clock.now() + LAST_ANSWER,
         });
-        1 + self.end_link(from, sink)
+        1 + peers.end_link(from, sink)
     }
 
     /// The peer says that it has heard our goodbye; returns whether that can be.
     #[must_use]
-    pub(super) fn note_heard(&mut self, from: EndpointId) -> bool {
-        let link = &mut self.links[from];
+    pub(super) fn note_heard(&self, peers: &mut Peers, from: EndpointId) -> bool {
+        let link = &mut peers.links[from];
         self.leaving && link.farewell_said && !std::mem::replace(&mut link.farewell_heard, true)
     }
 
     /// Acknowledges goodbyes, and lets go of peers that have been replied to.
     #[cold]
-    pub(super) fn part(&mut self) {
-        let now = self.clock.now();
-        let mut parting = std::mem::take(&mut self.parting);
-        parting.retain_mut(|one| {
-            one.answered = one.answered || self.answer_goodbye(one.endpoint) != Post::Busy;
-            let link = &self.links[one.endpoint];
+    pub(super) fn part(&mut self, peers: &mut Peers) {
+        let now = peers.clock.now();
+        self.parting.retain_mut(|one| {
+            one.answered = one.answered || answer(peers, one.endpoint) != Post::Busy;
+            let link = &peers.links[one.endpoint];
             let quiet = link.sending == 0 && link.accessing == 0;
             let done = one.answered && quiet || now >= one.until;
             if done {
-                self.disconnect(one.endpoint);
+                peers.disconnect(one.endpoint);
             }
             !done
         });
-        self.parting.append(&mut parting);
     }
 
-    fn answer_goodbye(&mut self, to: EndpointId) -> Post {
-        match self.reachable(to) {
-            Ok(peer) => self.post_word(to, peer, Kind::GoodbyeHeard, 0),
-            Err(post) => post,
-        }
+    /// Begins to say goodbye in good order; progress goes on with it.
+    pub(super) fn leave(&mut self, now: Time) {
+        self.leaving = true;
+        self.begin(now);
     }
 
-    /// Tells a peer that this rank ends; returns whether that is done with.
-    fn say_goodbye(&mut self, to: EndpointId) -> bool {
-        let kind = if self.leaving {
-            Kind::Goodbye
-        } else {
-            Kind::Abort
+    /// Begins to say that this rank ends.
+    fn begin(&mut self, now: Time) {
+        self.farewell.get_or_insert(Farewell {
+            until: now + self.timeout,
+            drained: false,
+        });
+    }
+
+    /// The same where nobody makes progress after it: what nobody has made progress for has had no time at all.
+    pub(super) fn begin_last(&mut self, now: Time) {
+        self.farewell.take_if(|farewell| !farewell.drained);
+        self.begin(now);
+    }
+
+    /// Tells peers that this rank ends, if it does: those as well whose first message comes only now. What has come
+    /// was read: who has said goodbye already is not to be told.
+    pub(super) fn say(&mut self, peers: &mut Peers) {
+        let Some(farewell) = &mut self.farewell else {
+            return;
         };
-        let post = self.post_own(to, kind, 0);
-        if post == Post::Posted {
-            self.links[to].farewell_said = true;
-        }
-        post != Post::Busy
-    }
-
-    /// Tells all peers that this rank ends, and gives them a little time to hear it.
-    pub(super) fn say_farewell(&mut self) {
-        // Who has said goodbye already is not to be told.
-        while self.progress(&mut IgnoreUpcalls) > 0 {}
-        let start = self.clock.now();
-        while self.clock.now().since(start) < self.disconnect_timeout {
-            // Those as well whose first word comes only now.
-            let in_contact = |endpoint: &EndpointId| {
-                let link = &self.links[*endpoint];
-                let met = link.greeting != Greeting::Unsaid || link.stamp.is_some();
-                met && !link.closed && !link.farewell_said
-            };
-            let all = self.links.iter().map(|(endpoint, _)| endpoint);
-            let left: Vec<_> = all.filter(in_contact).collect();
-            let mut told_all = true;
-            for endpoint in left {
-                told_all &= self.say_goodbye(endpoint);
-            }
-            self.progress(&mut IgnoreUpcalls);
-            let are_gone = self.parting.is_empty() && self.dying.is_empty();
-            if told_all && are_gone && !self.waits_to_be_heard() {
-                return;
-            }
-            if self.clock.now().since(start) < EAGER {
-                std::thread::yield_now();
-            } else {
-                std::thread::sleep(PAUSE);
-            }
+        farewell.drained = true;
+        let untold = peers.links.iter().filter(|(_, link)| link.is_untold());
+        let untold: Vec<_> = untold.map(|(endpoint, _)| endpoint).collect();
+        let kind = match self.leaving {
+            true => Kind::Goodbye,
+            false => Kind::Abort,
+        };
+        for endpoint in untold {
+            let post = peers.post_own(endpoint, kind, 0);
+            peers.links[endpoint].farewell_said = post == Post::Posted;
         }
     }
 
-    /// Whether a peer has still to be given what was sent, or to say that it heard the goodbye.
-    fn waits_to_be_heard(&self) -> bool {
-        self.links.iter().any(|(_, link)| {
-            let unanswered = self.leaving && link.farewell_said && !link.farewell_heard;
-            !link.closed && (link.sending > 0 || unanswered)
+    /// Returns whether all peers have heard the goodbye, or are waited for no more.
+    pub(super) fn has_left(&self, peers: &Peers) -> bool {
+        self.farewell.as_ref().is_some_and(|farewell| {
+            peers.broken
+                || farewell.drained && !self.wait_to_be_heard(peers)
+                || peers.clock.now() >= farewell.until
         })
+    }
+
+    /// Whether a peer has still to be told, to be given what was sent, or to say that it heard the goodbye.
+    fn wait_to_be_heard(&self, peers: &Peers) -> bool {
+        let waits = |link: &Link| {
+            let unanswered = self.leaving && link.farewell_said && !link.farewell_heard;
+            link.is_untold() || !link.closed && (link.sending > 0 || unanswered)
+        };
+        let mut links = peers.links.iter();
+        !self.parting.is_empty() || !peers.dying.is_empty() || links.any(|(_, link)| waits(link))
+    }
+}
+
+fn answer(peers: &mut Peers, to: EndpointId) -> Post {
+    match peers.reachable(to) {
+        Ok(peer) => peers.post_word(to, peer, Kind::GoodbyeHeard, 0),
+        Err(post) => post,
     }
 }
 
 /// Hears nothing: for the last moments.
-struct IgnoreUpcalls;
+pub(super) struct IgnoreUpcalls;
 
 impl Sink for IgnoreUpcalls {
     fn deliver(&mut self, _: Arrival<'_>) {}

@@ -1,7 +1,8 @@
 //! Blocks that messages come into.
 
-use crate::engine::{Engine, Op};
-use crate::fabric::{BlockId, OpId, Took};
+use super::Op;
+use super::ops::Ops;
+use crate::fabric::{BlockId, Net, OpId, Took};
 
 /// Messages of the greatest length that a block has room for which takes many.
 const MULTI_LEN: usize = 16;
@@ -50,30 +51,28 @@ impl Receives {
     const fn wanted(&self) -> usize {
         if self.multi { MULTI_COUNT } else { PLAIN_COUNT }
     }
-}
 
-impl Engine {
     /// Gives the provider its first blocks.
-    pub(super) fn start_receives(&mut self) -> Result<(), i32> {
-        while self.receives.chunks.len() < self.receives.wanted() {
-            self.add_chunk()?;
+    pub(super) fn start(&mut self, net: &mut Net, ops: &mut Ops) -> Result<(), i32> {
+        while self.chunks.len() < self.wanted() {
+            self.add_chunk(net)?;
         }
-        self.post_receives()
+        self.post(net, ops)
     }
 
-    fn add_chunk(&mut self) -> Result<(), i32> {
-        let len = match self.receives.multi {
-            true => MULTI_LEN * self.receives.longest,
-            false => self.receives.longest,
+    fn add_chunk(&mut self, net: &mut Net) -> Result<(), i32> {
+        let len = match self.multi {
+            true => MULTI_LEN * self.longest,
+            false => self.longest,
         };
-        let block = self.net.allocate(len)?;
-        let number = self.receives.chunks.len() as u32;
-        self.receives.chunks.push(Chunk {
+        let block = net.allocate(len)?;
+        let number = self.chunks.len() as u32;
+        self.chunks.push(Chunk {
             block,
             posted: false,
             op: None,
         });
-        self.receives.waiting.push(number);
+        self.waiting.push(number);
         Ok(())
     }
 
@@ -81,16 +80,14 @@ impl Engine {
     ///
     /// # Errors
     /// The library's number, where it takes none.
-    pub(super) fn post_receives(&mut self) -> Result<(), i32> {
-        while let Some(number) = self.receives.waiting.pop() {
-            let multi = self.receives.multi;
-            let chunk = &mut self.receives.chunks[number as usize];
-            let op = *chunk
-                .op
-                .get_or_insert_with(|| self.ops.enter(Op::Receive { chunk: number }));
-            let took = self.net.receive_into(chunk.block, multi, op);
+    pub(super) fn post(&mut self, net: &mut Net, ops: &mut Ops) -> Result<(), i32> {
+        while let Some(number) = self.waiting.pop() {
+            let chunk = &mut self.chunks[number as usize];
+            let new = || ops.insert(Op::Receive { chunk: number });
+            let op = *chunk.op.get_or_insert_with(new);
+            let took = net.receive_into(chunk.block, self.multi, op);
             if took != Took::Yes {
-                self.receives.waiting.push(number);
+                self.waiting.push(number);
                 return match took {
                     Took::Failed(code) => Err(code),
                     _ => Ok(()),
@@ -103,9 +100,9 @@ impl Engine {
 
     /// The provider is done with a block.
     pub(super) fn retire(&mut self, number: u32) {
-        let chunk = &mut self.receives.chunks[number as usize];
+        let chunk = &mut self.chunks[number as usize];
         if std::mem::replace(&mut chunk.posted, false) {
-            self.receives.waiting.push(number);
+            self.waiting.push(number);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Engine {
             told = self.read_message(chunk, completion, sink);
         }
         if !multi || completion.flags & FI_MULTI_RECV != 0 {
-            self.retire(chunk);
+            self.receives.retire(chunk);
         }
         told
     }
@@ -40,7 +40,7 @@ impl Engine {
     fn read_message(&mut self, chunk: u32, completion: &Completion, sink: &mut impl Sink) -> usize {
         let mut bytes = [0; HEADER];
         let block = self.receives.chunks[chunk as usize].block;
-        let whole = self.net.payload(block, completion);
+        let whole = self.peers.net.payload(block, completion);
         let header = whole
             .filter(|payload| payload.read_into(&mut bytes))
             .and_then(|_| Header::decode(&bytes));
@@ -50,14 +50,14 @@ impl Engine {
         // The bytes stay where they are while the message is dealt with: nothing below gives the
         // block back to the provider.
         let payload = whole.slice(HEADER..whole.len());
-        let endpoint = match self.links.sender(&header) {
+        let endpoint = match self.peers.links.sender(&header) {
             Some(endpoint) => endpoint,
             None => {
                 let copy = payload.to_vec();
                 return self.meet(&header, &copy, sink);
             }
         };
-        let link = &mut self.links[endpoint];
+        let link = &mut self.peers.links[endpoint];
         if link.closed {
             return 0;
         }
@@ -78,7 +78,7 @@ impl Engine {
             Place::Done(told) => told,
             Place::Deliver(from) => {
                 let block = self.receives.chunks[chunk as usize].block;
-                let Some(whole) = self.net.payload(block, completion) else {
+                let Some(whole) = self.peers.net.payload(block, completion) else {
                     return 0;
                 };
                 sink.deliver(Arrival {
@@ -95,12 +95,12 @@ impl Engine {
     /// Takes note of a message of data, whose turn it is.
     #[inline]
     fn accept(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> Place {
-        let link = &mut self.links[from];
+        let link = &mut self.peers.links[from];
         if !link.credit(header.credit) {
             return Place::Done(self.break_off(from, "credit for what was not sent", sink));
         }
         link.consumed = link.consumed.wrapping_add(1);
-        self.owe_credit(from);
+        self.peers.owe_credit(from);
         Place::Deliver(from)
     }
 
@@ -108,8 +108,8 @@ impl Engine {
     #[inline]
     fn catch_up(&mut self, from: EndpointId, sink: &mut impl Sink) -> usize {
         let mut told = 0;
-        while let Some((header, bytes)) = self.links[from].next_early() {
-            if self.links[from].closed {
+        while let Some((header, bytes)) = self.peers.links[from].next_early() {
+            if self.peers.links[from].closed {
                 break;
             }
             if header.kind != Kind::Data {
@@ -134,26 +134,26 @@ impl Engine {
     /// Does what a message of the engine's own asks for.
     #[cold]
     fn obey(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> usize {
-        let link = &mut self.links[from];
+        let link = &mut self.peers.links[from];
         if !link.credit(header.credit) {
             return self.break_off(from, "credit for what was not sent", sink);
         }
         link.consumed = link.consumed.wrapping_add(1);
-        self.owe_credit(from);
+        self.peers.owe_credit(from);
         let word = header.words.0[0];
         match header.kind {
             Kind::Data | Kind::Credit | Kind::Hello => 0,
-            Kind::Goodbye => self.hear_goodbye(from, sink),
+            Kind::Goodbye => self.goodbyes.hear(&mut self.peers, from, sink),
             Kind::GoodbyeHeard => {
-                if self.note_heard(from) {
+                if self.goodbyes.note_heard(&mut self.peers, from) {
                     return 0;
                 }
                 self.break_off(from, "an answer that was not asked for", sink)
             }
             Kind::Abort => self.lose(from, sink),
             Kind::Flush => {
-                self.links[from].answers.push(word);
-                self.list(from);
+                self.peers.links[from].answers.push(word);
+                self.peers.list(from);
                 0
             }
             Kind::Flushed => self.end_flush(from, word, sink),
@@ -163,28 +163,28 @@ impl Engine {
     /// A message of somebody who has not said who it is: it had better be a hello.
     #[cold]
     fn meet(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> usize {
-        let address = wire::read_hello(payload, &self.identity.secret)
+        let address = wire::read_hello(payload, &self.peers.identity.secret)
             .filter(|address| header.kind == Kind::Hello && address.rank == header.source);
         let Some(address) = address.filter(|_| header.sequence == 0) else {
             return refuse(sink, None, "a stranger that does not know the job's secret");
         };
-        let endpoint = self.links.at(header.source);
-        if self.links[endpoint].closed {
+        let endpoint = self.peers.links.at(header.source);
+        if self.peers.links[endpoint].closed {
             // It comes too late: it was declared dead.
             return 0;
         }
-        if self.links[endpoint].stamp.is_some() {
+        if self.peers.links[endpoint].stamp.is_some() {
             return self.break_off(endpoint, "a second hello", sink);
         }
-        if let Err(error) = self.reach(endpoint, &address) {
+        if let Err(error) = self.peers.reach(endpoint, &address) {
             sink.peer(PeerEvent::Protocol(None, error));
             return 1;
         }
         // A hello may come late, and says like every message how much was consumed.
-        if !self.links[endpoint].credit(header.credit) {
+        if !self.peers.links[endpoint].credit(header.credit) {
             return self.break_off(endpoint, "credit for what was not sent", sink);
         }
-        let link = &mut self.links[endpoint];
+        let link = &mut self.peers.links[endpoint];
         link.stamp = Some(header.stamp);
         link.slot = header.words.0[0] as u32;
         link.consumed = 1;
@@ -205,7 +205,7 @@ impl Engine {
     ) -> usize {
         let error = Error::Protocol {
             transport: NAME,
-            peer: self.links[endpoint].rank,
+            peer: self.peers.links[endpoint].rank,
             reason: reason.to_owned(),
         };
         sink.peer(PeerEvent::Protocol(Some(endpoint), error));
@@ -214,7 +214,7 @@ impl Engine {
 
     /// The peer has replied to a flush.
     fn end_flush(&mut self, from: EndpointId, number: u64, sink: &mut impl Sink) -> usize {
-        let link = &mut self.links[from];
+        let link = &mut self.peers.links[from];
         let found = link
             .flushes
             .iter()

@@ -3,13 +3,14 @@
 use tagwire_transport::data::ReadRegion;
 use tagwire_transport::{AmHeader, Class, EndpointId, Post, SendBuffer, Token};
 
+use super::Op;
+use super::peers::Peers;
 use super::pool::{MAX_INJECT, MAX_SEND};
-use super::{Engine, Op, PUT_OFF};
 use crate::fabric::{OpId, Peer, Place, Registered, Took};
 use crate::link::{Flush, Greeting};
 use crate::wire::{self, HEADER, Header, Kind};
 
-impl Engine {
+impl Peers {
     /// How many messages of `class` may be under way to a peer.
     #[inline]
     fn limit(&self, class: Class) -> u32 {
@@ -22,7 +23,11 @@ impl Engine {
     /// Why nothing can be sent to `to` just now, if so; says hello first.
     #[inline]
     pub(crate) fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
-        if self.links.get(to).is_none_or(|link| link.closed) {
+        if self
+            .links
+            .get(to)
+            .is_none_or(|link| link.closed || link.farewell_said)
+        {
             return Err(Post::Gone);
         }
         let peer = self.reachable(to)?;
@@ -117,7 +122,7 @@ impl Engine {
         let (first, rest) = self.net.room(place, HEADER + len).split_at_mut(HEADER);
         first.copy_from_slice(header);
         fill(rest);
-        let op = self.ops.enter(Op::Send { link: to, place });
+        let op = self.ops.insert(Op::Send { link: to, place });
         let took = self.net.send(peer, place, HEADER + len, op);
         self.note_op(to, took, op, place)
     }
@@ -134,7 +139,7 @@ impl Engine {
             return Took::Busy;
         };
         data.copy_out(0, self.net.room(place, data.len()));
-        let op = self.ops.enter(Op::Send { link: to, place });
+        let op = self.ops.insert(Op::Send { link: to, place });
         let took = self.net.send_tagged(peer, tag, place, data.len(), op);
         if took == Took::Yes {
             self.links[to].sending += 1;
@@ -176,7 +181,7 @@ impl Engine {
             return Post::Busy;
         };
         self.net.room(place, HEADER).copy_from_slice(&header);
-        let op = self.ops.enter(Op::ZeroCopy {
+        let op = self.ops.insert(Op::ZeroCopy {
             link: to,
             place,
             token,
@@ -278,20 +283,8 @@ impl Engine {
         }
     }
 
-    /// Does what is owed to peers, as far as there is room; `drained` says that nothing is left to
-    /// be read.
-    #[cold]
-    pub(super) fn advance_pending(&mut self, drained: bool) {
-        if let Err(code) = self.post_receives() {
-            self.lose_all_later(code);
-        }
-        // What has come is read first: should a goodbye be in it, a word to who has gone would reset
-        // the connection, and the goodbye with it. But a stream that never ends is not waited for.
-        if !drained && self.put_off < PUT_OFF {
-            self.put_off += 1;
-            return;
-        }
-        self.put_off = 0;
+    /// Does what is owed to the peers for whom something is to be done, as far as there is room.
+    pub(super) fn serve_listed(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|endpoint| {
             let again = !self.serve(*endpoint);

@@ -11,7 +11,8 @@ use tagwire_transport::{
     AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
 
-use super::{END_LIMIT, Engine, Op, Sink};
+use super::peers::END_LIMIT;
+use super::{Engine, Op, Sink};
 use crate::config::OfiOptions;
 use crate::fabric::faulty::{self, Fate};
 use crate::fabric::{Completion, Fault, Took};
@@ -97,22 +98,28 @@ fn pair() -> Option<([Engine; 2], EndpointId)> {
         let info = open_info(&options, 2, Use::Bytes).unwrap();
         Engine::open(info, &options, &job.member(Rank::new(rank))).unwrap()
     });
-    let to = one.connect(Rank::new(1), &two.address()).unwrap();
+    let to = one
+        .peers
+        .connect(Rank::new(1), &two.peers.address())
+        .unwrap();
     Some(([one, two], to))
 }
 
 /// Two ranks that have exchanged a message each way, and what they heard.
 fn acquainted() -> Option<([Engine; 2], [Events; 2], [EndpointId; 2])> {
     let ([mut one, mut two], there) = pair()?;
-    let back = two.connect(Rank::new(0), &one.address()).unwrap();
+    let back = two
+        .peers
+        .connect(Rank::new(0), &one.peers.address())
+        .unwrap();
     let mut events = [Events::default(), Events::default()];
     let mut said = [false; 2];
     while events.iter().any(|events| events.messages.is_empty()) {
         if !said[0] {
-            said[0] = one.post(there, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+            said[0] = one.peers.post(there, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
         }
         if !said[1] {
-            said[1] = two.post(back, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+            said[1] = two.peers.post(back, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
         }
         one.progress(&mut events[0]);
         two.progress(&mut events[1]);
@@ -137,11 +144,15 @@ fn three() -> Option<(Vec<Engine>, Vec<Events>, [EndpointId; 2])> {
     .ranks;
     let mut events: Vec<Events> = (0..3).map(|_| Events::default()).collect();
     let to = [1, 2].map(|other| {
-        let address = ranks[other].address();
-        let to = ranks[0].connect(Rank::new(other as u32), &address).unwrap();
+        let address = ranks[other].peers.address();
+        let to = ranks[0]
+            .peers
+            .connect(Rank::new(other as u32), &address)
+            .unwrap();
         let mut said = false;
         while events[other].messages.is_empty() {
-            said = said || ranks[0].post(to, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+            said =
+                said || ranks[0].peers.post(to, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
             for (rank, events) in ranks.iter_mut().zip(&mut events) {
                 rank.progress(events);
             }
@@ -149,7 +160,12 @@ fn three() -> Option<(Vec<Engine>, Vec<Events>, [EndpointId; 2])> {
         to
     });
     // The completions of what was said come too.
-    while ranks[0].links.iter().any(|(_, link)| link.sending > 0) {
+    while ranks[0]
+        .peers
+        .links
+        .iter()
+        .any(|(_, link)| link.sending > 0)
+    {
         ranks[0].progress(&mut events[0]);
     }
     events.iter_mut().for_each(|events| events.messages.clear());
@@ -162,11 +178,14 @@ fn lend(rank: &mut Engine, to: EndpointId, bytes: &[u8], token: Token) -> u32 {
     let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
     let data = data.region().unwrap();
     // SAFETY: as above.
-    let posted = unsafe { rank.post_zero_copy(to, AmHeader([token.0, 0]), data, None, token) };
+    let posted = unsafe {
+        rank.peers
+            .post_zero_copy(to, AmHeader([token.0, 0]), data, None, token)
+    };
     assert_eq!(posted, Post::Posted);
     let is_it = |op: &Op| matches!(op, Op::ZeroCopy { token: one, .. } if *one == token);
-    let (op, _) = rank.ops.iter().find(|(_, op)| is_it(op)).unwrap();
-    op.slot
+    let (op, _) = rank.peers.ops.iter().find(|(_, op)| is_it(op)).unwrap();
+    op.slot()
 }
 
 /// Sends messages of the numbers, of `len` bytes, and waits until the last has come.
@@ -179,7 +198,11 @@ fn exchange(
     let bytes = vec![7; len];
     let last = numbers.end - 1;
     for number in numbers {
-        while one.post(to, Class::Data, AmHeader([number, 0]), &bytes) == Post::Busy {
+        while one
+            .peers
+            .post(to, Class::Data, AmHeader([number, 0]), &bytes)
+            == Post::Busy
+        {
             one.progress(&mut events[0]);
             two.progress(&mut events[1]);
         }
@@ -196,7 +219,9 @@ fn a_provider_without_room_makes_senders_wait() {
     let Some((mut ranks, mut events, [to, _])) = acquainted() else {
         return;
     };
-    ranks.iter_mut().for_each(|rank| rank.net.make_faulty());
+    ranks
+        .iter_mut()
+        .for_each(|rank| rank.peers.net.make_faulty());
     faulty::be_busy(3);
     for len in [8, 4000] {
         exchange(&mut ranks, &mut events, to, (0..300, len));
@@ -211,7 +236,10 @@ fn a_provider_without_room_makes_senders_wait() {
         let post = |rank: &mut Engine| {
             let data = data.region().unwrap();
             // SAFETY: as above.
-            unsafe { rank.post_zero_copy(to, AmHeader([number, 0]), data, None, Token(number)) }
+            unsafe {
+                rank.peers
+                    .post_zero_copy(to, AmHeader([number, 0]), data, None, Token(number))
+            }
         };
         while post(&mut ranks[0]) == Post::Busy {
             ranks[0].progress(&mut events[0]);
@@ -238,13 +266,17 @@ fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
         let Some((mut ranks, mut events, [to, _])) = acquainted() else {
             return;
         };
-        ranks[0].net.make_faulty();
+        ranks[0].peers.net.make_faulty();
         faulty::destine(Fate::Send(error));
         // SAFETY: the bytes live longer than the ranks.
         let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
         let data = data.region().unwrap();
         // SAFETY: as above.
-        let posted = unsafe { ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5)) };
+        let posted = unsafe {
+            ranks[0]
+                .peers
+                .post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5))
+        };
         assert_eq!(posted, Post::Posted);
         while events[0].ends.is_empty() {
             ranks[0].progress(&mut events[0]);
@@ -255,7 +287,7 @@ fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
         }
         assert_eq!(events[0].ends, [(Token(5), Outcome::PeerFailed)]);
         assert_eq!(events[0].failures(), 1);
-        let again = ranks[0].post(to, Class::Data, AmHeader([2, 0]), &[]);
+        let again = ranks[0].peers.post(to, Class::Data, AmHeader([2, 0]), &[]);
         assert_eq!(again, Post::Gone);
     }
 }
@@ -268,9 +300,9 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
         return;
     };
     let hand = ManualClock::default();
-    (ranks[0].clock, ranks[0].disconnect_timeout) = (hand.clock(), Duration::ZERO);
+    (ranks[0].peers.clock, ranks[0].goodbyes.timeout) = (hand.clock(), Duration::ZERO);
     let bytes = vec![7; 60_000];
-    ranks[0].net.make_faulty();
+    ranks[0].peers.net.make_faulty();
     faulty::destine(Fate::Send(FI_EIO));
     let slot = lend(&mut ranks[0], gone, &bytes[..1000], Token(5));
     while events[0].ends.is_empty() {
@@ -283,7 +315,7 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
     assert_eq!(again, slot, "the slot is used again");
     hand.advance(END_LIMIT);
     ranks[0].progress(&mut events[0]);
-    assert!(ranks[0].dying.is_empty());
+    assert!(ranks[0].peers.dying.is_empty());
     assert_eq!(events[0].ends.len(), 1, "{:?}", events[0].ends);
     while events[0].ends.len() < 2 || events[2].messages.is_empty() {
         ranks[0].progress(&mut events[0]);
@@ -305,29 +337,29 @@ fn operations_with_the_gone_are_given_up_on_time() {
         return;
     };
     let hand = ManualClock::default();
-    (ranks[0].clock, ranks[0].disconnect_timeout) = (hand.clock(), Duration::ZERO);
+    (ranks[0].peers.clock, ranks[0].goodbyes.timeout) = (hand.clock(), Duration::ZERO);
     // An operation that the provider knows nothing of does not end by itself.
-    let op = ranks[0].ops.enter(Op::Tagged { number: 3 });
-    ranks[0].give_up_soon(op);
+    let op = ranks[0].peers.ops.insert(Op::Tagged { number: 3 });
+    ranks[0].peers.give_up_soon(op);
     hand.advance(END_LIMIT - Duration::from_nanos(1));
     for _ in 0..100 {
         ranks[0].progress(&mut events[0]);
     }
-    assert!(!ranks[0].dying.is_empty());
+    assert!(!ranks[0].peers.dying.is_empty());
     assert_eq!(events[0].given_up, []);
     hand.advance(Duration::from_nanos(1));
     ranks[0].progress(&mut events[0]);
-    assert!(ranks[0].dying.is_empty());
+    assert!(ranks[0].peers.dying.is_empty());
     assert_eq!(events[0].given_up, [3]);
 }
 
 /// Two ranks that go on after a receive of one ended with `error`, though nobody's message was in it.
 fn after_a_receive_failed(error: u64) -> Option<[Events; 2]> {
     let (mut ranks, mut events, [to, back]) = acquainted()?;
-    ranks[0].net.make_faulty();
+    ranks[0].peers.net.make_faulty();
     faulty::destine(Fate::Receive(error));
-    let there = ranks[1].links[back].peer.unwrap();
-    while ranks[1].net.inject(there, &[0xff; 100]) == Took::Busy {
+    let there = ranks[1].peers.links[back].peer.unwrap();
+    while ranks[1].peers.net.inject(there, &[0xff; 100]) == Took::Busy {
         ranks[1].progress(&mut events[1]);
     }
     while !faulty::is_fulfilled() {
@@ -358,13 +390,17 @@ fn a_queue_that_ran_over_ends_contact_with_all() {
         let Some((mut ranks, mut events, [to, _])) = acquainted() else {
             return;
         };
-        ranks[0].net.make_faulty();
+        ranks[0].peers.net.make_faulty();
         let bytes = vec![7; 1000];
         // SAFETY: the bytes live longer than the ranks.
         let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
         let data = data.region().unwrap();
         // SAFETY: as above.
-        let posted = unsafe { ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5)) };
+        let posted = unsafe {
+            ranks[0]
+                .peers
+                .post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5))
+        };
         assert_eq!(posted, Post::Posted);
         faulty::destine(fate);
         while events[0].ends.is_empty() {
@@ -372,7 +408,7 @@ fn a_queue_that_ran_over_ends_contact_with_all() {
         }
         assert_eq!(faulty::is_fulfilled(), fate != Fate::Overrun);
         assert_eq!(events[0].failures(), 1, "what came is not known any more");
-        let post = ranks[0].post(to, Class::Data, AmHeader([1, 0]), &[]);
+        let post = ranks[0].peers.post(to, Class::Data, AmHeader([1, 0]), &[]);
         assert_eq!(post, Post::Gone);
         // A queue that would go on is not read any more: what it says of the send was said.
         faulty::clear();
@@ -381,8 +417,8 @@ fn a_queue_that_ran_over_ends_contact_with_all() {
             ranks[1].progress(&mut events[1]);
         }
         assert_eq!(events[0].ends, [(Token(5), Outcome::PeerFailed)]);
-        let address = ranks[1].address();
-        let error = ranks[0].connect(Rank::new(1), &address).unwrap_err();
+        let address = ranks[1].peers.address();
+        let error = ranks[0].peers.connect(Rank::new(1), &address).unwrap_err();
         assert!(error.to_string().contains("completion queue"), "{error}");
     }
 }
@@ -393,7 +429,7 @@ fn errors_of_nothing_end_nothing() {
     let Some((mut ranks, mut events, [to, _])) = acquainted() else {
         return;
     };
-    ranks[0].net.make_faulty();
+    ranks[0].peers.net.make_faulty();
     faulty::destine(Fate::Event(FI_EIO));
     exchange(&mut ranks, &mut events, to, (0..300, 100));
     assert!(faulty::is_fulfilled());
@@ -415,17 +451,21 @@ fn a_provider_that_takes_no_receives_ends_contact() {
     let Some((mut ranks, mut events, [to, back])) = acquainted() else {
         return;
     };
-    ranks[1].net.make_faulty();
+    ranks[1].peers.net.make_faulty();
     faulty::answer("fi_recvmsg", FI_EIO);
     // As many messages as are in some blocks.
     let bytes = vec![7; 16_000];
     while events[1].failures() == 0 {
-        let _ = ranks[0].post(to, Class::Data, AmHeader([0, 0]), &bytes);
+        let _ = ranks[0]
+            .peers
+            .post(to, Class::Data, AmHeader([0, 0]), &bytes);
         ranks[0].progress(&mut events[0]);
         ranks[1].progress(&mut events[1]);
     }
     assert!(faulty::is_fulfilled());
-    let post = ranks[1].post(back, Class::Data, AmHeader([1, 0]), &[]);
+    let post = ranks[1]
+        .peers
+        .post(back, Class::Data, AmHeader([1, 0]), &[]);
     assert_eq!(post, Post::Gone);
 }
 
@@ -435,7 +475,7 @@ fn answers_to_no_goodbye_end_contact() {
         return;
     };
     let mut events = Events::default();
-    while one.post_own(to, Kind::GoodbyeHeard, 0) == Post::Busy {
+    while one.peers.post_own(to, Kind::GoodbyeHeard, 0) == Post::Busy {
         one.progress(&mut Events::default());
         two.progress(&mut events);
     }

@@ -7,27 +7,8 @@ use std::ptr;
 
 use tagwire_libfabric_sys::bindings::fi_context2;
 
-/// Names an operation under way. Slots are used again, so the name carries a generation: it names
-/// nothing once its operation has ended, however long somebody keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct OpId {
-    pub(crate) slot: u32,
-    pub(crate) generation: u32,
-}
-
-impl OpId {
-    /// The name of the first operation in a slot.
-    pub(crate) const fn first(slot: u32) -> Self {
-        Self {
-            slot,
-            generation: 0,
-        }
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        self.slot as usize
-    }
-}
+/// Names an operation under way.
+pub(crate) use tagwire_base::slab::Handle as OpId;
 
 /// What the provider is given a pointer to: its own room first, then the operation that has it.
 #[repr(C)]
@@ -53,10 +34,10 @@ impl Contexts {
     /// operation that is under way may have the slot.
     #[inline]
     pub(super) fn pointer(&mut self, op: OpId) -> *mut c_void {
-        while self.chunks.len() * CHUNK <= op.index() {
+        while self.chunks.len() * CHUNK <= op.slot() as usize {
             self.grow();
         }
-        let slot = &self.chunks[op.index() / CHUNK][op.index() % CHUNK];
+        let slot = &self.chunks[op.slot() as usize / CHUNK][op.slot() as usize % CHUNK];
         slot.op.set(op);
         ptr::from_ref(slot).cast_mut().cast()
     }
@@ -65,8 +46,8 @@ impl Contexts {
     pub(super) fn find(&self, op: OpId) -> Option<*mut c_void> {
         let slot = self
             .chunks
-            .get(op.index() / CHUNK)?
-            .get(op.index() % CHUNK)?;
+            .get(op.slot() as usize / CHUNK)?
+            .get(op.slot() as usize % CHUNK)?;
         (slot.op.get() == op).then(|| ptr::from_ref(slot).cast_mut().cast())
     }
 
@@ -76,7 +57,7 @@ impl Contexts {
         let slot = |place| Slot {
             // SAFETY: pointers for the provider's own use, for which null is a value.
             room: UnsafeCell::new(unsafe { std::mem::zeroed() }),
-            op: Cell::new(OpId::first((first + place) as u32)),
+            op: Cell::new(OpId::new((first + place) as u32, 0)),
         };
         self.chunks.push((0..CHUNK).map(slot).collect());
     }

@@ -186,7 +186,7 @@ impl Trial {
 
     /// Writes the first `len` bytes of a pair to their target.
     fn write(&mut self, pair: usize, len: usize) -> Result<(), Doubt> {
-        self.post(|pair| &pair.bytes, pair, len, OpId::first(2 * pair as u32))
+        self.post(|pair| &pair.bytes, pair, len, OpId::new(2 * pair as u32, 0))
     }
 
     /// Writes the word of a pair to its target.
@@ -195,7 +195,7 @@ impl Trial {
             |pair| &pair.word,
             pair,
             WORD,
-            OpId::first(2 * pair as u32 + 1),
+            OpId::new(2 * pair as u32 + 1, 0),
         )
     }
 

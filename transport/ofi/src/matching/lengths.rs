@@ -105,9 +105,9 @@ impl OfiMatch {
         {
             return None;
         }
-        let from = self.bytes.engine.links.at(source);
+        let from = self.bytes.engine.peers.links.at(source);
         let (number, _) = self.asks.decode(completion.data);
-        let may_come = !self.bytes.engine.links[from].closed;
+        let may_come = !self.bytes.engine.peers.links[from].closed;
         (may_come && self.lengths.find(from, number).is_none()).then_some((from, number))
     }
 

@@ -14,11 +14,11 @@
 //! long messages only what fits is asked for), bounds for unexpected messages, and the news that a
 //! message has matched. A claim is a look, and then a receive of just what was seen.
 
-mod flow;
 mod incoming;
 mod lengths;
 mod outgoing;
 mod receive;
+mod rooms;
 mod send;
 mod sweep;
 mod table;
@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
+use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
     AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
     MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome,
@@ -44,12 +45,12 @@ use crate::byte::Ofi;
 use crate::config::OfiOptions;
 use crate::engine::{MAX_WIRE, Sink};
 use crate::error::Failure;
-use crate::fabric::{BlockId, Completion, Fault, Place};
+use crate::fabric::{BlockId, Completion, Fault};
 use crate::open::Use;
-use flow::{Count, Flows};
 use incoming::Incoming;
 use lengths::Lengths;
 use outgoing::Outgoing;
+use rooms::Rooms;
 use table::Table;
 use tags::{Asks, Tags};
 
@@ -161,12 +162,7 @@ pub struct OfiMatch {
     /// The room of those that were told last.
     spare: Vec<Happening>,
     owed: VecDeque<Owed>,
-    /// Longest message that goes at once.
-    short: usize,
-    /// Longest message that comes without being asked for.
-    longest: usize,
-    /// Room for claimed messages that are longer than those.
-    rooms: Vec<Place>,
+    rooms: Rooms,
     /// Where goes what does not fit.
     waste: BlockId,
     /// Claims of which the message is not had yet: no receive is posted meanwhile.
@@ -182,8 +178,8 @@ impl OfiMatch {
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let mut bytes = Ofi::open_for(options, bootstrap, Use::Matching)?;
         let engine = &mut bytes.engine;
-        let name = engine.net.provider().name();
-        let width = engine.net.provider().immediate_width();
+        let name = engine.peers.net.provider().name();
+        let width = engine.peers.net.provider().immediate_width();
         if width < Asks::NEEDED {
             let failure = Failure::new(&name, "matching", "it has no 4 bytes of completion data");
             return Err(BaseError::from(failure).into());
@@ -194,30 +190,33 @@ impl OfiMatch {
             width
         };
         let short = MAX_WIRE;
-        let longest = short.max(engine.max_lent());
-        let waste = engine.net.allocate(longest).map_err(|code| {
-            let reason = engine.net.library().describe(code);
+        let longest = short.max(engine.peers.max_lent());
+        let waste = engine.peers.net.allocate(longest).map_err(|code| {
+            let reason = engine.peers.net.library().describe(code);
             BaseError::from(Failure::new(&name, "memory for messages", &reason))
         })?;
         let size = bootstrap.size();
         let share = |total: usize| (total / size.max(1) as usize) as u64;
+        let allowance = Count {
+            messages: share(options.unexpected_messages),
+            bytes: share(options.unexpected_bytes),
+        };
+        let untold = Count {
+            messages: allowance.messages / 4,
+            bytes: allowance.bytes / 4,
+        };
         Ok(Self {
             tags: Tags::new(size),
             asks: Asks::new(width),
             lengths: Lengths::default(),
             size,
-            flows: Flows::new(Count {
-                messages: share(options.unexpected_messages),
-                bytes: share(options.unexpected_bytes),
-            }),
+            flows: Flows::new(allowance, untold),
             incoming: Table::default(),
             outgoing: Table::default(),
             happenings: Vec::new(),
             spare: Vec::new(),
             owed: VecDeque::new(),
-            short,
-            longest,
-            rooms: Vec::new(),
+            rooms: Rooms::new(short, longest),
             waste,
             claiming: 0,
             fetched: 0,
@@ -243,13 +242,17 @@ impl OfiMatch {
     /// Sends a word to a peer; returns whether that is done with.
     fn tell_peer(&mut self, to: EndpointId, control: Control) -> bool {
         use tagwire_transport::{Class, Post};
-        let link = &self.bytes.engine.links[to];
+        let link = &self.bytes.engine.peers.links[to];
         if link.peer.is_none() && !link.closed {
             // Its hello is on the way.
             return false;
         }
         let (header, payload) = control.encode();
-        self.bytes.engine.post(to, Class::Control, header, &payload) != Post::Busy
+        self.bytes
+            .engine
+            .peers
+            .post(to, Class::Control, header, &payload)
+            != Post::Busy
     }
 
     /// Does what there was no room for.
@@ -262,7 +265,7 @@ impl OfiMatch {
             let done = match owed {
                 Owed::Control(to, control) => self.tell_peer(to, control),
                 Owed::Bytes(slot) => self.send_bytes(slot),
-                Owed::Receive(slot) if self.bytes.engine.is_broken() => {
+                Owed::Receive(slot) if self.bytes.engine.peers.is_broken() => {
                     self.end_unposted(slot, upcalls);
                     true
                 }
@@ -310,7 +313,7 @@ impl OfiMatch {
     }
 
     fn heed(&mut self, from: EndpointId, control: Control, upcalls: &mut dyn MatchUpcalls) {
-        if self.bytes.engine.links[from].closed {
+        if self.bytes.engine.peers.links[from].closed {
             return;
         }
         let good = match control {
@@ -319,7 +322,7 @@ impl OfiMatch {
                 receive,
                 granted,
             } => self.grant(from, number, receive, granted, upcalls),
-            Control::Matched(count) => self.flows.note_told(from, count),
+            Control::Matched(count) => self.flows.note_matched(from, count),
             Control::Length { number, length } => self.note_length(from, (number, length), upcalls),
             Control::Nonsense => false,
         };
@@ -387,6 +390,10 @@ impl Transport for OfiMatch {
         self.bytes.leave();
     }
 
+    fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.bytes.waiter()
     }
@@ -412,8 +419,8 @@ impl MatchTransport for OfiMatch {
         limits.ignorable = self.tags.user();
         limits.directed = Directed::BySource;
         limits.max_message = tags::MAX_MESSAGE;
-        limits.max_short = self.short;
-        limits.memory_per_peer = self.bytes.engine.window() as usize * MAX_WIRE;
+        limits.max_short = self.rooms.short;
+        limits.memory_per_peer = self.bytes.engine.peers.window() as usize * MAX_WIRE;
         if self.bytes.engine.waiter().sees_arrivals() {
             limits.wait_object = WaitObject::Descriptor;
         }
@@ -475,11 +482,8 @@ impl MatchTransport for OfiMatch {
         self.progress(Lane(0), upcalls);
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        self.bytes
-            .engine
-            .peer_failed(rank, &mut Collect(&mut self.happenings));
-        self.settle(upcalls);
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn MatchUpcalls) {
+        self.bytes.engine.peer_failed(rank);
     }
 
     fn remote(&mut self) -> Option<&mut dyn MatchRemote> {

@@ -41,7 +41,7 @@ impl OfiMatch {
             return Posted::Busy;
         }
         // Where nobody can be heard any more, it waits to be taken back.
-        let is_vain = self.bytes.engine.is_broken();
+        let is_vain = self.bytes.engine.peers.is_broken();
         let len = if is_vain { 0 } else { target.len() };
         let Ok(registered) = self.register_target(target, len) else {
             return Posted::Busy;
@@ -70,7 +70,12 @@ impl OfiMatch {
     ) -> Result<Option<Registered>, i32> {
         let start = target.as_ptr().cast_const();
         // SAFETY: the buffer is lent until the receive has ended, and its entry goes before it is told.
-        unsafe { self.bytes.engine.register_locally(start, len, FI_RECV) }
+        unsafe {
+            self.bytes
+                .engine
+                .peers
+                .register_locally(start, len, FI_RECV)
+        }
     }
 
     /// Gives a receive to the provider, as what it is now; returns whether that is done with.
@@ -89,10 +94,10 @@ impl OfiMatch {
                 registered,
                 ..
             }) => {
-                let longest = self.longest;
+                let longest = self.rooms.longest;
                 let rest = (target.len() < longest).then(|| (self.waste, longest - target.len()));
                 let registered = registered.as_ref();
-                engine.start_tagged(slot << 1, |net, id| {
+                engine.peers.start_tagged(slot << 1, |net, id| {
                     // SAFETY: the buffer is lent until the receive has ended, which it has not while the provider has
                     // this operation for it.
                     unsafe { net.receive_tagged(*pattern, *target, registered, rest, id) }
@@ -106,21 +111,21 @@ impl OfiMatch {
             }) => {
                 let pattern = Pattern::exact(Tags::private(number));
                 let registered = registered.as_ref();
-                engine.start_tagged(slot << 1, |net, id| {
+                engine.peers.start_tagged(slot << 1, |net, id| {
                     // SAFETY: as above.
                     unsafe { net.receive_tagged(pattern, *target, registered, None, id) }
                 })
             }
-            Some(Incoming::Looking { pattern, .. }) => {
-                engine.start_tagged(slot << 1, |net, id| net.peek(*pattern, id))
-            }
+            Some(Incoming::Looking { pattern, .. }) => engine
+                .peers
+                .start_tagged(slot << 1, |net, id| net.peek(*pattern, id)),
             _ => return true,
         };
         let id = match started {
             Ok(id) => id,
             Err(took) => {
                 if let Took::Failed(code) = took {
-                    self.bytes.engine.lose_all_later(code);
+                    self.bytes.engine.peers.lose_all_later(code);
                 }
                 return false;
             }
@@ -146,7 +151,7 @@ impl OfiMatch {
         if source.as_u32() >= self.size {
             return None;
         }
-        let from = self.bytes.engine.links.at(source);
+        let from = self.bytes.engine.peers.links.at(source);
         let (number, length) = if Tags::is_announcement(completion.tag) {
             let (number, length) = self.asks.decode(completion.data);
             let length = length.or_else(|| self.lengths.find(from, number));
@@ -168,14 +173,13 @@ impl OfiMatch {
 
     /// Whether the bytes of a message can still be had.
     fn can_be_had(&self, seen: &Seen) -> bool {
-        seen.number.is_none() || !self.bytes.engine.links[seen.from].closed
+        seen.number.is_none() || !self.bytes.engine.peers.links[seen.from].closed
     }
 
     /// Tells the sender, now and then, how much of what it sent at once has matched.
     fn note_matched(&mut self, seen: &Seen) {
-        if seen.number.is_none()
-            && let Some(count) = self.flows.note_matched(seen.from, seen.envelope.length)
-        {
+        if seen.number.is_none() && self.flows.note_received(seen.from, seen.envelope.length) {
+            let (count, _) = self.flows.tell(seen.from);
             self.owe(seen.from, Control::Matched(count));
         }
     }
@@ -320,7 +324,7 @@ impl OfiMatch {
             Some(Ok(len)) if len == target.len() => Outcome::Done(len as u64),
             _ => Outcome::PeerFailed,
         };
-        if outcome == Outcome::PeerFailed && !self.bytes.engine.links[from].closed {
+        if outcome == Outcome::PeerFailed && !self.bytes.engine.peers.links[from].closed {
             let mut told = Collect(&mut self.happenings);
             match len {
                 Some(Ok(_)) => {
@@ -338,7 +342,7 @@ impl OfiMatch {
         if let Some(refusal) = self.check(pattern) {
             return Probed::Refused(refusal);
         }
-        if self.bytes.engine.is_broken() {
+        if self.bytes.engine.peers.is_broken() {
             return Probed::Nothing;
         }
         if self.claiming > 0 {
@@ -442,8 +446,8 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let longest = self.longest;
-        let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
+        let longest = self.rooms.longest;
+        let started = self.bytes.engine.peers.start_tagged(slot << 1, |net, op| {
             net.receive_tagged_at(message, waste, longest, op)
         });
         let (token, pattern, claim) = look;
@@ -460,33 +464,6 @@ impl OfiMatch {
         }
     }
 
-    /// Room for a claimed message of `length` bytes.
-    fn take_room(&mut self, length: u64) -> Result<(Place, usize), i32> {
-        if length <= self.short as u64 {
-            return self
-                .bytes
-                .engine
-                .take_place()
-                .map(|place| (place, self.short));
-        }
-        let place = match self.rooms.pop() {
-            Some(place) => place,
-            None => Place {
-                block: self.bytes.engine.net.allocate(self.longest)?,
-                offset: 0,
-            },
-        };
-        Ok((place, self.longest))
-    }
-
-    fn put_room(&mut self, place: Place, length: u64) {
-        if length <= self.short as u64 {
-            self.bytes.engine.put_place(place);
-        } else {
-            self.rooms.push(place);
-        }
-    }
-
     /// Takes out what a look for a claim has seen, of so many bytes.
     fn take_out(
         &mut self,
@@ -495,11 +472,11 @@ impl OfiMatch {
         token: Token,
         upcalls: &mut dyn MatchUpcalls,
     ) {
-        let Ok((place, room)) = self.take_room(length) else {
+        let Ok((place, room)) = self.rooms.take(&mut self.bytes.engine.peers, length) else {
             self.end_without(slot, token, true, upcalls);
             return;
         };
-        let started = self.bytes.engine.start_tagged(slot << 1, |net, op| {
+        let started = self.bytes.engine.peers.start_tagged(slot << 1, |net, op| {
             net.receive_tagged_at(message, place, room, op)
         });
         if started.is_ok() {
@@ -511,7 +488,7 @@ impl OfiMatch {
                 };
             }
         } else {
-            self.put_room(place, length);
+            self.rooms.put(&mut self.bytes.engine.peers, place, length);
             self.owed.push_back(Owed::Receive(slot));
         }
     }
@@ -533,7 +510,7 @@ impl OfiMatch {
         let (token, place, length) = (*token, *place, *length);
         let seen = end.ok().and_then(|completion| self.see(&completion));
         let Some(seen) = seen else {
-            self.put_room(place, length);
+            self.rooms.put(&mut self.bytes.engine.peers, place, length);
             self.end_without(slot, token, true, upcalls);
             return;
         };
@@ -542,7 +519,7 @@ impl OfiMatch {
         let content = match seen.number {
             None => Content::Kept(place, length),
             Some(number) => {
-                self.put_room(place, length);
+                self.rooms.put(&mut self.bytes.engine.peers, place, length);
                 self.lengths.forget(seen.from, number);
                 Content::Announced(number)
             }
@@ -591,13 +568,14 @@ impl OfiMatch {
                 let fits = envelope.length.min(target.len() as u64);
                 self.bytes
                     .engine
+                    .peers
                     .net
                     .copy_out(place, envelope.length as usize, data);
-                self.put_room(place, length);
+                self.rooms.put(&mut self.bytes.engine.peers, place, length);
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(fits)))
             }
-            Content::Announced(_) if self.bytes.engine.links[from].closed => {
+            Content::Announced(_) if self.bytes.engine.peers.links[from].closed => {
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed))
             }
@@ -658,7 +636,7 @@ impl OfiMatch {
         if let Some(Incoming::Posted { unwanted, .. }) = self.incoming.get_mut(slot) {
             *unwanted = true;
         }
-        self.bytes.engine.net.cancel(op);
+        self.bytes.engine.peers.net.cancel(op);
         Cancel::Pending
     }
 
@@ -691,9 +669,9 @@ impl OfiMatch {
         for (slot, op) in slots {
             match op {
                 Some(op) => {
-                    self.bytes.engine.disconnect(gone);
-                    self.bytes.engine.net.cancel(op);
-                    self.bytes.engine.give_up_soon(op);
+                    self.bytes.engine.peers.disconnect(gone);
+                    self.bytes.engine.peers.net.cancel(op);
+                    self.bytes.engine.peers.give_up_soon(op);
                 }
                 None => {
                     self.drop_owed(slot);

@@ -24,22 +24,25 @@ impl OfiMatch {
         if bits & !self.tags.user() != 0 {
             return Sent::Refused(Refusal::ReservedBits);
         }
-        if self.bytes.engine.links.get(to).is_none() {
+        if self.bytes.engine.peers.links.get(to).is_none() {
             return Sent::Refused(Refusal::Unknown);
         }
-        let peer = match self.bytes.engine.check(to, u32::MAX) {
+        let peer = match self.bytes.engine.peers.check(to, u32::MAX) {
             Ok(peer) => peer,
             Err(Post::Busy) => return Sent::Busy,
             Err(_) => return Sent::Gone,
         };
-        let tag = self.tags.message(self.bytes.engine.rank(), bits);
-        if !synchronous && data.len() <= self.short && self.flows.allows(to, data.len()) {
+        let tag = self.tags.message(self.bytes.engine.peers.rank(), bits);
+        if !synchronous
+            && data.len() <= self.rooms.short
+            && self.flows.allows(to, data.len() as u64)
+        {
             return self.send_at_once(to, peer, tag, data);
         }
         if !synchronous
-            && data.len() <= self.longest
+            && data.len() <= self.rooms.longest
             && let Some(region) = data.region()
-            && self.flows.allows(to, data.len())
+            && self.flows.allows(to, data.len() as u64)
         {
             return self.send_lent(to, peer, tag, region, token);
         }
@@ -52,19 +55,23 @@ impl OfiMatch {
     #[inline]
     fn send_at_once(&mut self, to: EndpointId, peer: Peer, tag: u64, data: &SendBuffer) -> Sent {
         let took = match data.bytes(0..data.len()) {
-            Some(bytes) if bytes.len() <= self.bytes.engine.inject_size() => {
-                self.bytes.engine.net.inject_tagged(peer, tag, bytes)
+            Some(bytes) if bytes.len() <= self.bytes.engine.peers.inject_size() => {
+                self.bytes.engine.peers.net.inject_tagged(peer, tag, bytes)
             }
-            _ => self.bytes.engine.send_copy_tagged(to, peer, tag, data),
+            _ => self
+                .bytes
+                .engine
+                .peers
+                .send_copy_tagged(to, peer, tag, data),
         };
         match took {
             Took::Yes => {
-                self.flows.note_sent(to, data.len());
+                self.flows.note_sent(to, data.len() as u64);
                 Sent::Done
             }
             Took::Busy => Sent::Busy,
             Took::Failed(code) => {
-                self.bytes.engine.lose_later(to, code);
+                self.bytes.engine.peers.lose_later(to, code);
                 Sent::Gone
             }
         }
@@ -91,13 +98,13 @@ impl OfiMatch {
         });
         let took = self.give_bytes(slot, peer, tag, data);
         if took == Took::Yes {
-            self.flows.note_sent(to, data.len());
+            self.flows.note_sent(to, data.len() as u64);
             return Sent::Open;
         }
         self.outgoing.take(slot);
         match took {
             Took::Failed(code) => {
-                self.bytes.engine.lose_later(to, code);
+                self.bytes.engine.peers.lose_later(to, code);
                 Sent::Gone
             }
             _ => Sent::Busy,
@@ -126,6 +133,7 @@ impl OfiMatch {
         let took = self
             .bytes
             .engine
+            .peers
             .net
             .inject_word(peer, Tags::announcement(tag), word);
         if took == Took::Yes {
@@ -137,7 +145,7 @@ impl OfiMatch {
         self.outgoing.take(slot);
         match took {
             Took::Failed(code) => {
-                self.bytes.engine.lose_later(to, code);
+                self.bytes.engine.peers.lose_later(to, code);
                 Sent::Gone
             }
             _ => Sent::Busy,
@@ -203,14 +211,14 @@ impl OfiMatch {
         let Some(part) = data.slice(0..*granted) else {
             return true;
         };
-        let Some(peer) = self.bytes.engine.links[to].peer else {
+        let Some(peer) = self.bytes.engine.peers.links[to].peer else {
             return true;
         };
         match self.give_bytes(slot, peer, Tags::private(receive), part) {
             Took::Yes => true,
             Took::Busy => false,
             Took::Failed(code) => {
-                self.bytes.engine.lose_later(to, code);
+                self.bytes.engine.peers.lose_later(to, code);
                 true
             }
         }
@@ -223,13 +231,14 @@ impl OfiMatch {
         let memory = unsafe {
             self.bytes
                 .engine
+                .peers
                 .register_locally(part.as_ptr(), part.len(), FI_SEND)
         };
         let Ok(memory) = memory else {
             return Took::Busy;
         };
         let number = slot << 1 | 1;
-        let started = self.bytes.engine.start_tagged(number, |net, op| {
+        let started = self.bytes.engine.peers.start_tagged(number, |net, op| {
             // SAFETY: as above; the send has not ended while the provider has this operation for it.
             unsafe { net.send_region_tagged(peer, tag, part, memory.as_ref(), op) }
         });
@@ -255,7 +264,7 @@ impl OfiMatch {
             upcalls.sent(token, Outcome::Done(granted as u64));
             return;
         }
-        if !self.bytes.engine.links[to].closed {
+        if !self.bytes.engine.peers.links[to].closed {
             let mut told = super::Collect(&mut self.happenings);
             self.bytes.engine.lose(to, &mut told);
         }
@@ -269,9 +278,9 @@ impl OfiMatch {
         for slot in slots {
             if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
                 let op = *op;
-                self.bytes.engine.disconnect(gone);
-                self.bytes.engine.net.cancel(op);
-                self.bytes.engine.give_up_soon(op);
+                self.bytes.engine.peers.disconnect(gone);
+                self.bytes.engine.peers.net.cancel(op);
+                self.bytes.engine.peers.give_up_soon(op);
             } else if let Some(outgoing) = self.outgoing.take(slot) {
                 upcalls.sent(outgoing.token(), Outcome::PeerFailed);
             }

@@ -24,11 +24,13 @@ impl OfiMatch {
     /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
     /// cannot be had any more. What it sent whole stays.
     pub(super) fn sweep(&mut self, gone: EndpointId) {
-        if self.bytes.engine.is_broken() {
+        if self.bytes.engine.peers.is_broken() {
             // Nothing is matched any more.
             return;
         }
-        let pattern = self.tags.announced_by(self.bytes.engine.links[gone].rank);
+        let pattern = self
+            .tags
+            .announced_by(self.bytes.engine.peers.links[gone].rank);
         let slot = self.incoming.enter(Incoming::Sweeping);
         loop {
             let seen = self.sweep_step(slot, |net, _, op| net.peek(pattern, op));
@@ -60,14 +62,15 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let room = (waste, self.longest);
-        let deadline = self.bytes.engine.clock.now() + SWEEP;
+        let room = (waste, self.rooms.longest);
+        let deadline = self.bytes.engine.peers.clock.now() + SWEEP;
         let mut took = Took::Busy;
-        while self.bytes.engine.clock.now() < deadline {
+        while self.bytes.engine.peers.clock.now() < deadline {
             if took == Took::Busy {
                 let started = self
                     .bytes
                     .engine
+                    .peers
                     .start_tagged(number, |net, op| post(net, room, op));
                 took = started.err().unwrap_or(Took::Yes);
             }

@@ -1,18 +1,14 @@
-//! Operations of this rank by number, each with a generation.
+//! Operations of this rank by number.
 
-/// Things by slot; a slot that is used again has another generation.
+use tagwire_base::slab::Slab;
+
+/// Things by slot.
 #[derive(Debug)]
-pub(super) struct Table<T> {
-    slots: Vec<(u32, Option<T>)>,
-    free: Vec<u32>,
-}
+pub(super) struct Table<T>(Slab<T>);
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        Self(Slab::default())
     }
 }
 
@@ -20,53 +16,42 @@ impl<T> Table<T> {
     /// Enters a thing; returns its slot.
     #[inline]
     pub(super) fn enter(&mut self, thing: T) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize].1 = Some(thing);
-            return slot;
-        }
-        self.slots.push((0, Some(thing)));
-        self.slots.len() as u32 - 1
+        self.0.insert(thing).slot()
     }
 
     #[inline]
     pub(super) fn get(&self, slot: u32) -> Option<&T> {
-        self.slots.get(slot as usize)?.1.as_ref()
+        self.0.at(slot).map(|(_, thing)| thing)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
-        self.slots.get_mut(slot as usize)?.1.as_mut()
+        self.0.at_mut(slot).map(|(_, thing)| thing)
     }
 
     /// Takes a thing out; its slot gets another generation.
     #[inline]
     pub(super) fn take(&mut self, slot: u32) -> Option<T> {
-        let (generation, thing) = self.slots.get_mut(slot as usize)?;
-        let taken = thing.take()?;
-        *generation = generation.wrapping_add(1);
-        self.free.push(slot);
-        Some(taken)
+        let (handle, _) = self.0.at(slot)?;
+        self.0.remove(handle)
     }
 
     /// The number of the thing in `slot`: the slot in the lower `slot_bits`, as much of the
-    /// generation above it as there is room for in `bits`. `None` where the slot does not fit.
+    /// generation above it as there is room for in `bits`. `None` where the slot does not fit, or is vacant.
     pub(super) fn number(&self, slot: u32, slot_bits: u32, bits: u32) -> Option<u64> {
-        let (generation, _) = self.slots.get(slot as usize)?;
-        let generation = u64::from(*generation) & ((1 << (bits - slot_bits)) - 1);
+        let (handle, _) = self.0.at(slot)?;
+        let generation = u64::from(handle.generation()) & ((1 << (bits - slot_bits)) - 1);
         (u64::from(slot) >> slot_bits == 0).then_some(generation << slot_bits | u64::from(slot))
     }
 
     /// The slot that `number` names, if what it named is still there.
     pub(super) fn slot(&self, number: u64, slot_bits: u32, bits: u32) -> Option<u32> {
         let slot = (number & ((1 << slot_bits) - 1)) as u32;
-        let there = self.get(slot).is_some() && self.number(slot, slot_bits, bits) == Some(number);
-        there.then_some(slot)
+        (self.number(slot, slot_bits, bits) == Some(number)).then_some(slot)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0..)
-            .zip(&self.slots)
-            .filter_map(|(slot, (_, thing))| Some((slot, thing.as_ref()?)))
+        self.0.iter().map(|(handle, thing)| (handle.slot(), thing))
     }
 }
 

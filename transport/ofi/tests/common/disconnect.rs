@@ -160,6 +160,9 @@ pub fn the_dead_are_not_waited_for(options: &OfiOptions) {
     two.silent.store(true, Ordering::Relaxed);
     drop(two);
     one.ofi.peer_failed(Rank::new(1), &mut one.log);
+    while one.log.failed == 0 {
+        one.turn();
+    }
     assert_eq!((one.log.left, one.log.failed), (0, 1), "{options:?}");
     one.leave();
 }

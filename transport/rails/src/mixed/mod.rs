@@ -319,6 +319,10 @@ impl Transport for Mixed {
         }
     }
 
+    fn has_left(&self) -> bool {
+        self.rails.iter().all(|(rail, _)| rail.has_left())
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }

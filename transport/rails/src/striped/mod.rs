@@ -38,7 +38,7 @@ mod wire;
 use std::fmt;
 use std::sync::Arc;
 
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Time};
 use tagwire_transport::{
     AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
     Error, Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
@@ -62,6 +62,15 @@ const SHORT: usize = 4096;
 /// The first byte of addresses and keys.
 const MAGIC: u8 = 0xb5;
 
+/// The goodbye of this rank, once it is said.
+#[derive(Debug, Clone, Copy)]
+struct Farewell {
+    /// When peers are waited for no more.
+    until: Time,
+    /// Peers have what was sent to them, or are waited for no more: the rails leave.
+    is_heard: bool,
+}
+
 /// Several rails to the same peers.
 pub struct Striped {
     rails: Vec<Rail>,
@@ -70,7 +79,7 @@ pub struct Striped {
     waiter: Arc<SeveralWaiter>,
     capabilities: Capabilities,
     limits: Limits,
-    is_leaving: bool,
+    farewell: Option<Farewell>,
 }
 
 impl Striped {
@@ -104,7 +113,7 @@ impl Striped {
             registrations: Vec::new(),
             capabilities,
             limits,
-            is_leaving: false,
+            farewell: None,
         })
     }
 
@@ -207,10 +216,29 @@ impl Striped {
         if !self.core.listed.is_empty() || !self.core.to_end.is_empty() {
             events += self.core.advance_pending(&mut self.rails, upcalls);
         }
+        if self.farewell.is_some() {
+            self.part();
+        }
         events
     }
 
-    /// Says goodbye by all rails, and waits a little until peers have what was sent to them.
+    /// Lets the rails leave once peers have what was sent to them, or are waited for no more.
+    #[cold]
+    fn part(&mut self) {
+        let Some(farewell) = &mut self.farewell else {
+            return;
+        };
+        if !farewell.is_heard {
+            let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
+            farewell.is_heard = !waits || self.core.options.clock.now() >= farewell.until;
+            if farewell.is_heard {
+                let rails = self.rails.iter_mut();
+                rails.for_each(|rail| rail.transport.leave());
+            }
+        }
+    }
+
+    /// Has goodbyes said by all rails.
     fn say_farewell(&mut self) {
         let peers: Vec<_> = self.core.links.iter().map(|(ours, _)| ours).collect();
         for ours in peers {
@@ -219,20 +247,6 @@ impl Striped {
                 ways.for_each(|way| way.owes_bye = true);
             }
             self.core.list(ours);
-        }
-        let start = self.core.options.clock.now();
-        loop {
-            self.progress(LANE, &mut IgnoreUpcalls);
-            let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
-            let StripedOptions {
-                clock,
-                disconnect_timeout,
-                ..
-            } = &self.core.options;
-            if !waits || clock.now().since(start) >= *disconnect_timeout {
-                return;
-            }
-            std::thread::yield_now();
         }
     }
 }
@@ -295,10 +309,19 @@ impl Transport for Striped {
     }
 
     fn leave(&mut self) {
-        self.is_leaving = true;
-        for rail in &mut self.rails {
-            rail.transport.leave();
+        if self.farewell.is_none() {
+            let options = &self.core.options;
+            self.farewell = Some(Farewell {
+                until: options.clock.now() + options.disconnect_timeout,
+                is_heard: false,
+            });
+            self.say_farewell();
         }
+    }
+
+    fn has_left(&self) -> bool {
+        let is_heard = self.farewell.is_some_and(|farewell| farewell.is_heard);
+        is_heard && self.rails.iter().all(|rail| rail.transport.has_left())
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -430,9 +453,11 @@ impl ByteTransport for Striped {
 }
 
 impl Drop for Striped {
+    /// A rank that leaves, and is dropped before it has left, waits for that; then the rails do.
     fn drop(&mut self) {
-        if self.is_leaving {
-            self.say_farewell();
+        while self.farewell.is_some_and(|farewell| !farewell.is_heard) {
+            self.progress(LANE, &mut IgnoreUpcalls);
+            std::thread::yield_now();
         }
     }
 }

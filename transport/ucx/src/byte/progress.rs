@@ -1,16 +1,15 @@
 //! What has arrived and what has ended.
 
-use tagwire_base::Rank;
 use tagwire_transport::Upcalls;
 
 use super::Ucx;
-use crate::core::until_silent;
 
 impl Ucx {
     /// Takes what has arrived and reports it; returns how many things happened.
     #[inline]
     pub(super) fn advance(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let count = self.pump(upcalls);
+        self.core.end_peers(count);
         let told = self.tell(upcalls);
         if told == 0 {
             self.core.after_progress(count);
@@ -55,23 +54,5 @@ impl Ucx {
             }
         }
         told + core.tell_flushes(|token, outcome| upcalls.complete(token, outcome))
-    }
-
-    /// `rank` has failed: its last messages are delivered, then that is told.
-    pub(super) fn bury(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        let known = self.core.shared.inbox.borrow().find(rank);
-        self.listen(upcalls);
-        self.core.shared.inbox.borrow_mut().lose(rank);
-        if let Some(id) = known {
-            self.core.fail(id);
-        }
-        self.core.shared.stir();
-        self.pump(upcalls);
-        self.tell(upcalls);
-    }
-
-    /// Makes progress until nothing comes any more.
-    fn listen(&mut self, upcalls: &mut dyn Upcalls) {
-        until_silent(|| self.pump(upcalls));
     }
 }

@@ -145,6 +145,10 @@ impl Transport for Ucx {
         self.core.leave();
     }
 
+    fn has_left(&self) -> bool {
+        self.core.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
     }
@@ -336,7 +340,7 @@ impl ByteTransport for Ucx {
         self.advance(upcalls);
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        self.bury(rank, upcalls);
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn Upcalls) {
+        self.core.peer_failed(rank);
     }
 }

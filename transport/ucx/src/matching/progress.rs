@@ -1,12 +1,10 @@
 //! What has arrived and what has ended.
 
-use tagwire_base::Rank;
 use tagwire_transport::{Arrival, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
 use tagwire_ucx_sys::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
 
 use super::UcxMatch;
 use crate::contact::Early;
-use crate::core::until_silent;
 use crate::layout::envelope_of;
 use crate::link::Ended;
 use crate::operations::Purpose;
@@ -16,6 +14,7 @@ impl UcxMatch {
     #[inline]
     pub(super) fn advance(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
         let count = self.pump();
+        self.bytes.core.end_peers(count);
         let told = self.tell(upcalls);
         if told == 0 {
             self.bytes.core.after_progress(count);
@@ -113,23 +112,5 @@ impl UcxMatch {
             _ => Outcome::PeerFailed,
         };
         ReceiveEnd::Matched(envelope_of(tag, length), outcome)
-    }
-
-    /// `rank` has failed: what it sent is taken first, then that is told.
-    pub(super) fn bury(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        let known = self.bytes.core.shared.inbox.borrow().find(rank);
-        self.listen();
-        self.bytes.core.shared.inbox.borrow_mut().lose(rank);
-        if let Some(id) = known {
-            self.bytes.core.fail(id);
-        }
-        self.bytes.core.shared.stir();
-        self.listen();
-        self.tell(upcalls);
-    }
-
-    /// Makes progress until nothing comes any more.
-    fn listen(&mut self) {
-        until_silent(|| self.pump());
     }
 }

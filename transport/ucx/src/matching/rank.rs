@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
+use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
     Cancel, Capabilities, ClaimId, EndpointId, Found, Lane, MatchEnvelope, MatchLevels,
     MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome, Payload, Posted,
@@ -16,7 +17,6 @@ use tagwire_transport::{
 };
 use tagwire_ucx_sys::Started;
 
-use super::flow::{Account, Amount};
 use super::unexpected::{Claims, Place, Taken, empty_list};
 use crate::NAME;
 use crate::byte::Ucx;
@@ -35,8 +35,7 @@ const MAX_UNDER_WAY: usize = 1 << 16;
 pub struct UcxMatch {
     /// What it is without matching: peers, packets, and access to memory.
     pub(super) bytes: Ucx,
-    pub(super) accounts: Vec<Account>,
-    pub(super) allowance: Amount,
+    pub(super) flows: Flows,
     /// Unexpected messages that are out of UCX: all of them earlier than those in it.
     pub(super) list: RefCell<VecDeque<Taken>>,
     pub(super) claims: Claims,
@@ -48,14 +47,18 @@ impl UcxMatch {
     /// # Errors
     /// When the library cannot be loaded, or has no transport that was asked for.
     pub fn open(options: UcxOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
-        let allowance = Amount {
+        let allowance = Count {
             messages: options.unexpected_messages as u64,
             bytes: options.unexpected_bytes as u64,
         };
+        // Half of it is told.
+        let untold = Count {
+            messages: allowance.messages.saturating_sub(1) / 2,
+            bytes: allowance.bytes.saturating_sub(1) / 2,
+        };
         Ok(Self {
             bytes: Ucx::open(options, bootstrap)?,
-            accounts: Vec::new(),
-            allowance,
+            flows: Flows::new(allowance, untold),
             list: RefCell::new(empty_list()),
             claims: Claims::default(),
         })
@@ -177,6 +180,10 @@ impl Transport for UcxMatch {
         Transport::leave(&mut self.bytes);
     }
 
+    fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.bytes.waiter()
     }
@@ -244,7 +251,7 @@ impl MatchTransport for UcxMatch {
         let done = started == Started::Done;
         if !core.note_start(to, index, started) {
             if counted {
-                self.uncount_sent(to, len);
+                self.flows.note_unsent(to, len);
             }
             return Sent::Gone;
         }
@@ -343,8 +350,8 @@ impl MatchTransport for UcxMatch {
         self.advance(upcalls);
     }
 
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        self.bury(rank, upcalls);
+    fn peer_failed(&mut self, rank: Rank, _upcalls: &mut dyn MatchUpcalls) {
+        self.bytes.core.peer_failed(rank);
     }
 
     fn remote(&mut self) -> Option<&mut dyn MatchRemote> {

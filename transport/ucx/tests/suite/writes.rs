@@ -419,6 +419,9 @@ pub fn end_with_their_writer(library: Option<String>, transports: &str) {
             pair.owner.progress(LANE, &mut pair.logs[1]);
         }
         pair.owner.peer_failed(Rank::new(0), &mut pair.logs[1]);
+        while pair.logs[1].odd().is_none() {
+            pair.owner.progress(LANE, &mut pair.logs[1]);
+        }
         pair.owner.deregister(handle);
         memory.fill(0xee);
         let told = pair.logs[1].notices().len();
