@@ -24,24 +24,12 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
-use tagwire_matching::Envelope;
-use tagwire_transport::{Capabilities, Offer, Outcome, Payload, Post, Ticket, Token};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use tagwire_base::{ContextId, Tag};
+use tagwire_transport::{Outcome, Ticket};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::Ob1;
-use super::common::Common;
-use super::core::Core;
-use super::driver::Driver;
-use super::header::{ControlHeader, Kind};
-use super::peer::{Health, Peer, PeerIndex};
-use super::pending::Operation;
-use super::protocols::State;
-use crate::contacts;
-use crate::packet::Packet;
-use crate::peers::LANE;
+use super::header::Kind;
 use crate::slab::Handle;
-use crate::types::Failure;
 
 impl Kind {
     /// To a sender: memory that its next message of this pattern may fill. Handle: the receive; argument: its room in bytes; body:
@@ -53,10 +41,7 @@ impl Kind {
 const REMEMBERED: usize = 16;
 
 /// Receives that are exposed to one peer at once.
-const EXPOSED: usize = 32;
-
-/// The receives among which one is looked for that was posted before, and may take the same messages.
-const LOOKED_AT: usize = 128;
+pub(super) const EXPOSED: usize = 32;
 
 /// So many exposed receives in a row that this rank was there for, and not all others are exposed any more: who waits loses by it.
 const PATIENCE: u32 = 4;
@@ -65,26 +50,20 @@ const PATIENCE: u32 = 4;
 /// that begins to compute is noticed soon.
 const SELDOM: u32 = 4;
 
-/// What the transport has to do for receives to be exposed: receivers speak of what came before.
-const NEEDED: Capabilities = Capabilities::COOPERATIVE.union(Capabilities::ORDERED);
-
-/// Set in the tokens of exposed receives, and in no other's.
-const MARK: u64 = 1 << 62;
-
 /// The body of EXPOSE.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct Exposure {
-    ticket: [u64; 2],
-    tag: i32,
+pub(super) struct Exposure {
+    pub ticket: [u64; 2],
+    pub tag: i32,
     /// How many packets of its receiver were taken: the number of the next.
-    taken: u32,
+    pub taken: u32,
     /// The receive's number, among those that were exposed to its receiver.
-    number: u32,
+    pub number: u32,
     /// That of the oldest of this pattern that waits.
-    oldest: u32,
-    context: u16,
-    reserved: [u16; 3],
+    pub oldest: u32,
+    pub context: u16,
+    pub reserved: [u16; 3],
 }
 
 impl Exposure {
@@ -94,25 +73,25 @@ impl Exposure {
 }
 
 /// Whether `number` was given after `other`.
-const fn follows(number: u32, other: u32) -> bool {
+pub(super) const fn follows(number: u32, other: u32) -> bool {
     number.wrapping_sub(other) as i32 > 0
 }
 
 /// Whether `number` was given long after `other`, which nothing refers to any more.
-const fn is_long_ago(number: u32, other: u32) -> bool {
+pub(super) const fn is_long_ago(number: u32, other: u32) -> bool {
     follows(number, other) && number.wrapping_sub(other) > 1 << 30
 }
 
 /// A receive of this rank that is exposed.
 #[derive(Debug)]
-struct Exposed {
-    receive: Handle,
-    ticket: Ticket,
-    number: u32,
-    tag: Tag,
-    context: ContextId,
+pub(super) struct Exposed {
+    pub receive: Handle,
+    pub ticket: Ticket,
+    pub number: u32,
+    pub tag: Tag,
+    pub context: ContextId,
     /// How the filling of its memory ended, where that was before its envelope came.
-    end: Option<Outcome>,
+    pub end: Option<Outcome>,
 }
 
 /// A receive of a peer that messages of this rank may fill.
@@ -120,7 +99,7 @@ struct Exposed {
 pub(super) struct Target {
     pub ticket: Ticket,
     pub number: u32,
-    room: usize,
+    pub room: usize,
     tag: Tag,
     context: ContextId,
 }
@@ -139,9 +118,9 @@ pub(super) struct Exposures {
     sent: [u64; REMEMBERED],
     /// The sequence numbers of those that took a receive which the peer exposed, and the number of that.
     took: VecDeque<(u32, u32)>,
-    exposed: Vec<Exposed>,
+    pub exposed: Vec<Exposed>,
     /// How many were exposed.
-    count: u32,
+    pub count: u32,
     /// How many of the last ones were not filled before this rank looked.
     unused: u32,
     /// So many are not exposed before the next one that is.
@@ -149,7 +128,7 @@ pub(super) struct Exposures {
     targets: VecDeque<Target>,
     /// The last receive of this rank that was cancelled, or is not exposed any more for that: the peer may count it among those
     /// that wait.
-    hole: Option<u32>,
+    pub hole: Option<u32>,
     /// The peer's last receive that was dropped: of none after it is anything known while one before it waits.
     dropped: Option<u32>,
     /// The number of the peer's last receive.
@@ -241,25 +220,25 @@ impl Exposures {
     }
 
     /// Whether this receive of this rank is exposed.
-    fn holds(&self, receive: Handle) -> bool {
+    pub(super) fn holds(&self, receive: Handle) -> bool {
         self.exposed.iter().any(|one| one.receive == receive)
     }
 
-    fn take(&mut self, receive: Handle) -> Option<Exposed> {
+    pub(super) fn take(&mut self, receive: Handle) -> Option<Exposed> {
         let mut exposed = self.exposed.iter();
         let place = exposed.position(|one| one.receive == receive)?;
         Some(self.exposed.remove(place))
     }
 
     /// The number of the oldest receive of this pattern that is exposed.
-    fn oldest(&self, tag: Tag, context: ContextId) -> Option<u32> {
+    pub(super) fn oldest(&self, tag: Tag, context: ContextId) -> Option<u32> {
         let mut exposed = self.exposed.iter();
         let oldest = exposed.find(|one| one.tag == tag && one.context == context)?;
         Some(oldest.number)
     }
 
     /// Whether the next receive is worth to be exposed.
-    const fn is_worth_it(&mut self) -> bool {
+    pub(super) const fn is_worth_it(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;
@@ -268,7 +247,7 @@ impl Exposures {
     }
 
     /// Takes note whether one that was exposed was filled before this rank looked.
-    fn learn(&mut self, helped: bool) {
+    pub(super) fn learn(&mut self, helped: bool) {
         self.unused = if helped {
             0
         } else {
@@ -281,11 +260,13 @@ impl Exposures {
     }
 }
 
-impl Peer {
-    /// Takes an EXPOSE packet. Returns the send that takes the receive already, and its target, where there is one that may fill
-    /// it.
-    fn take_exposure(
+impl Exposures {
+    /// Takes an EXPOSE packet, where the next packet to the peer has the number `next_out`, and none goes there out of its order if
+    /// the peer `is_open`. Returns the send that takes the receive already, and its target, where there is one that may fill it.
+    pub(super) fn take_exposure(
         &mut self,
+        next_out: u32,
+        is_open: bool,
         room: u64,
         exposure: &Exposure,
     ) -> Result<Option<(Handle, Target)>, &'static str> {
@@ -297,24 +278,18 @@ impl Peer {
             tag,
             context: exposure.context(),
         };
-        let under_way = self.next_out.as_u32().wrapping_sub(exposure.taken);
+        let under_way = next_out.wrapping_sub(exposure.taken);
         if under_way > u32::MAX / 2 {
             return Err("a receive that waited for packets that were not sent");
         }
-        let pulls = self.pulled.is_some() || !self.wishes.is_empty();
-        let knows = under_way as usize <= REMEMBERED && self.path.terms.coalesce == 0;
-        let own = &mut self.exposures;
+        let knows = is_open && under_way as usize <= REMEMBERED;
+        let own = self;
         own.are_used = true;
         own.last = exposure.number;
         let waits = |number: u32| !follows(exposure.oldest, number);
         own.targets
             .retain(|target| waits(target.number) || !target.fits(tag, exposure.context()));
-        if own.dropped.is_some_and(waits)
-            || pulls
-            || !knows
-            || own.targets.len() == EXPOSED
-            || self.health != Health::Alive
-        {
+        if own.dropped.is_some_and(waits) || !knows || own.targets.len() == EXPOSED {
             own.dropped = Some(exposure.number);
             return Ok(None);
         }
@@ -338,324 +313,6 @@ impl Peer {
             return Ok(send.map(|(_, send)| (*send, target)));
         }
         own.targets.push_back(target);
-        self.refresh_clear();
         Ok(None)
-    }
-}
-
-impl Core {
-    /// Returns the peer whose messages a receive waits for alone, where it is exposed to it.
-    fn exposed_to(&mut self, receive: Handle) -> Option<PeerIndex> {
-        let rank = self.requests.get(receive)?.common.from.rank()?;
-        let index = self.lane.peers.find(rank)?;
-        let peer = self.lane.peers.get(index)?;
-        peer.exposures.holds(receive).then_some(index)
-    }
-
-    /// A receive has a message of `from`, or waits for none any more: before anything else is done with its memory, nobody may
-    /// fill that.
-    #[inline]
-    pub(super) fn settle_later(&mut self, from: PeerIndex, receive: Handle) {
-        let exposures = self.lane.peers.get(from).map(|peer| &peer.exposures);
-        if exposures.is_some_and(|exposures| exposures.holds(receive)) {
-            self.pending.push(Operation::Settle(from, receive));
-        }
-    }
-
-    /// A receive that waited, and does not any more, ends with `failure`. Returns whether that is to come: its memory may be filled
-    /// just now.
-    pub(super) fn leave_exposed(&mut self, receive: Handle, failure: Failure) -> bool {
-        let Some(index) = self.exposed_to(receive) else {
-            return false;
-        };
-        if let Some(request) = self.requests.get_mut(receive) {
-            request.common.peer = index;
-            request.state = State::leaving(failure);
-        }
-        self.pending.push(Operation::Settle(index, receive));
-        true
-    }
-
-    /// A peer exposes a receive.
-    pub(super) fn exposed(
-        &mut self,
-        from: PeerIndex,
-        header: ControlHeader,
-        payload: Payload<'_>,
-    ) -> Result<(), &'static str> {
-        let mut exposure = Exposure::new_zeroed();
-        if !payload.read_into(exposure.as_mut_bytes()) {
-            return Err("a receive that is cut short");
-        }
-        let Some(peer) = self.lane.peers.get_mut(from) else {
-            return Ok(());
-        };
-        if let Some((send, target)) = peer.take_exposure(header.argument, &exposure)? {
-            self.pending.push(Operation::Fill(send, target));
-        }
-        Ok(())
-    }
-
-    /// Returns the receive whose memory the transport has done with, where the token is of such a one.
-    pub(super) const fn exposed_of(token: Token) -> Option<Handle> {
-        match token.0 & MARK {
-            0 => None,
-            _ => Some(Handle::from_wire(token.0 & !MARK)),
-        }
-    }
-
-    /// The memory of an exposed receive has been filled, or will not be. Returns the outcome for its protocol, where its envelope
-    /// has come.
-    pub(super) fn note_filled(&mut self, receive: Handle, outcome: Outcome) -> Option<Outcome> {
-        let Some(index) = self.exposed_to(receive) else {
-            return self.requests.get(receive).map(|_| outcome);
-        };
-        let exposures = &mut self.lane.peers.get_mut(index)?.exposures;
-        let mut exposed = exposures.exposed.iter_mut();
-        let one = exposed.find(|one| one.receive == receive)?;
-        one.end = Some(outcome);
-        None
-    }
-}
-
-impl Driver {
-    /// Sees to it that nobody fills the memory of a receive that has its message, or knows that somebody does. Returns how many
-    /// things happened.
-    pub(super) fn settle(&mut self, core: &mut Core, index: PeerIndex, receive: Handle) -> usize {
-        let Some(peer) = core.lane.peers.get_mut(index) else {
-            return 0;
-        };
-        let Some(Exposed { ticket, end, .. }) = peer.exposures.take(receive) else {
-            return 0;
-        };
-        peer.refresh_clear();
-        let revoked = end.is_none() && self.rail.revoke(peer.endpoint, ticket);
-        peer.exposures.learn(matches!(end, Some(Outcome::Done(_))));
-        let Some(request) = core.requests.get_mut(receive) else {
-            return 1;
-        };
-        if let Some(failure) = request.state.leaves() {
-            if revoked || end.is_some() {
-                core.finish(receive, Some(failure));
-            }
-        } else if !revoked {
-            request.state.is_filled();
-            if let Some(outcome) = end {
-                core.done(receive, outcome);
-            }
-        }
-        1
-    }
-
-    /// Fills the memory of a receive that a message takes whose envelope is out. Returns how many things happened.
-    pub(super) fn fill(&mut self, core: &mut Core, send: Handle, target: &Target) -> usize {
-        let Some(request) = core.requests.get_mut(send) else {
-            return 0;
-        };
-        let Some(peer) = core.lane.peers.get(request.common.peer) else {
-            return 0;
-        };
-        let Some(offer) = request.state.open_offer() else {
-            return 0;
-        };
-        if target.room < request.common.wanted {
-            return 0;
-        }
-        let (data, token) = (request.common.send_buffer(), Token(send.to_wire()));
-        let filled = self
-            .rail
-            .fill(LANE, peer.endpoint, target.ticket, data, token);
-        if filled != Post::Posted {
-            return 0;
-        }
-        // Its receiver knows that too, and claims nothing.
-        self.rail
-            .forget(peer.endpoint, std::mem::replace(offer, target.ticket));
-        1
-    }
-
-    /// Returns the target that a send fills whose turn it is.
-    pub(super) fn target(peer: &Peer, common: &Common) -> Option<Ticket> {
-        let target = peer.exposures.target(common.status.tag, common.context)?;
-        let is_long = common.wanted > peer.path.terms.eager;
-        (is_long && common.wanted <= target.room).then_some(target.ticket)
-    }
-}
-
-impl Ob1 {
-    /// Exposes a receive that was just posted, where that is worth it.
-    #[inline]
-    pub(super) fn expose(&mut self, receive: Handle) {
-        let capacity = |request: &super::request::Request| request.common.capacity();
-        let long = self.core.requests.get(receive).map(capacity);
-        if long.is_some_and(|capacity| capacity >= self.core.expose_from) {
-            self.expose_long(receive);
-        }
-    }
-
-    #[inline(never)]
-    fn expose_long(&mut self, receive: Handle) {
-        let Some((index, tag)) = self.may_be_exposed(receive) else {
-            return;
-        };
-        // What is here already comes first, and a message of the peer may be.
-        let events = self.driver.rail.progress(LANE, &mut self.core);
-        self.core.lane.ended += events;
-        self.driver.run_pending(&mut self.core);
-        if !self.is_first(receive, index, tag) {
-            return;
-        }
-        let Core { requests, lane, .. } = &mut self.core;
-        let (Some(request), Some(peer)) = (requests.get(receive), lane.peers.get_mut(index)) else {
-            return;
-        };
-        let Some(data) = request.common.recv_buffer() else {
-            return;
-        };
-        let token = Token(MARK | receive.to_wire());
-        let Offer::Open(ticket) = self
-            .driver
-            .rail
-            .offer_recv(LANE, peer.endpoint, data, token)
-        else {
-            return;
-        };
-        let (exposures, context) = (&mut peer.exposures, request.common.context);
-        let number = exposures.count;
-        exposures.count = number.wrapping_add(1);
-        exposures.hole = exposures.hole.filter(|hole| !is_long_ago(number, *hole));
-        let oldest = exposures.oldest(tag, context);
-        let exposure = Exposure {
-            ticket: ticket.0,
-            tag: tag.as_i32(),
-            taken: peer.next_in.as_u32(),
-            number,
-            oldest: oldest.unwrap_or(number),
-            context: context.as_u16(),
-            reserved: [0; 3],
-        };
-        exposures.exposed.push(Exposed {
-            receive,
-            ticket,
-            number,
-            tag,
-            context,
-            end: None,
-        });
-        peer.refresh_clear();
-        let endpoint = peer.endpoint;
-        let header = ControlHeader {
-            kind: Kind::EXPOSE,
-            handle: receive,
-            argument: data.capacity() as u64,
-        };
-        let packet = Packet::new(index, header, exposure.as_bytes());
-        if !contacts::send(&mut self.driver.contacts(&mut self.core), &packet) {
-            // The peer has not heard of it: the next one has its number.
-            self.driver.rail.revoke(endpoint, ticket);
-            if let Some(peer) = self.core.lane.peers.get_mut(index) {
-                peer.exposures.take(receive);
-                peer.exposures.count = number;
-                peer.refresh_clear();
-            }
-        }
-    }
-
-    /// Returns the peer that a receive may be exposed to, and its tag.
-    fn may_be_exposed(&mut self, receive: Handle) -> Option<(PeerIndex, Tag)> {
-        let core = &mut self.core;
-        let request = core.requests.get(receive)?;
-        request.place()?;
-        let common = &request.common;
-        let (rank, tag) = (common.from.rank()?, common.tag.tag()?);
-        if rank == core.lane.rank || core.in_trouble || core.lane.closing {
-            return None;
-        }
-        let index = core.lane.peers.find(rank)?;
-        let peer = core.lane.peers.get_mut(index)?;
-        let terms = &peer.path.terms;
-        let is_worth_it = peer.connected
-            && peer.health == Health::Alive
-            && terms.capabilities.contains(NEEDED)
-            && terms.coalesce == 0
-            && common.capacity() > terms.eager
-            && peer.exposures.exposed.len() < EXPOSED
-            && peer.exposures.is_worth_it();
-        is_worth_it.then_some((index, tag))
-    }
-
-    /// Whether a receive waits, and each one that was posted before it, and may take the same message of the peer, is exposed to
-    /// the peer.
-    fn is_first(&mut self, receive: Handle, index: PeerIndex, tag: Tag) -> bool {
-        let core = &mut self.core;
-        let (Some(request), Some(peer)) = (core.requests.get(receive), core.lane.peers.get(index))
-        else {
-            return false;
-        };
-        if request.place().is_none() || peer.health != Health::Alive || core.in_trouble {
-            return false;
-        }
-        let (source, context) = (peer.rank, request.common.context);
-        let envelope = Envelope {
-            source,
-            tag,
-            context,
-        };
-        // The peer counts one among those that wait that does not, as long as it counts others before this one.
-        let oldest = peer.exposures.oldest(tag, context);
-        let hole = peer.exposures.hole;
-        if oldest.is_some_and(|oldest| hole.is_some_and(|hole| !follows(oldest, hole))) {
-            return false;
-        }
-        if core.matcher.expects(envelope) == Some(receive.slot()) {
-            return true;
-        }
-        if core.matcher.posted_len() > LOOKED_AT {
-            return false;
-        }
-        let accepts =
-            |from: SourceSelector, tags: TagSelector| from.accepts(source) && tags.accepts(tag);
-        let before = core
-            .matcher
-            .waiting(|pattern| pattern.context == context && accepts(pattern.source, pattern.tag));
-        let mut before = before.iter().take_while(|slot| **slot != receive.slot());
-        before.all(|slot| {
-            let mut exposed = peer.exposures.exposed.iter();
-            exposed.any(|one| one.receive.slot() == *slot && one.end.is_none())
-        })
-    }
-
-    /// Takes back the memory of a receive that is to be cancelled. Returns whether it has no message.
-    ///
-    /// The peer counts it among those that wait until it hears of one that was exposed after it: until then its messages take
-    /// those behind it too early. These are not filled either.
-    pub(super) fn revoke(&mut self, receive: Handle) -> bool {
-        let Some(index) = self.core.exposed_to(receive) else {
-            return true;
-        };
-        let Some(peer) = self.core.lane.peers.get_mut(index) else {
-            return true;
-        };
-        let (own, rail) = (&mut peer.exposures, &mut self.driver.rail);
-        let Some(first) = own.exposed.iter().position(|one| one.receive == receive) else {
-            return true;
-        };
-        let (tag, context) = (own.exposed[first].tag, own.exposed[first].context);
-        let mut is_free = true;
-        for place in (first..own.exposed.len()).rev() {
-            let one = &own.exposed[place];
-            if one.tag != tag || one.context != context {
-                continue;
-            }
-            // One that is filled had messages before it, of which the first takes this receive.
-            if one.end.is_some() || !rail.revoke(peer.endpoint, one.ticket) {
-                is_free = false;
-                break;
-            }
-            let gone = own.exposed.remove(place).number;
-            own.hole = Some(own.hole.filter(|hole| follows(*hole, gone)).unwrap_or(gone));
-        }
-        peer.refresh_clear();
-        is_free
     }
 }

@@ -106,7 +106,7 @@ impl<'a> Link<'a> {
             .rail
             .send(LANE, self.peer.endpoint, Class::Data, header, body);
         if post == Post::Posted {
-            self.peer.spend_for(common, header, bytes);
+            self.peer.spend_for(common.target, header, bytes);
         }
         self.count(post)
     }
@@ -131,7 +131,7 @@ impl<'a> Link<'a> {
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             if first {
-                self.peer.spend_for(common, header, common.wanted);
+                self.peer.spend_for(common.target, header, common.wanted);
             } else {
                 self.peer.pass(0);
             }
@@ -145,7 +145,7 @@ impl<'a> Link<'a> {
         let body = Body::with_prefix(prefix, common.send_buffer());
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
-            self.peer.spend_for(common, header, common.wanted);
+            self.peer.spend_for(common.target, header, common.wanted);
         }
         self.count(post)
     }
@@ -158,7 +158,7 @@ impl<'a> Link<'a> {
             .rail
             .send_zero_copy(LANE, self.peer.endpoint, header, data, token);
         if post == Post::Posted {
-            self.peer.spend_for(common, header, common.wanted);
+            self.peer.spend_for(common.target, header, common.wanted);
         }
         self.count(post)
     }

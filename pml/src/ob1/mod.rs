@@ -22,6 +22,7 @@ mod core;
 mod credit;
 mod driver;
 mod dump;
+mod expose;
 mod exposures;
 mod failure;
 mod flow;
@@ -295,7 +296,7 @@ impl PointToPoint for Ob1 {
         if request == RequestId::COMPLETE {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
-        if !self.revoke(request.0) {
+        if !self.driver.revoke(&mut self.core, request.0) {
             return Ok(CancelOutcome::AlreadyMatched);
         }
         self.core.cancel(request.0)
@@ -349,7 +350,7 @@ impl PointToPoint for Ob1 {
                 }
                 self.core.post(request.0, pattern)?;
                 self.driver.run_pending(&mut self.core);
-                self.expose(request.0);
+                self.driver.expose(&mut self.core, request.0);
                 return Ok(());
             }
         }
@@ -461,7 +462,7 @@ impl LocalRank for Ob1 {
             .collect();
         for (handle, place) in posted {
             // One whose memory is being filled has a message, whose envelope comes.
-            if self.revoke(handle) {
+            if self.driver.revoke(&mut self.core, handle) {
                 self.core.matcher.withdraw(place);
                 self.core.finish(handle, Some(Failure::Closed));
             }

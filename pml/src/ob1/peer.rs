@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
-use super::common::Common;
 use super::credit::{Account, Accounts, Window};
 use super::exposures::Exposures;
 use super::path::Path;
@@ -196,8 +195,8 @@ impl Peer {
     }
 
     /// The same of the envelope of a send, which may have taken a receive that the peer exposes.
-    pub(super) fn spend_for(&mut self, common: &Common, header: AmHeader, bytes: usize) {
-        if let Some(number) = common.target {
+    pub(super) fn spend_for(&mut self, target: Option<u32>, header: AmHeader, bytes: usize) {
+        if let Some(number) = target {
             self.exposures.took(self.next_out.as_u32(), number);
         }
         self.spend(header.0[0], bytes);

@@ -92,7 +92,7 @@ impl Ob1 {
                 if !self.core.pending.is_empty() {
                     self.driver.run_pending(&mut self.core);
                 }
-                self.expose(handle);
+                self.driver.expose(&mut self.core, handle);
                 Ok(RequestId(handle))
             }
             Err(error) => {

@@ -17,9 +17,9 @@ use super::offers::{
 use super::peer::{Access, Peer, PeerState};
 use super::rank::Shm;
 use super::segment::AreaMap;
-use crate::cooperative::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
-use crate::message::{EndpointId, Outcome, Token, Upcalls};
+use crate::message::{EndpointId, Lane, Outcome, Token, Upcalls};
 use crate::post::Post;
 
 /// How long closing waits for peers that are just copying from or to this rank.
@@ -124,6 +124,26 @@ impl Run {
 }
 
 impl Transfer {
+    const fn new(
+        of: (EndpointId, Token),
+        line: Line,
+        side: Side,
+        buffer: Buffer,
+        run: Option<Run>,
+    ) -> Self {
+        let (endpoint, token) = of;
+        Self {
+            endpoint,
+            token,
+            line,
+            side,
+            buffer,
+            run,
+            taken: false,
+            end: None,
+        }
+    }
+
     /// Stops it; it is over once the other side copies no more. One that is complete, with nobody
     /// having looked yet, stays complete.
     fn stop(&mut self, outcome: Outcome) {
@@ -304,6 +324,11 @@ impl Transfers {
         None
     }
 
+    /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
+    fn note_insane(&mut self, endpoint: EndpointId) {
+        self.insane.push((endpoint, OUTSIDE));
+    }
+
     /// The place of the own offer that is called so.
     fn offer_of(&self, to: EndpointId, ticket: Ticket) -> Option<usize> {
         let (number, generation) = (ticket.0[0] as u32 as usize, (ticket.0[0] >> 32) as u32);
@@ -326,23 +351,92 @@ impl Transfers {
     }
 }
 
-impl Shm {
-    /// Offers data that the peer is to take.
-    pub(super) fn open_offer(&mut self, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+impl CooperativeTransfers for Shm {
+    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
         let source = data.region().map(Buffer::Source);
         source.map_or(Offer::Unsupported, |source| {
             self.open_transfer(to, source, token)
         })
     }
 
-    /// Offers memory that the peer may fill.
-    pub(super) fn open_recv(&mut self, to: EndpointId, data: &RecvBuffer, token: Token) -> Offer {
+    fn maps(&self, _to: EndpointId, data: &SendBuffer) -> bool {
+        let span = self.arena.span;
+        let region = data.region();
+        region.is_some_and(|region| span.holds(region.address(), region.len()))
+    }
+
+    fn claim(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
         let target = data.region().map(Buffer::Target);
-        target.map_or(Offer::Unsupported, |target| {
-            self.open_transfer(to, target, token)
+        target.map_or(Post::Unsupported, |target| {
+            self.join(from, ticket, target, token)
         })
     }
 
+    fn offer_recv(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        let target = data.region().map(Buffer::Target);
+        target.map_or(Offer::Unsupported, |target| {
+            self.open_transfer(from, target, token)
+        })
+    }
+
+    fn fill(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let source = data.region().map(Buffer::Source);
+        source.map_or(Post::Unsupported, |source| {
+            self.join(to, ticket, source, token)
+        })
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let Some(at) = self.transfers.offer_of(from, ticket) else {
+            return false;
+        };
+        let line = &self.transfers.offers[at].line;
+        if !offers::settle(&line.get().offered, line.generation, WITHDRAWN) {
+            return false;
+        }
+        let transfer = self.transfers.offers.remove(at);
+        self.transfers.give_back(&transfer);
+        true
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(at) = self.transfers.offer_of(to, ticket) {
+            let transfer = self.transfers.offers.remove(at);
+            let line = &transfer.line;
+            offers::publish(&line.get().offered, line.generation, WITHDRAWN);
+            self.transfers.give_back(&transfer);
+        }
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(at) = self.transfers.offer_of(to, ticket) {
+            self.transfers.offers[at].stop(Outcome::Withdrawn);
+            self.attention = true;
+        }
+    }
+}
+
+impl Shm {
     fn open_transfer(&mut self, to: EndpointId, buffer: Buffer, token: Token) -> Offer {
         let (address, len) = buffer.extent();
         if offers::units(len as u64).is_none() {
@@ -370,16 +464,8 @@ impl Shm {
         words.made_len.store(len as u64, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len as u64, &buffer);
-        self.transfers.offers.push(Transfer {
-            endpoint: to,
-            token,
-            line,
-            side: Side::Maker,
-            buffer,
-            run: None,
-            taken: false,
-            end: None,
-        });
+        let made = Transfer::new((to, token), line, Side::Maker, buffer, None);
+        self.transfers.offers.push(made);
         self.attention = true;
         Offer::Open(ticket)
     }
@@ -390,20 +476,6 @@ impl Shm {
         self.arena.span.holds(address, len) || self.peers[to.index()].arena.is_some()
     }
 
-    /// Takes the data that a peer offers.
-    pub(super) fn take_offer(
-        &mut self,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        match data.region() {
-            Some(region) => self.take_offer_into(from, ticket, region, token),
-            None => Post::Unsupported,
-        }
-    }
-
     pub(super) fn take_offer_into(
         &mut self,
         from: EndpointId,
@@ -412,20 +484,6 @@ impl Shm {
         token: Token,
     ) -> Post {
         self.join(from, ticket, Buffer::Target(region), token)
-    }
-
-    /// Fills the memory that a peer offers.
-    pub(super) fn fill_offer(
-        &mut self,
-        to: EndpointId,
-        ticket: Ticket,
-        data: &SendBuffer,
-        token: Token,
-    ) -> Post {
-        match data.region() {
-            Some(region) => self.join(to, ticket, Buffer::Source(region), token),
-            None => Post::Unsupported,
-        }
     }
 
     fn join(&mut self, with: EndpointId, ticket: Ticket, buffer: Buffer, token: Token) -> Post {
@@ -457,7 +515,8 @@ impl Shm {
             return Post::Unsupported;
         };
         let Some(access) = self.peers[with.index()].access(made, total, pid) else {
-            self.note_insane(with);
+            self.transfers.note_insane(with);
+            self.attention = true;
             return Post::Unsupported;
         };
         let joined = self.arena.span.name(address, room);
@@ -482,16 +541,9 @@ impl Shm {
             offers::publish(&words.claimed, line.generation, CLAIMED | RELEASED);
             return Post::Unsupported;
         }
-        self.transfers.claims.push(Transfer {
-            endpoint: with,
-            token,
-            line,
-            side: Side::Claimer,
-            buffer,
-            run: Some(Run::new(access, made, total, units)),
-            taken: false,
-            end: None,
-        });
+        let run = Some(Run::new(access, made, total, units));
+        let joined = Transfer::new((with, token), line, Side::Claimer, buffer, run);
+        self.transfers.claims.push(joined);
         self.attention = true;
         self.peers[with.index()].nudge();
         Post::Posted
@@ -526,19 +578,13 @@ impl Shm {
         let source = words.made.load(Relaxed);
         let access = self.peers[from.index()].access(source, total, pid);
         if access.is_none() {
-            self.note_insane(from);
+            self.transfers.note_insane(from);
+            self.attention = true;
         }
         let access = access.unwrap_or(Access::None);
-        let mut transfer = Transfer {
-            endpoint: from,
-            token,
-            side: Side::Claimer,
-            buffer: Buffer::Target(region),
-            run: Some(Run::new(access, source, total, units)),
-            line,
-            taken: false,
-            end: None,
-        };
+        let run = Some(Run::new(access, source, total, units));
+        let buffer = Buffer::Target(region);
+        let mut transfer = Transfer::new((from, token), line, Side::Claimer, buffer, run);
         if access == Access::None && source & IN_ARENA != 0 {
             // The sender may count on this side.
             transfer.stop(Outcome::Impossible);
@@ -550,46 +596,6 @@ impl Shm {
         self.transfers.claims.push(transfer);
         self.attention = true;
         Post::Posted
-    }
-
-    pub(super) fn withdraw_offer(&mut self, to: EndpointId, ticket: Ticket) {
-        if let Some(at) = self.transfers.offer_of(to, ticket) {
-            self.transfers.offers[at].stop(Outcome::Withdrawn);
-            self.attention = true;
-        }
-    }
-
-    /// Takes back memory that the peer may fill. Returns whether nobody fills it: it ends without a word then.
-    pub(super) fn revoke_offer(&mut self, to: EndpointId, ticket: Ticket) -> bool {
-        let Some(at) = self.transfers.offer_of(to, ticket) else {
-            return false;
-        };
-        let line = &self.transfers.offers[at].line;
-        if !offers::settle(&line.get().offered, line.generation, WITHDRAWN) {
-            return false;
-        }
-        let transfer = self.transfers.offers.remove(at);
-        self.transfers.give_back(&transfer);
-        true
-    }
-
-    /// Takes back an offer that nobody claims: it ends without a word.
-    pub(super) fn drop_offer(&mut self, to: EndpointId, ticket: Ticket) {
-        if let Some(at) = self.transfers.offer_of(to, ticket) {
-            let transfer = self.transfers.offers.remove(at);
-            offers::publish(
-                &transfer.line.get().offered,
-                transfer.line.generation,
-                WITHDRAWN,
-            );
-            self.transfers.give_back(&transfer);
-        }
-    }
-
-    /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
-    fn note_insane(&mut self, endpoint: EndpointId) {
-        self.transfers.insane.push((endpoint, OUTSIDE));
-        self.attention = true;
     }
 
     /// Begins to end all transfers with a peer.
