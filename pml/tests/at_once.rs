@@ -7,37 +7,18 @@
     reason = "lends memory; a test that panics fails"
 )]
 
+#[path = "common/pair.rs"]
+mod pair;
+
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use tagwire_base::bootstrap::LocalJob;
+use pair::pair;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::ob1::{Ob1, Ob1Options};
-use tagwire_pml::{Failure, Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
-use tagwire_transport::shm::{Shm, ShmOptions};
+use tagwire_pml::{Failure, Messenger, RequestId, SendMode};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
 
 const WORLD: ContextId = ContextId::WORLD;
 const TAG: Tag = Tag::user(7).expect("not negative");
-
-/// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
-/// messenger each.
-fn pair() -> [Messenger; 2] {
-    let job = LocalJob::new(2).unwrap();
-    let open = |rank| {
-        let mut bootstrap = job.member(Rank::new(rank));
-        Shm::open(ShmOptions::default(), &mut bootstrap).map(|rail| (rail, bootstrap))
-    };
-    let rails = [open(0).unwrap(), open(1).unwrap()];
-    let ranks = rails.map(|(rail, bootstrap)| {
-        std::thread::spawn(move || {
-            Ob1::open(&Ob1Options::default(), Box::new(rail), Box::new(bootstrap)).unwrap()
-        })
-    });
-    ranks.map(|rank| {
-        let policy = WaitPolicy::adaptive(true);
-        Messenger::new(rank.join().unwrap(), ThreadLevel::Multiple, policy)
-    })
-}
 
 fn post(to: &Messenger, place: &mut [u8], from: &Messenger) -> RequestId {
     // SAFETY: each test ends the receive while `place` is there.

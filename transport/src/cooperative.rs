@@ -54,6 +54,47 @@ pub trait CooperativeTransfers: Transport {
         Post::Unsupported
     }
 
+    /// Opens a cooperative transfer into `data` from `from`, before there is a message. Once the peer [fills](Self::fill) it,
+    /// both sides move chunks as in one that was [offered](Self::offer), and `token` completes with the number of bytes
+    /// that the peer had. The memory stays lent until then, or until it is [revoked](Self::revoke).
+    fn offer_recv(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        let _ = (lane, from, data, token);
+        Offer::Unsupported
+    }
+
+    /// Joins the transfer into memory that `to` has offered under `ticket`: it is to be filled with `data` from its start, with
+    /// as much as both sides have. [`Post::Unsupported`] where the memory was revoked, or neither gets at the other's.
+    fn fill(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let _ = (lane, to, ticket, data, token);
+        Post::Unsupported
+    }
+
+    /// Takes back memory that was [offered](Self::offer_recv). Returns whether nobody fills it: its token completes no more.
+    /// Where somebody does, it completes as if this had not been called.
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let _ = (from, ticket);
+        false
+    }
+
+    /// Takes back an [offer](Self::offer) that the peer will not claim, as the caller's protocol knows: its token completes no
+    /// more.
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        let _ = (to, ticket);
+    }
+
     /// Ends an offer that the peer has not claimed and will not claim: the caller's protocol
     /// knows. Its token completes with [`Outcome::Withdrawn`](crate::Outcome::Withdrawn).
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {

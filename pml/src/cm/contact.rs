@@ -4,7 +4,7 @@ use tagwire_base::Rank;
 use tagwire_transport::{AmHeader, EndpointId, Post, Transport};
 
 use super::Cm;
-use super::driver::Driver;
+use super::driver::MatchDriver;
 use super::peer::{Peer, PeerIndex};
 use super::state::State;
 use crate::contacts::Contacts;
@@ -19,7 +19,7 @@ impl Cm {
     }
 }
 
-impl Driver {
+impl MatchDriver {
     /// Returns cm, as far as contact goes.
     pub(super) const fn contacts<'a>(&'a mut self, core: &'a mut State) -> CmContacts<'a> {
         CmContacts { driver: self, core }
@@ -28,7 +28,7 @@ impl Driver {
 
 /// cm, as far as contact goes.
 pub(super) struct CmContacts<'a> {
-    driver: &'a mut Driver,
+    driver: &'a mut MatchDriver,
     core: &'a mut State,
 }
 

@@ -14,7 +14,7 @@ use crate::types::Failure;
 const GOODBYE_LOOKS: u32 = 20;
 
 /// The transport of a rank, what it takes, and who leaves it.
-pub(super) struct Driver {
+pub(super) struct MatchDriver {
     pub rail: Box<dyn MatchTransport>,
     pub directed: Directed,
     pub max_message: u64,
@@ -26,7 +26,7 @@ pub(super) struct Driver {
     pub leavers: Vec<(Rank, u32)>,
 }
 
-impl Driver {
+impl MatchDriver {
     pub(super) fn new(rail: Box<dyn MatchTransport>) -> Self {
         let limits = rail.match_limits();
         Self {

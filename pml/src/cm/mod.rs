@@ -30,7 +30,7 @@ use tagwire_transport::{
     Capabilities, MatchTransport, Preference, RecvBuffer, RemoteAccess, SendBuffer, Transport,
 };
 
-use self::driver::Driver;
+use self::driver::MatchDriver;
 use self::layout::Layout;
 use self::request::{Buffer, Phase};
 use self::state::State;
@@ -53,7 +53,7 @@ const LAYER: &str = "cm";
 
 /// The cm layer of one rank.
 pub struct Cm {
-    driver: Driver,
+    driver: MatchDriver,
     core: State,
     buffer_limit: usize,
 }
@@ -87,7 +87,7 @@ impl Cm {
         Ok(Self {
             core: State::new(lane, layout),
             buffer_limit: options.buffer_limit,
-            driver: Driver::new(rail),
+            driver: MatchDriver::new(rail),
         })
     }
 

@@ -6,7 +6,7 @@ use tagwire_transport::{
 };
 
 use super::Cm;
-use super::driver::Driver;
+use super::driver::MatchDriver;
 use super::request::{Buffer, Phase};
 use super::state::{Claimed, Pending, State};
 use crate::contacts;
@@ -172,7 +172,7 @@ impl Cm {
     }
 }
 
-impl Driver {
+impl MatchDriver {
     /// A receive was posted while ranks are gone.
     #[cold]
     pub(super) fn posted_in_trouble(

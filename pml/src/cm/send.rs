@@ -4,7 +4,7 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Refusal, SendBuffer, Sent, Token};
 
 use super::Cm;
-use super::driver::Driver;
+use super::driver::MatchDriver;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
 use super::state::{Pending, State};
@@ -188,7 +188,7 @@ impl Cm {
     }
 }
 
-impl Driver {
+impl MatchDriver {
     /// Counts a send that is not over at once: a short one waits for its turn or its match, and is short
     /// all the same.
     #[inline]

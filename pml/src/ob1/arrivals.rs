@@ -105,7 +105,10 @@ impl Arrivals<'_> {
         let Some(peer) = self.core.lane.peers.get(from) else {
             return;
         };
-        self.eager(from, peer.rank, header, total, payload, synchronous);
+        let taken = self.eager(from, peer.rank, header, total, payload, synchronous);
+        if let Some(receive) = taken {
+            self.core.settle_later(from, receive);
+        }
         if charged == Charged::Low {
             self.core.refill(from);
         }
@@ -117,7 +120,7 @@ impl Arrivals<'_> {
         Arrivals { core: self.core }
     }
 
-    /// Matches an eager message, or its first packet, and takes its bytes.
+    /// Matches an eager message, or its first packet, and takes its bytes. Returns the receive that took it, where one did.
     #[inline(always)]
     fn eager(
         &mut self,
@@ -127,12 +130,12 @@ impl Arrivals<'_> {
         total: usize,
         payload: Payload<'_>,
         synchronous: Option<Handle>,
-    ) {
+    ) -> Option<Handle> {
+        let mut taken = None;
         match self.core.matcher.arrive(header.envelope(source)) {
             Arrived::Matched(slot) => {
-                let Some((receive, request)) = self.core.requests.at_mut(slot) else {
-                    return;
-                };
+                let (receive, request) = self.core.requests.at_mut(slot)?;
+                taken = Some(receive);
                 if payload.len() == total {
                     request.take_whole(from, source, header.tag, payload);
                 } else {
@@ -159,6 +162,7 @@ impl Arrivals<'_> {
             }
             Arrived::Full => self.core.broken(from, OVERRUN),
         }
+        taken
     }
 
     /// Keeps an eager message, or its first packet, for a receive to come.
@@ -271,6 +275,7 @@ impl Arrivals<'_> {
             Arrived::Matched(slot) => {
                 if let Some((receive, request)) = self.core.requests.at_mut(slot) {
                     request.common.matched(from, source, header.tag, length);
+                    self.core.settle_later(from, receive);
                     match gone {
                         None => self.core.fetch(receive, state),
                         gone => self.core.finish(receive, gone),
@@ -322,6 +327,7 @@ impl Arrivals<'_> {
             return self.core.held().pull(from, receive);
         }
         self.core.matcher.withdraw(place);
+        self.core.settle_later(from, receive);
         self.core.pending.say(from, Kind::PULL_TAKEN, sender);
         if let Some(request) = self.core.requests.get_mut(receive) {
             let length = body.length as usize;
@@ -394,6 +400,7 @@ impl Arrivals<'_> {
                 self.credited(from, Window::unpack(header.argument));
                 Ok(())
             }
+            Kind::EXPOSE => self.core.exposed(from, header, payload),
             Kind::PULL => self.core.held().wish(from, header, payload),
             Kind::PEEK => self.core.held().question(from, payload),
             Kind::PULL_TAKEN | Kind::PULL_RETURNED => self.core.held().answered(from, header),
@@ -479,19 +486,9 @@ impl Arrivals<'_> {
     }
 }
 
-impl Upcalls for Core {
-    #[inline(always)]
-    fn deliver(&mut self, arrival: Arrival<'_>) {
-        if !(Arrivals { core: self }).deliver_plain(&arrival) {
-            Arrivals { core: self }.deliver_other(&arrival);
-        }
-    }
-
-    fn complete(&mut self, token: Token, outcome: Outcome) {
-        if Tokens::are_of(token) {
-            return self.lane.complete(token, outcome);
-        }
-        let handle = Handle::from_wire(token.0);
+impl Core {
+    /// The transport has done with the buffer of an operation.
+    pub(super) fn done(&mut self, handle: Handle, outcome: Outcome) {
         let Some(request) = self.requests.get_mut(handle) else {
             debug_assert!(false, "an operation with an open token is there");
             return;
@@ -509,6 +506,29 @@ impl Upcalls for Core {
             .state
             .on_complete(&mut request.common, outcome, gone, &mut turn);
         self.apply(handle, step);
+    }
+}
+
+impl Upcalls for Core {
+    #[inline(always)]
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        if !(Arrivals { core: self }).deliver_plain(&arrival) {
+            Arrivals { core: self }.deliver_other(&arrival);
+        }
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        if Tokens::are_of(token) {
+            return self.lane.complete(token, outcome);
+        }
+        let (handle, outcome) = match Self::exposed_of(token) {
+            None => (Handle::from_wire(token.0), outcome),
+            Some(receive) => match self.note_filled(receive, outcome) {
+                Some(outcome) => (receive, outcome),
+                None => return,
+            },
+        };
+        self.done(handle, outcome);
     }
 
     fn notice(&mut self, immediate: u64) {

@@ -106,7 +106,7 @@ impl Coalescing {
             }
             self.burst += 1;
         }
-        peer.spend(length);
+        peer.spend(header.0[0], length);
         true
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Common {
     pub status: Status,
     /// A buffered send's own copy.
     pub owned: Option<Box<[u8]>>,
+    /// The number of the receive that its peer exposes and that a send takes.
+    pub target: Option<u32>,
 }
 
 impl Common {
@@ -74,6 +76,7 @@ impl Common {
                 failure: None,
             },
             owned: None,
+            target: None,
         }
     }
 

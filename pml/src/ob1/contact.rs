@@ -1,7 +1,7 @@
 //! First contact, as ob1 does its part of it.
 
 use tagwire_base::Rank;
-use tagwire_transport::{AmHeader, Class, EndpointId, Post, Transport};
+use tagwire_transport::{AmHeader, Capabilities, Class, EndpointId, Post, Transport};
 
 use super::core::Core;
 use super::driver::Driver;
@@ -29,7 +29,11 @@ impl Driver {
         peer.path = protocols::path(terms, &self.options.rendezvous);
         peer.connected = true;
         peer.refresh_clear();
-        let coalesces = peer.path.terms.coalesce > 0;
+        let terms = &peer.path.terms;
+        let coalesces = terms.coalesce > 0;
+        if !coalesces && terms.capabilities.contains(Capabilities::COOPERATIVE) {
+            core.expose_from = core.expose_from.min(terms.eager.saturating_add(1));
+        }
         core.coalescing.enabled |= coalesces;
         core.has_extras |= coalesces;
     }

@@ -28,6 +28,8 @@ pub(super) struct Core {
     pub coalescing: Coalescing,
     /// Messages may wait for others, or services are in use: progress has more to do.
     pub has_extras: bool,
+    /// The least bytes of a receive that may be exposed.
+    pub expose_from: usize,
 }
 
 impl Core {
@@ -43,6 +45,7 @@ impl Core {
             counters: Counters::default(),
             coalescing: Coalescing::default(),
             has_extras: false,
+            expose_from: usize::MAX,
         }
     }
 

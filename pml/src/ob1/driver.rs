@@ -88,6 +88,8 @@ impl Driver {
                 }
                 Operation::Advance(request) => self.advance(core, request),
                 Operation::Age(peer) => core.held().age_shown(peer),
+                Operation::Settle(peer, receive) => self.settle(core, peer, receive),
+                Operation::Fill(send, target) => self.fill(core, send, &target),
                 Operation::Flush(index) => {
                     if let Some(peer) = core.lane.peers.get_mut(index) {
                         peer.flush_noted = false;
@@ -198,9 +200,21 @@ impl Driver {
         if !begun && credit.envelopes <= 0 {
             return Turned::Held;
         }
+        let (tag, context) = (common.status.tag, common.context);
+        let mut target = None;
+        if !begun {
+            let taken = peer.exposures.target(tag, context);
+            common.target = taken.map(|target| target.number);
+        }
+        if !begun && common.target.is_some() {
+            target = Self::target(peer, common);
+        }
         let mut number = 0;
         loop {
-            if !begun {
+            let fills = target.take();
+            if let Some(ticket) = fills {
+                request.state = State::fill(ticket);
+            } else if !begun {
                 let synchronous = common.mode == SendMode::Synchronous;
                 let has_credit = credit.bytes >= common.wanted as i64;
                 // More than a packet is copied once where the receiver gets at it, and not twice.
@@ -216,7 +230,21 @@ impl Driver {
                 number += 1;
             }
             let mut link = Link::new(&mut *self.rail, peer, handle, self.piece);
-            return match request.state.launch(common, &mut link) {
+            let launch = request.state.launch(common, &mut link);
+            match launch {
+                Launch::Declined if fills.is_some() => {
+                    peer.exposures.drop_targets();
+                    common.target = None;
+                    continue;
+                }
+                Launch::Out | Launch::Complete | Launch::Begun { .. }
+                    if !begun && common.target.is_some() =>
+                {
+                    peer.exposures.take_target(tag, context);
+                }
+                _ => {}
+            }
+            return match launch {
                 Launch::Out => {
                     counters.sent_long += u64::from(request.state.is_rendezvous());
                     Turned::Over
@@ -246,6 +274,7 @@ impl Driver {
         let Some(peer) = core.lane.peers.get_mut(index) else {
             return;
         };
+        peer.exposures.drop_targets();
         let handle = peer.queue.get(asked.place).copied();
         let Some((handle, request)) =
             handle.and_then(|handle| Some((handle, core.requests.get(handle)?)))

@@ -29,6 +29,7 @@ impl Core {
         peer.pulled = None;
         peer.early.clear();
         peer.stream = Stream::None;
+        peer.exposures.clear();
         peer.refresh_clear();
         let rank = peer.rank;
         let Some(failure) = peer.failure() else {
@@ -90,7 +91,9 @@ impl Core {
                 Some(place) => {
                     request.common.status.source = rank;
                     self.matcher.withdraw(place);
-                    self.finish(handle, Some(failure));
+                    if !self.leave_exposed(handle, failure) {
+                        self.finish(handle, Some(failure));
+                    }
                 }
                 None => {
                     let step = request.state.abort(failure);

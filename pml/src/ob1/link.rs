@@ -106,7 +106,7 @@ impl<'a> Link<'a> {
             .rail
             .send(LANE, self.peer.endpoint, Class::Data, header, body);
         if post == Post::Posted {
-            self.peer.spend(bytes);
+            self.peer.spend_for(common.target, header, bytes);
         }
         self.count(post)
     }
@@ -118,7 +118,7 @@ impl<'a> Link<'a> {
             .rail
             .send(LANE, self.peer.endpoint, Class::Control, header, body);
         if post == Post::Posted {
-            self.peer.next_out = self.peer.next_out.next();
+            self.peer.pass(0);
         }
         self.count(post)
     }
@@ -131,9 +131,9 @@ impl<'a> Link<'a> {
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             if first {
-                self.peer.spend(common.wanted);
+                self.peer.spend_for(common.target, header, common.wanted);
             } else {
-                self.peer.next_out = self.peer.next_out.next();
+                self.peer.pass(0);
             }
         }
         self.count(post)
@@ -145,7 +145,7 @@ impl<'a> Link<'a> {
         let body = Body::with_prefix(prefix, common.send_buffer());
         let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
-            self.peer.spend(common.wanted);
+            self.peer.spend_for(common.target, header, common.wanted);
         }
         self.count(post)
     }
@@ -158,7 +158,7 @@ impl<'a> Link<'a> {
             .rail
             .send_zero_copy(LANE, self.peer.endpoint, header, data, token);
         if post == Post::Posted {
-            self.peer.spend(common.wanted);
+            self.peer.spend_for(common.target, header, common.wanted);
         }
         self.count(post)
     }
@@ -188,6 +188,21 @@ impl<'a> Link<'a> {
             .rail
             .claim(LANE, self.peer.endpoint, ticket, data, token);
         self.count(post)
+    }
+
+    /// As [`CooperativeTransfers::fill`].
+    pub(super) fn fill(&mut self, target: Ticket, data: &SendBuffer) -> Post {
+        let token = self.token();
+        let post = self
+            .rail
+            .fill(LANE, self.peer.endpoint, target, data, token);
+        self.count(post)
+    }
+
+    /// The envelope that goes next has an offer: a receive that the peer exposes may take it.
+    pub(super) fn remember_offer(&mut self) {
+        let (sequence, send) = (self.peer.next_out.as_u32(), self.handle);
+        self.peer.exposures.remember_offer(sequence, send);
     }
 
     /// As [`CooperativeTransfers::withdraw`].

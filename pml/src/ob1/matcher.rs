@@ -163,6 +163,11 @@ impl Matcher {
         message.filter(|message| message.queued.is_none())
     }
 
+    /// Returns how many receives wait.
+    pub(super) fn posted_len(&self) -> usize {
+        self.engine.posted_len()
+    }
+
     /// Returns the slots of the receives that wait and that `accept` their pattern, in the order of posting.
     pub(super) fn waiting(&self, accept: impl Fn(Pattern) -> bool) -> Vec<u32> {
         let mut slots = Vec::new();

@@ -22,6 +22,8 @@ mod core;
 mod credit;
 mod driver;
 mod dump;
+mod expose;
+mod exposures;
 mod failure;
 mod flow;
 mod header;
@@ -294,6 +296,9 @@ impl PointToPoint for Ob1 {
         if request == RequestId::COMPLETE {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
+        if !self.driver.revoke(&mut self.core, request.0) {
+            return Ok(CancelOutcome::AlreadyMatched);
+        }
         self.core.cancel(request.0)
     }
 
@@ -344,6 +349,9 @@ impl PointToPoint for Ob1 {
                     return Err(Error::NoSuchContext(pattern.context.as_u16()));
                 }
                 self.core.post(request.0, pattern)?;
+                self.driver.run_pending(&mut self.core);
+                self.driver.expose(&mut self.core, request.0);
+                return Ok(());
             }
         }
         self.driver.run_pending(&mut self.core);
@@ -453,8 +461,11 @@ impl LocalRank for Ob1 {
             .filter_map(|(handle, request)| Some((handle, request.place()?)))
             .collect();
         for (handle, place) in posted {
-            self.core.matcher.withdraw(place);
-            self.core.finish(handle, Some(Failure::Closed));
+            // One whose memory is being filled has a message, whose envelope comes.
+            if self.driver.revoke(&mut self.core, handle) {
+                self.core.matcher.withdraw(place);
+                self.core.finish(handle, Some(Failure::Closed));
+            }
         }
     }
 

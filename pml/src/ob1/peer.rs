@@ -6,6 +6,7 @@ use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
 use super::credit::{Account, Accounts, Window};
+use super::exposures::Exposures;
 use super::path::Path;
 use super::peeks::Peeks;
 use super::pending::{Operation, Pending};
@@ -94,9 +95,9 @@ pub(super) struct Peer {
     /// The endpoint can be sent to: it was connected, not only heard from.
     pub connected: bool,
     pub health: Health,
-    /// Fast path: connected, alive, nothing waits in front, and messages go one by one.
+    /// Fast path: connected, alive, nothing waits in front, messages go one by one, and none has a target.
     pub clear: bool,
-    /// Fast path inwards: alive, no packet came before its turn, no message is half here.
+    /// Fast path inwards: alive, no packet came before its turn, no message is half here, no receive is exposed.
     pub plain: bool,
     /// The protocols of messages to it.
     pub path: Path,
@@ -126,6 +127,8 @@ pub(super) struct Peer {
     pub pulled: Option<(Handle, usize)>,
     /// Packets that came before their turn, by sequence number.
     pub early: HashMap<u32, Early>,
+    /// The receives of both sides that may be filled.
+    pub exposures: Exposures,
 }
 
 impl Known for Peer {
@@ -150,6 +153,7 @@ impl Known for Peer {
             peeks: Peeks::default(),
             pulled: None,
             early: HashMap::new(),
+            exposures: Exposures::default(),
         }
     }
 
@@ -166,9 +170,12 @@ impl Known for Peer {
 impl Peer {
     /// Sets the fast paths' flags from what they stand for.
     pub(super) fn refresh_clear(&mut self) {
-        self.clear = self.is_free() && self.path.terms.coalesce == 0;
-        self.plain =
-            self.health == Health::Alive && self.early.is_empty() && self.stream == Stream::None;
+        self.clear =
+            self.is_free() && self.path.terms.coalesce == 0 && !self.exposures.has_targets();
+        self.plain = self.health == Health::Alive
+            && self.early.is_empty()
+            && self.stream == Stream::None
+            && !self.exposures.is_exposed();
     }
 
     /// Whether a message may go at once, as far as this rank's own sends are concerned.
@@ -179,11 +186,27 @@ impl Peer {
             && self.pulled.is_none()
     }
 
-    /// Takes note that an envelope has left, of `bytes` of eager payload.
+    /// Takes note that an envelope has left, of `bytes` of eager payload, whose header begins with `word`: see
+    /// [`pass`](Self::pass).
     #[inline(always)]
-    pub(super) const fn spend(&mut self, bytes: usize) {
-        self.next_out = self.next_out.next();
+    pub(super) const fn spend(&mut self, word: u64, bytes: usize) {
+        self.pass(word);
         self.credit = self.credit.after(bytes);
+    }
+
+    /// The same of the envelope of a send, which may have taken a receive that the peer exposes.
+    pub(super) fn spend_for(&mut self, target: Option<u32>, header: AmHeader, bytes: usize) {
+        if let Some(number) = target {
+            self.exposures.took(self.next_out.as_u32(), number);
+        }
+        self.spend(header.0[0], bytes);
+    }
+
+    /// Takes note that a packet has left, whose header begins with `word`; 0 where no receive takes it.
+    #[inline(always)]
+    pub(super) const fn pass(&mut self, word: u64) {
+        self.exposures.remember(self.next_out.as_u32(), word);
+        self.next_out = self.next_out.next();
     }
 
     /// Notes that sends to this peer, which is `index`, may go on.

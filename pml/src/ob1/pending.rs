@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::exposures::Target;
 use super::header::{ControlHeader, Kind};
 use crate::packet::Packet;
 use crate::peers::PeerIndex;
@@ -18,6 +19,10 @@ pub(super) enum Operation {
     Flush(PeerIndex),
     /// The envelope that this peer shows to probes grows old.
     Age(PeerIndex),
+    /// A receive that was exposed to this peer waits no more.
+    Settle(PeerIndex, Handle),
+    /// A send that is out may fill the receive that takes it.
+    Fill(Handle, Target),
 }
 
 /// The pending operations of a rank, in order.

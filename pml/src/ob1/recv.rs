@@ -32,7 +32,7 @@ impl Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        if !self.has_nothing(from, context) {
+        if !self.has_nothing(from, context) || data.capacity() >= self.core.expose_from {
             return None;
         }
         let core = &mut self.core;
@@ -92,6 +92,7 @@ impl Ob1 {
                 if !self.core.pending.is_empty() {
                     self.driver.run_pending(&mut self.core);
                 }
+                self.driver.expose(&mut self.core, handle);
                 Ok(RequestId(handle))
             }
             Err(error) => {

@@ -98,11 +98,12 @@ impl Ob1 {
             sequence: peer.next_out,
             length: length as u32,
         };
-        let posted = data.post(&mut self.driver.rail, peer.endpoint, header.encode());
+        let packet = header.encode();
+        let posted = data.post(&mut self.driver.rail, peer.endpoint, packet);
         if posted != Post::Posted {
             return false;
         }
-        peer.spend(length);
+        peer.spend(packet.0[0], length);
         true
     }
 
@@ -120,11 +121,46 @@ impl Ob1 {
             None => contacts::contact(&mut self.driver.contacts(&mut self.core), to)?,
         };
         if self.send_now(&data, to, tag, context, mode)
+            || self.send_past_targets(&data, index, mode, (tag, context))
             || self.core.coalescing.enabled && self.send_coalesced(&data, index, tag, context, mode)
         {
             return Ok(RequestId::COMPLETE);
         }
         self.queue_send(data, index, to, tag, context, mode)
+    }
+
+    /// Sends at once a message that takes none of its peer's targets, where these alone keep it from that.
+    #[inline]
+    fn send_past_targets(
+        &mut self,
+        data: &SendBuffer,
+        index: PeerIndex,
+        mode: SendMode,
+        pattern: (Tag, ContextId),
+    ) -> bool {
+        let Some(peer) = self.core.lane.peers.get_mut(index) else {
+            return false;
+        };
+        let (tag, context) = pattern;
+        if !peer.exposures.are_used {
+            return false;
+        }
+        if data.len() > peer.path.terms.eager {
+            // What its peer waits for may be here.
+            let events = self.driver.rail.progress(LANE, &mut self.core);
+            self.core.lane.ended += events;
+            return false;
+        }
+        if !peer.is_free() || peer.exposures.target(tag, context).is_some() {
+            return false;
+        }
+        let rank = peer.rank;
+        peer.clear = peer.path.terms.coalesce == 0;
+        let sent = self.send_now(data, rank, tag, context, mode);
+        if let Some(peer) = self.core.lane.peers.get_mut(index) {
+            peer.refresh_clear();
+        }
+        sent
     }
 
     #[cold]

@@ -140,6 +140,14 @@ impl FaultTransport {
         post
     }
 
+    /// What is left of the capabilities of the transport that has the faults.
+    fn kept(&self, mut all: Capabilities) -> Capabilities {
+        if self.options.reorder > 0 {
+            all.remove(Capabilities::ORDERED);
+        }
+        all
+    }
+
     fn inner(&self) -> &dyn ByteTransport {
         self.inner
             .as_deref()
@@ -154,11 +162,7 @@ impl Transport for FaultTransport {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut all = self.inner().capabilities();
-        if self.options.reorder > 0 {
-            all.remove(Capabilities::ORDERED);
-        }
-        all
+        self.kept(self.inner().capabilities())
     }
 
     fn address(&self) -> Vec<u8> {
@@ -316,6 +320,45 @@ impl CooperativeTransfers for FaultTransport {
         )
     }
 
+    fn offer_recv(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        match self.reach() {
+            Ok(inner) => inner.offer_recv(lane, from, data, token),
+            Err(Post::Busy) => Offer::Busy,
+            Err(_) => Offer::Unsupported,
+        }
+    }
+
+    fn fill(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        self.reach().map_or_else(
+            |post| post,
+            |inner| inner.fill(lane, to, ticket, data, token),
+        )
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let inner = self.living();
+        inner.is_some_and(|inner| inner.revoke(from, ticket))
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(inner) = self.living() {
+            inner.forget(to, ticket);
+        }
+    }
+
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         if let Some(inner) = self.living() {
             inner.withdraw(to, ticket);
@@ -329,7 +372,8 @@ impl ByteTransport for FaultTransport {
     }
 
     fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        self.inner().towards(to)
+        let (capabilities, limits) = self.inner().towards(to);
+        (self.kept(capabilities), limits)
     }
 
     fn preference(&self, to: EndpointId) -> Preference {

@@ -155,21 +155,21 @@ pub(super) struct Slot {
 /// One cooperative transfer: one line; see `offers`.
 #[repr(C, align(64))]
 pub(super) struct DescriptorLine {
-    /// Generation and state, written by the sender.
+    /// Generation and state, written by the maker.
     pub offered: AtomicU64,
-    /// The sender's buffer, by its name (see `arena`).
-    pub source: AtomicU64,
+    /// The maker's buffer, by its name (see `arena`).
+    pub made: AtomicU64,
     /// Its length in bytes.
-    pub source_len: AtomicU64,
-    /// The receiver's buffer, by its name.
-    pub target: AtomicU64,
-    /// Its length in bytes.
-    pub target_len: AtomicU64,
-    /// What is claimed: from the front by the receiver, from the back by the sender.
+    pub made_len: AtomicU64,
+    /// The claimer's buffer, by its name.
+    pub joined: AtomicU64,
+    /// How many bytes are moved.
+    pub joined_len: AtomicU64,
+    /// What is claimed: from the front by the claimer, from the back by the maker.
     pub claims: AtomicU64,
     /// What is finished, by either.
     pub finished: AtomicU64,
-    /// Generation and state, written by the receiver.
+    /// Generation and state, written by the claimer.
     pub claimed: AtomicU64,
 }
 

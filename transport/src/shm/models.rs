@@ -211,9 +211,9 @@ fn transfer(units: u32, receiver_fails: bool) {
         offers::prepare(&shared.0, &shared.1, units);
         let sender = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || copy_units(&shared, Side::Sender, false))
+            thread::spawn(move || copy_units(&shared, Side::Maker, false))
         };
-        let ends = copy_units(&shared, Side::Receiver, receiver_fails);
+        let ends = copy_units(&shared, Side::Claimer, receiver_fails);
         if ends == Standing::Complete {
             // Everything is visible here before the sender is even joined.
             for copied in &shared.2 {

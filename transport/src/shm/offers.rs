@@ -1,23 +1,24 @@
 //! Cooperative transfers: who copies which chunk.
 //!
-//! The sender describes its buffer in a line of the pair area and informs the receiver, by a
-//! message of the layer above, which line. The receiver adds its own buffer. From then on
-//! whichever side has time claims a chunk and copies it: the receiver from the front, by reading
-//! the sender's memory, the sender from the back, by writing the receiver's. Both are done when
-//! everything is finished, without another message.
+//! One side, the maker, describes its buffer in a line of the pair area and informs the other, by a
+//! message of the layer above, which line. The other, the claimer, adds its own buffer. From then on
+//! whichever side has time claims a chunk and copies it: the claimer from the front, the maker from the
+//! back; who has the source writes the other's memory, who has the target reads it. Both are done when
+//! everything is finished, without another message. As a rule the maker has the source; where a receiver
+//! offers its buffer before it knows of a message, the maker has the target.
 //!
 //! ```text
 //!   descriptor, one line:          written by
-//!     offered     generation | OPEN or WITHDRAWN             sender
-//!     source, source_len                                     sender, before OPEN
-//!     target, target_len                                     receiver, before CLAIMED
+//!     offered     generation | OPEN, WITHDRAWN or TAKEN      maker; TAKEN: claimer
+//!     made, made_len                                         maker, before OPEN
+//!     joined, joined_len                                     claimer, before CLAIMED
 //!     claims      front u31 | stopped u1 | back u32          both, by compare and exchange
-//!     finished    by the receiver u32 | by the sender u32    both, by addition
-//!     claimed     generation | CLAIMED | RELEASED            receiver
+//!     finished    by the claimer u32 | by the maker u32      both, by addition
+//!     claimed     generation | CLAIMED | RELEASED            claimer
 //!
 //!   in units of 4 KiB:
 //!     0 ......... front ............ back ......... units
-//!     the receiver's    still free        the sender's
+//!     the claimer's     still free        the maker's
 //! ```
 //!
 //! *Finished* means "no longer touched": a side whose copy fails first sets *stopped*, which
@@ -25,8 +26,11 @@
 //! therefore also finds the mark, where there is one. A buffer is given back only when all that
 //! the other side claimed is finished, or the other side provably does nothing any more.
 //!
-//! The sender uses a line again once the receiver has marked it released and the sender itself has
+//! The maker uses a line again once the claimer has marked it released and the maker itself has
 //! told its owner how the transfer ended.
+//!
+//! Whether a receiver's buffer is filled or was revoked before is decided by one compare and exchange of *offered*, from OPEN
+//! to TAKEN or to WITHDRAWN: whoever revokes knows at once.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -39,11 +43,13 @@ pub(super) const MAX_UNITS: u64 = (1 << 31) - 1;
 
 /// State bits of `offered`.
 pub(super) const OPEN: u64 = 1;
-/// The sender has taken the offer back.
+/// The maker has taken the offer back.
 pub(super) const WITHDRAWN: u64 = 2;
+/// The claimer fills the buffer that was offered: it cannot be revoked any more.
+pub(super) const TAKEN: u64 = 4;
 /// State bits of `claimed`.
 pub(super) const CLAIMED: u64 = 1;
-/// The receiver will not touch the line any more.
+/// The claimer will not touch the line any more.
 pub(super) const RELEASED: u64 = 2;
 
 const STOPPED: u64 = 1 << 31;
@@ -51,10 +57,10 @@ const STOPPED: u64 = 1 << 31;
 /// Which side of a transfer somebody is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Claims from the front.
-    Receiver,
-    /// Claims from the back.
-    Sender,
+    /// Whoever claimed the offer: claims chunks from the front.
+    Claimer,
+    /// Whoever made the offer: claims chunks from the back.
+    Maker,
 }
 
 /// How many units there are in `bytes`; `None` when it is too much for one transfer.
@@ -105,7 +111,7 @@ pub(super) enum Taken {
     Insane,
 }
 
-/// Prepares the claims of a transfer: everything is free. By the receiver, before it marks the
+/// Prepares the claims of a transfer: everything is free. By the claimer, before it marks the
 /// descriptor claimed.
 pub(super) fn prepare(claims: &impl Word<u64>, finished: &impl Word<u64>, units: u32) {
     claims.store(u64::from(units) << 32, Relaxed);
@@ -134,8 +140,8 @@ pub(super) fn take(
         }
         let count = size(free).clamp(1, free);
         let (new, first) = match side {
-            Side::Receiver => (now + u64::from(count), front),
-            Side::Sender => (now - (u64::from(count) << 32), back - count),
+            Side::Claimer => (now + u64::from(count), front),
+            Side::Maker => (now - (u64::from(count) << 32), back - count),
         };
         match claims.compare_exchange(now, new, AcqRel, Acquire) {
             Ok(_) => return Taken::Chunk(Chunk { first, count }),
@@ -147,8 +153,8 @@ pub(super) fn take(
 /// Counts units as no longer touched.
 pub(super) fn finish(finished: &impl Word<u64>, side: Side, count: u32) {
     let count = match side {
-        Side::Receiver => u64::from(count),
-        Side::Sender => u64::from(count) << 32,
+        Side::Claimer => u64::from(count),
+        Side::Maker => u64::from(count) << 32,
     };
     finished.fetch_add(count, AcqRel);
 }
@@ -181,24 +187,31 @@ pub(super) fn standing(
     // In this order: a mark that was set before something was finished is seen with it.
     let done = finished.load(Acquire);
     let now = claims.load(Acquire);
-    let (by_receiver, by_sender) = (done as u32, (done >> 32) as u32);
+    let (by_claimer, by_maker) = (done as u32, (done >> 32) as u32);
     let (front, back) = ((now & !STOPPED) as u32, (now >> 32) as u32);
     if now & STOPPED == 0 {
-        return if u64::from(by_receiver) + u64::from(by_sender) == u64::from(units) {
+        return if u64::from(by_claimer) + u64::from(by_maker) == u64::from(units) {
             Standing::Complete
         } else {
             Standing::Running
         };
     }
     let other_is_done = match side {
-        Side::Receiver => by_sender == units.wrapping_sub(back),
-        Side::Sender => by_receiver == front,
+        Side::Claimer => by_maker == units.wrapping_sub(back),
+        Side::Maker => by_claimer == front,
     };
     if other_is_done {
         Standing::Stopped
     } else {
         Standing::Stopping
     }
+}
+
+/// Changes an open offer to `state`. Returns whether it was open.
+pub(super) fn settle(word: &impl Word<u64>, generation: u32, state: u64) -> bool {
+    let (open, settled) = (mark(generation, OPEN), mark(generation, state));
+    word.compare_exchange(open, settled, AcqRel, Acquire)
+        .is_ok()
 }
 
 /// Publishes a state word.
@@ -234,23 +247,23 @@ mod tests {
         let four = |_| 4;
         let take = |side| take(&claims, side, 10, four);
         assert_eq!(
-            take(Side::Receiver),
+            take(Side::Claimer),
             Taken::Chunk(Chunk { first: 0, count: 4 })
         );
         assert_eq!(
-            take(Side::Sender),
+            take(Side::Maker),
             Taken::Chunk(Chunk { first: 6, count: 4 })
         );
         assert_eq!(
-            take(Side::Sender),
+            take(Side::Maker),
             Taken::Chunk(Chunk { first: 4, count: 2 })
         );
-        assert_eq!(take(Side::Receiver), Taken::Nothing);
+        assert_eq!(take(Side::Claimer), Taken::Nothing);
         let stands = |side| standing(&claims, &finished, side, 10);
-        finish(&finished, Side::Sender, 6);
-        assert_eq!(stands(Side::Sender), Standing::Running);
-        finish(&finished, Side::Receiver, 4);
-        assert_eq!(stands(Side::Receiver), Standing::Complete);
+        finish(&finished, Side::Maker, 6);
+        assert_eq!(stands(Side::Maker), Standing::Running);
+        finish(&finished, Side::Claimer, 4);
+        assert_eq!(stands(Side::Claimer), Standing::Complete);
     }
 
     #[test]
@@ -259,23 +272,23 @@ mod tests {
         prepare(&claims, &finished, 8);
         let all = |free| free / 2;
         assert!(matches!(
-            take(&claims, Side::Receiver, 8, all),
+            take(&claims, Side::Claimer, 8, all),
             Taken::Chunk(_)
         ));
         stop(&claims);
-        assert_eq!(take(&claims, Side::Sender, 8, all), Taken::Nothing);
+        assert_eq!(take(&claims, Side::Maker, 8, all), Taken::Nothing);
         let stands = |side| standing(&claims, &finished, side, 8);
-        assert_eq!(stands(Side::Sender), Standing::Stopping);
-        assert_eq!(stands(Side::Receiver), Standing::Stopped);
-        finish(&finished, Side::Receiver, 4);
-        assert_eq!(stands(Side::Sender), Standing::Stopped);
+        assert_eq!(stands(Side::Maker), Standing::Stopping);
+        assert_eq!(stands(Side::Claimer), Standing::Stopped);
+        finish(&finished, Side::Claimer, 4);
+        assert_eq!(stands(Side::Maker), Standing::Stopped);
     }
 
     #[test]
     fn impossible_claims_are_noticed() {
         for word in [5 | 4 << 32, 9 << 32, 1 | u64::from(u32::MAX) << 32] {
             let claims = AtomicU64::new(word);
-            assert_eq!(take(&claims, Side::Receiver, 8, |n| n), Taken::Insane);
+            assert_eq!(take(&claims, Side::Claimer, 8, |n| n), Taken::Insane);
         }
     }
 }

@@ -28,10 +28,8 @@ use crate::byte::ByteTransport;
 use crate::capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
-use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
-use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
-use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
+use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Upcalls};
 use crate::post::{Class, Post};
 use crate::transport::Transport;
 use crate::wait::Waiter;
@@ -324,32 +322,6 @@ impl Transport for Shm {
                 },
             );
         }
-    }
-}
-
-impl CooperativeTransfers for Shm {
-    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
-        self.open_offer(to, data, token)
-    }
-
-    fn maps(&self, _to: EndpointId, data: &SendBuffer) -> bool {
-        data.region()
-            .is_some_and(|region| self.arena.span.holds(region.address(), region.len()))
-    }
-
-    fn claim(
-        &mut self,
-        _lane: Lane,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        self.take_offer(from, ticket, data, token)
-    }
-
-    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
-        self.withdraw_offer(to, ticket);
     }
 }
 

@@ -11,13 +11,15 @@ use super::arena::IN_ARENA;
 use super::cma;
 use super::config::{CrossAttach, ShmOptions};
 use super::layout::{DescriptorLine, OFFERS};
-use super::offers::{self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, Taken, WITHDRAWN};
+use super::offers::{
+    self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, TAKEN, Taken, WITHDRAWN,
+};
 use super::peer::{Access, Peer, PeerState};
 use super::rank::Shm;
 use super::segment::AreaMap;
-use crate::cooperative::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
-use crate::message::{EndpointId, Outcome, Token, Upcalls};
+use crate::message::{EndpointId, Lane, Outcome, Token, Upcalls};
 use crate::post::Post;
 
 /// How long closing waits for peers that are just copying from or to this rank.
@@ -52,8 +54,8 @@ impl Line {
         offers::standing(&line.claims, &line.finished, side, units)
     }
 
-    /// The receiver's mark, if it is of this generation.
-    fn receiver_mark(&self) -> u64 {
+    /// The claimer's mark, if it is of this generation.
+    fn claimer_mark(&self) -> u64 {
         let word = self.get().claimed.load(Acquire);
         if word >> 32 == u64::from(self.generation) {
             word & (CLAIMED | RELEASED)
@@ -89,11 +91,24 @@ struct Transfer {
     endpoint: EndpointId,
     token: Token,
     line: Line,
+    side: Side,
     buffer: Buffer,
     /// `None`: offered and not claimed.
     run: Option<Run>,
+    /// It was stopped when somebody had taken it who had not claimed it yet, and will.
+    taken: bool,
     /// It is being ended, with this outcome.
     end: Option<Outcome>,
+}
+
+impl Buffer {
+    /// Its name and its length, where it lies in one's own memory.
+    fn extent(&self) -> (u64, usize) {
+        match self {
+            Self::Source(region) => (region.address(), region.len()),
+            Self::Target(region) => (region.address(), region.len()),
+        }
+    }
 }
 
 impl Run {
@@ -109,10 +124,23 @@ impl Run {
 }
 
 impl Transfer {
-    const fn side(&self) -> Side {
-        match self.buffer {
-            Buffer::Source(_) => Side::Sender,
-            Buffer::Target(_) => Side::Receiver,
+    const fn new(
+        of: (EndpointId, Token),
+        line: Line,
+        side: Side,
+        buffer: Buffer,
+        run: Option<Run>,
+    ) -> Self {
+        let (endpoint, token) = of;
+        Self {
+            endpoint,
+            token,
+            line,
+            side,
+            buffer,
+            run,
+            taken: false,
+            end: None,
         }
     }
 
@@ -123,12 +151,15 @@ impl Transfer {
             return;
         }
         self.end = Some(outcome);
-        if self.side() == Side::Sender {
-            offers::publish(&self.line.get().offered, self.line.generation, WITHDRAWN);
-            // The receiver marks and then looks here; we mark and then look there: one of both
+        if self.side == Side::Maker {
+            let (word, generation) = (&self.line.get().offered, self.line.generation);
+            let was_open = offers::settle(word, generation, WITHDRAWN);
+            offers::publish(word, generation, WITHDRAWN);
+            // The claimer marks and then looks here; we mark and then look there: one of both
             // sees the other.
             fence(SeqCst);
-            if self.run.is_none() && self.line.receiver_mark() & CLAIMED == 0 {
+            if self.run.is_none() && self.line.claimer_mark() & CLAIMED == 0 {
+                self.taken = !was_open;
                 return;
             }
         }
@@ -164,7 +195,7 @@ impl Transfer {
     /// Whether every byte has been moved.
     fn is_complete(&self) -> bool {
         self.run
-            .is_some_and(|run| self.line.standing(self.side(), run.units) == Standing::Complete)
+            .is_some_and(|run| self.line.standing(self.side, run.units) == Standing::Complete)
     }
 
     /// How it has ended, if it has.
@@ -172,11 +203,11 @@ impl Transfer {
         let Some(run) = &self.run else {
             // Nobody claimed it, or somebody did while it was stopped.
             return self.end.filter(|_| {
-                let mark = self.line.receiver_mark();
-                mark & CLAIMED == 0 || mark & RELEASED != 0
+                let mark = self.line.claimer_mark();
+                mark & CLAIMED == 0 && !self.taken || mark & RELEASED != 0
             });
         };
-        match (self.line.standing(self.side(), run.units), self.end) {
+        match (self.line.standing(self.side, run.units), self.end) {
             (Standing::Complete, None) => Some(Outcome::Done(run.total)),
             (Standing::Stopped, None) => Some(Outcome::Impossible),
             (Standing::Stopped | Standing::Complete, Some(end)) => Some(end),
@@ -278,7 +309,7 @@ impl Transfers {
             if book.open & bit != 0 {
                 continue;
             }
-            if book.taken & bit == 0 || line.receiver_mark() & RELEASED != 0 {
+            if book.taken & bit == 0 || line.claimer_mark() & RELEASED != 0 {
                 book.open |= bit;
                 book.taken |= bit;
                 book.next = number + 1;
@@ -293,26 +324,122 @@ impl Transfers {
         None
     }
 
+    /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
+    fn note_insane(&mut self, endpoint: EndpointId) {
+        self.insane.push((endpoint, OUTSIDE));
+    }
+
+    /// The place of the own offer that is called so.
+    fn offer_of(&self, to: EndpointId, ticket: Ticket) -> Option<usize> {
+        let (number, generation) = (ticket.0[0] as u32 as usize, (ticket.0[0] >> 32) as u32);
+        self.offers.iter().rposition(|transfer| {
+            let line = &transfer.line;
+            transfer.endpoint == to && line.number == number && line.generation == generation
+        })
+    }
+
     /// This side has concluded the transfer. Its descriptor is free once the receiver has released
     /// it, at once where the receiver never saw it.
     fn give_back(&mut self, transfer: &Transfer) {
         if let Some(Some(book)) = self.books.get_mut(transfer.endpoint.index()) {
             let bit = 1 << transfer.line.number;
             book.open &= !bit;
-            if transfer.line.receiver_mark() & CLAIMED == 0 {
+            if transfer.line.claimer_mark() & CLAIMED == 0 {
                 book.taken &= !bit;
             }
         }
     }
 }
 
-impl Shm {
-    pub(super) fn open_offer(&mut self, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
-        let Some(region) = data.region() else {
-            return Offer::Unsupported;
+impl CooperativeTransfers for Shm {
+    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        let source = data.region().map(Buffer::Source);
+        source.map_or(Offer::Unsupported, |source| {
+            self.open_transfer(to, source, token)
+        })
+    }
+
+    fn maps(&self, _to: EndpointId, data: &SendBuffer) -> bool {
+        let span = self.arena.span;
+        let region = data.region();
+        region.is_some_and(|region| span.holds(region.address(), region.len()))
+    }
+
+    fn claim(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        let target = data.region().map(Buffer::Target);
+        target.map_or(Post::Unsupported, |target| {
+            self.join(from, ticket, target, token)
+        })
+    }
+
+    fn offer_recv(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        let target = data.region().map(Buffer::Target);
+        target.map_or(Offer::Unsupported, |target| {
+            self.open_transfer(from, target, token)
+        })
+    }
+
+    fn fill(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let source = data.region().map(Buffer::Source);
+        source.map_or(Post::Unsupported, |source| {
+            self.join(to, ticket, source, token)
+        })
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let Some(at) = self.transfers.offer_of(from, ticket) else {
+            return false;
         };
-        let len = region.len() as u64;
-        if offers::units(len).is_none() {
+        let line = &self.transfers.offers[at].line;
+        if !offers::settle(&line.get().offered, line.generation, WITHDRAWN) {
+            return false;
+        }
+        let transfer = self.transfers.offers.remove(at);
+        self.transfers.give_back(&transfer);
+        true
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(at) = self.transfers.offer_of(to, ticket) {
+            let transfer = self.transfers.offers.remove(at);
+            let line = &transfer.line;
+            offers::publish(&line.get().offered, line.generation, WITHDRAWN);
+            self.transfers.give_back(&transfer);
+        }
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(at) = self.transfers.offer_of(to, ticket) {
+            self.transfers.offers[at].stop(Outcome::Withdrawn);
+            self.attention = true;
+        }
+    }
+}
+
+impl Shm {
+    fn open_transfer(&mut self, to: EndpointId, buffer: Buffer, token: Token) -> Offer {
+        let (address, len) = buffer.extent();
+        if offers::units(len as u64).is_none() {
             return Offer::Unsupported;
         }
         let alive = |peer: &Peer| peer.state == PeerState::Alive;
@@ -321,7 +448,7 @@ impl Shm {
         {
             return Offer::Unsupported;
         }
-        if self.options.cross_attach == CrossAttach::Off && !self.may_map(to, region) {
+        if self.options.cross_attach == CrossAttach::Off && !self.may_map(to, address, len) {
             return Offer::Unsupported;
         }
         let Some(area) = self.peers[to.index()].outbound.clone() else {
@@ -331,43 +458,22 @@ impl Shm {
             return Offer::Busy;
         };
         let words = line.get();
-        words.source.store(
-            self.arena.span.name(region.address(), region.len()),
-            Relaxed,
-        );
-        words.source_len.store(len, Relaxed);
+        words
+            .made
+            .store(self.arena.span.name(address, len), Relaxed);
+        words.made_len.store(len as u64, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
-        let ticket = seal(&line, self.identity.nonce, len);
-        self.transfers.offers.push(Transfer {
-            endpoint: to,
-            token,
-            line,
-            buffer: Buffer::Source(region),
-            run: None,
-            end: None,
-        });
+        let ticket = seal(&line, self.identity.nonce, len as u64, &buffer);
+        let made = Transfer::new((to, token), line, Side::Maker, buffer, None);
+        self.transfers.offers.push(made);
         self.attention = true;
         Offer::Open(ticket)
     }
 
     /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
     /// peer's may.
-    pub(super) fn may_map(&self, to: EndpointId, region: ReadRegion) -> bool {
-        self.arena.span.holds(region.address(), region.len())
-            || self.peers[to.index()].arena.is_some()
-    }
-
-    pub(super) fn take_offer(
-        &mut self,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        match data.region() {
-            Some(region) => self.take_offer_into(from, ticket, region, token),
-            None => Post::Unsupported,
-        }
+    pub(super) fn may_map(&self, to: EndpointId, address: u64, len: usize) -> bool {
+        self.arena.span.holds(address, len) || self.peers[to.index()].arena.is_some()
     }
 
     pub(super) fn take_offer_into(
@@ -377,7 +483,11 @@ impl Shm {
         region: WriteRegion,
         token: Token,
     ) -> Post {
-        let Some(peer) = self.peers.get(from.index()) else {
+        self.join(from, ticket, Buffer::Target(region), token)
+    }
+
+    fn join(&mut self, with: EndpointId, ticket: Ticket, buffer: Buffer, token: Token) -> Post {
+        let Some(peer) = self.peers.get(with.index()) else {
             return Post::Gone;
         };
         if peer.state != PeerState::Alive {
@@ -387,52 +497,55 @@ impl Shm {
             return Post::Unsupported;
         };
         let nonce = peer.identity.map_or(0, |identity| identity.nonce);
-        let pid = self.attach(from);
+        let pid = self.attach(with);
         let line = Line::of(area, ticket);
-        let open = offers::mark(line.generation, OPEN);
         let words = line.get();
+        let open = offers::mark(line.generation, OPEN);
         if line.number >= OFFERS || words.offered.load(Acquire) != open {
             return Post::Unsupported;
         }
-        let source = words.source.load(Relaxed);
-        let len = words.source_len.load(Relaxed);
-        if seal(&line, nonce, len) != ticket {
+        let (made, len) = (words.made.load(Relaxed), words.made_len.load(Relaxed));
+        // What is offered is the other half of what is joined.
+        if seal_for(&line, nonce, len, matches!(buffer, Buffer::Source(_))) != ticket {
             return Post::Unsupported;
         }
-        let total = len.min(region.len() as u64);
+        let (address, room) = buffer.extent();
+        let total = len.min(room as u64);
         let Some(units) = offers::units(total) else {
             return Post::Unsupported;
         };
-        let Some(access) = self.peers[from.index()].access(source, total, pid) else {
-            self.note_insane(from);
+        let Some(access) = self.peers[with.index()].access(made, total, pid) else {
+            self.transfers.note_insane(with);
+            self.attention = true;
             return Post::Unsupported;
         };
-        let target = self.arena.span.name(region.address(), region.len());
-        if access == Access::None && target & IN_ARENA == 0 {
+        let joined = self.arena.span.name(address, room);
+        if access == Access::None && joined & IN_ARENA == 0 {
             // Nobody could move a byte.
             return Post::Unsupported;
         }
-        words.target.store(target, Relaxed);
-        words.target_len.store(total, Relaxed);
+        let fills = matches!(buffer, Buffer::Source(_));
+        if fills && !offers::settle(&words.offered, line.generation, TAKEN) {
+            // Revoked just now.
+            return Post::Unsupported;
+        }
+        words.joined.store(joined, Relaxed);
+        words.joined_len.store(total, Relaxed);
         offers::prepare(&words.claims, &words.finished, units);
         offers::publish(&words.claimed, line.generation, CLAIMED);
         fence(SeqCst);
-        if words.offered.load(Relaxed) != open {
+        let state = if fills { TAKEN } else { OPEN };
+        if words.offered.load(Relaxed) != offers::mark(line.generation, state) {
             // Withdrawn just now; nothing has been copied.
             offers::stop(&words.claims);
             offers::publish(&words.claimed, line.generation, CLAIMED | RELEASED);
             return Post::Unsupported;
         }
-        self.transfers.claims.push(Transfer {
-            endpoint: from,
-            token,
-            line,
-            buffer: Buffer::Target(region),
-            run: Some(Run::new(access, source, total, units)),
-            end: None,
-        });
+        let run = Some(Run::new(access, made, total, units));
+        let joined = Transfer::new((with, token), line, Side::Claimer, buffer, run);
+        self.transfers.claims.push(joined);
         self.attention = true;
-        self.peers[from.index()].nudge();
+        self.peers[with.index()].nudge();
         Post::Posted
     }
 
@@ -455,27 +568,23 @@ impl Shm {
         };
         let line = Line::of(area, ticket);
         let words = line.get();
-        let total = words.target_len.load(Relaxed);
+        let total = words.joined_len.load(Relaxed);
         let Some(units) = offers::units(total).filter(|_| total <= region.len() as u64) else {
             return Post::Unsupported;
         };
-        if line.receiver_mark() != CLAIMED {
+        if line.claimer_mark() != CLAIMED {
             return Post::Unsupported;
         }
-        let source = words.source.load(Relaxed);
+        let source = words.made.load(Relaxed);
         let access = self.peers[from.index()].access(source, total, pid);
         if access.is_none() {
-            self.note_insane(from);
+            self.transfers.note_insane(from);
+            self.attention = true;
         }
         let access = access.unwrap_or(Access::None);
-        let mut transfer = Transfer {
-            endpoint: from,
-            token,
-            buffer: Buffer::Target(region),
-            run: Some(Run::new(access, source, total, units)),
-            line,
-            end: None,
-        };
+        let run = Some(Run::new(access, source, total, units));
+        let buffer = Buffer::Target(region);
+        let mut transfer = Transfer::new((from, token), line, Side::Claimer, buffer, run);
         if access == Access::None && source & IN_ARENA != 0 {
             // The sender may count on this side.
             transfer.stop(Outcome::Impossible);
@@ -487,42 +596,6 @@ impl Shm {
         self.transfers.claims.push(transfer);
         self.attention = true;
         Post::Posted
-    }
-
-    pub(super) fn withdraw_offer(&mut self, to: EndpointId, ticket: Ticket) {
-        let number = ticket.0[0] as u32 as usize;
-        let generation = (ticket.0[0] >> 32) as u32;
-        for transfer in &mut self.transfers.offers {
-            let line = &transfer.line;
-            if transfer.endpoint == to && line.number == number && line.generation == generation {
-                transfer.stop(Outcome::Withdrawn);
-                self.attention = true;
-            }
-        }
-    }
-
-    /// Takes back an offer that nobody was told of: it ends without a word.
-    pub(super) fn drop_offer(&mut self, to: EndpointId, ticket: Ticket) {
-        let is_it = |transfer: &Transfer| {
-            transfer.endpoint == to
-                && transfer.line.number == ticket.0[0] as u32 as usize
-                && transfer.line.generation == (ticket.0[0] >> 32) as u32
-        };
-        if let Some(at) = self.transfers.offers.iter().rposition(is_it) {
-            let transfer = self.transfers.offers.remove(at);
-            offers::publish(
-                &transfer.line.get().offered,
-                transfer.line.generation,
-                WITHDRAWN,
-            );
-            self.transfers.give_back(&transfer);
-        }
-    }
-
-    /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
-    fn note_insane(&mut self, endpoint: EndpointId) {
-        self.transfers.insane.push((endpoint, OUTSIDE));
-        self.attention = true;
     }
 
     /// Begins to end all transfers with a peer.
@@ -568,7 +641,7 @@ impl Shm {
     fn note_claims(&mut self) {
         for at in 0..self.transfers.offers.len() {
             let transfer = &self.transfers.offers[at];
-            if transfer.run.is_some() || transfer.line.receiver_mark() & CLAIMED == 0 {
+            if transfer.run.is_some() || transfer.line.claimer_mark() & CLAIMED == 0 {
                 continue;
             }
             let endpoint = transfer.endpoint;
@@ -576,20 +649,18 @@ impl Shm {
             let peer = &self.peers[endpoint.index()];
             let transfer = &mut self.transfers.offers[at];
             let words = transfer.line.get();
-            let Buffer::Source(region) = transfer.buffer else {
-                continue;
-            };
-            let total = words.target_len.load(Relaxed).min(region.len() as u64);
+            let (_, room) = transfer.buffer.extent();
+            let total = words.joined_len.load(Relaxed).min(room as u64);
             let units = offers::units(total).unwrap_or(0);
-            let target = words.target.load(Relaxed);
-            let access = peer.access(target, total, pid);
+            let joined = words.joined.load(Relaxed);
+            let access = peer.access(joined, total, pid);
             if access.is_none() {
                 self.transfers.insane.push((endpoint, OUTSIDE));
             }
             let access = access.unwrap_or(Access::None);
-            transfer.run = Some(Run::new(access, target, total, units));
-            if access == Access::None && target & IN_ARENA != 0 {
-                // The receiver may count on this side.
+            transfer.run = Some(Run::new(access, joined, total, units));
+            if access == Access::None && joined & IN_ARENA != 0 {
+                // The claimer may count on this side.
                 transfer.stop(Outcome::Impossible);
             }
         }
@@ -635,11 +706,11 @@ impl Shm {
     /// Gives the buffer of an ended transfer back.
     fn conclude(&mut self, transfer: &Transfer, outcome: Outcome, upcalls: &mut dyn Upcalls) {
         let line = &transfer.line;
-        match transfer.side() {
-            Side::Receiver => {
+        match transfer.side {
+            Side::Claimer => {
                 offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
             }
-            Side::Sender => self.transfers.give_back(transfer),
+            Side::Maker => self.transfers.give_back(transfer),
         }
         let peer = &self.peers[transfer.endpoint.index()];
         peer.nudge();
@@ -680,7 +751,7 @@ impl Shm {
                 holders.push(rank);
             }
             let line = &transfer.line;
-            if transfer.side() == Side::Receiver {
+            if transfer.side == Side::Claimer {
                 offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
             }
         }
@@ -704,32 +775,35 @@ pub(super) fn claim_for_receiver(
     if line.number >= OFFERS || words.offered.load(Relaxed) != offers::mark(line.generation, OPEN) {
         return false;
     }
-    let total = words.source_len.load(Relaxed).min(room);
+    let total = words.made_len.load(Relaxed).min(room);
     let Some(units) = offers::units(total) else {
         return false;
     };
     let access = peer.access(name, total, pid);
-    let can_read = || words.source.load(Relaxed) & IN_ARENA != 0;
+    let can_read = || words.made.load(Relaxed) & IN_ARENA != 0;
     if !access.is_some_and(|access| access != Access::None || can_read()) {
         return false;
     }
-    words.target.store(name, Relaxed);
-    words.target_len.store(total, Relaxed);
+    words.joined.store(name, Relaxed);
+    words.joined_len.store(total, Relaxed);
     offers::prepare(&words.claims, &words.finished, units);
     offers::publish(&words.claimed, line.generation, CLAIMED);
     true
 }
 
-/// The ticket of an offer: the line and its generation, and a word by which tickets that were
+/// The ticket of an offer of `buffer`: the line and its generation, and a word by which tickets that were
 /// mixed up or damaged on their way are told. It is no proof against a peer that knows the nonce:
 /// that one could have offered the same itself.
-fn seal(line: &Line, nonce: u64, len: u64) -> Ticket {
+fn seal(line: &Line, nonce: u64, len: u64, buffer: &Buffer) -> Ticket {
+    seal_for(line, nonce, len, matches!(buffer, Buffer::Target(_)))
+}
+
+/// The same of memory that is `filled`, or of data that is taken.
+fn seal_for(line: &Line, nonce: u64, len: u64, filled: bool) -> Ticket {
     let place = line.number as u64 | u64::from(line.generation) << 32;
     let mixed = (place ^ nonce).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ len;
-    Ticket([
-        place,
-        mixed.rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9),
-    ])
+    let mixed = mixed.rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    Ticket([place, mixed ^ u64::from(filled)])
 }
 
 /// What one step of a transfer was.
@@ -743,7 +817,7 @@ enum Step {
 
 /// Claims and copies a chunk of a transfer.
 fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32, u32) -> u32, peer: &Peer) -> Step {
-    let (side, line) = (transfer.side(), transfer.line.get());
+    let (side, line) = (transfer.side, transfer.line.get());
     match offers::take(&line.claims, side, run.units, |free| size(free, run.units)) {
         Taken::Chunk(chunk) => {
             let worked = transfer.copy(&run, chunk, peer);

@@ -8,7 +8,7 @@ pub(super) mod put;
 pub(super) mod synchronous;
 pub(super) mod zero_copy;
 
-use tagwire_transport::{Outcome, Payload};
+use tagwire_transport::{Outcome, Payload, Ticket};
 
 use super::common::Common;
 use super::header::{Kind, RendezvousBody};
@@ -204,6 +204,42 @@ impl State {
     /// Returns the state of a receive whose sender is to be asked for the bytes.
     pub(super) const fn ask(send: Handle) -> Self {
         Self::Offer(offer::Offer::ask(send))
+    }
+
+    /// Returns the state of a send that is to fill a receive.
+    pub(super) const fn fill(target: Ticket) -> Self {
+        Self::Offer(offer::Offer::Filling { target })
+    }
+
+    /// Returns the state of a receive that waited, whose memory may be filled just now, and that ends with `failure`.
+    pub(super) const fn leaving(failure: Failure) -> Self {
+        Self::Offer(offer::Offer::Leaving { failure })
+    }
+
+    /// Returns what a receive ends with whose memory may be filled just now.
+    pub(super) const fn leaves(&self) -> Option<Failure> {
+        match self {
+            Self::Offer(offer::Offer::Leaving { failure }) => Some(*failure),
+            _ => None,
+        }
+    }
+
+    /// The memory of a receive that has its envelope is being filled, or has been.
+    pub(super) fn is_filled(&mut self) {
+        if let Self::Offer(offer) = self {
+            offer.is_filled();
+        }
+    }
+
+    /// Returns the ticket of a send that its receiver may claim, and has not asked about.
+    pub(super) const fn open_offer(&mut self) -> Option<&mut Ticket> {
+        match self {
+            Self::Offer(offer::Offer::Offered {
+                ticket,
+                asked: None,
+            }) => Some(ticket),
+            _ => None,
+        }
     }
 
     /// Returns the state of a send whose envelope went alone.

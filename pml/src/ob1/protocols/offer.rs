@@ -30,6 +30,8 @@ impl Kind {
 pub(in crate::ob1) enum Offer {
     /// A send that is to be launched.
     New,
+    /// A send that is to fill the memory of its receive, which is exposed.
+    Filling { target: Ticket },
     /// A send whose transfer is open. Its receiver may have asked for fragments: it is then to be withdrawn.
     Offered {
         ticket: Ticket,
@@ -43,6 +45,8 @@ pub(in crate::ob1) enum Offer {
     Claiming { ticket: Ticket, send: Handle },
     /// A receive that takes part in a transfer.
     Claimed { send: Handle },
+    /// A receive that waited for a message, and ends with `failure` once nobody fills its memory.
+    Leaving { failure: Failure },
     /// A receive that asks for fragments, and may get a ticket instead.
     Asking { send: Handle, state: push::Push },
 }
@@ -56,8 +60,16 @@ impl Offer {
         }
     }
 
+    /// A receive that is to claim a transfer takes part in one into its memory.
+    pub(in crate::ob1) const fn is_filled(&mut self) {
+        if let Self::Claiming { send, .. } = *self {
+            *self = Self::Claimed { send };
+        }
+    }
+
     /// Sends the envelope with the ticket of the open transfer.
     fn announce(ticket: Ticket, common: &Common, link: &mut Link<'_>) -> Launch {
+        link.remember_offer();
         let Ticket(words) = ticket;
         let body = RendezvousBody::new(common.wanted, link.handle(), words);
         match link.send_envelope(Kind::RENDEZVOUS, common, body.as_bytes(), 0) {
@@ -116,6 +128,15 @@ impl Protocol for Offer {
     }
 
     fn launch(&mut self, common: &mut Common, link: &mut Link<'_>) -> Launch {
+        if let Self::Filling { target } = *self {
+            if link.fill(target, common.send_buffer()) != Post::Posted {
+                return Launch::Declined;
+            }
+            *self = Self::Offered {
+                ticket: target,
+                asked: None,
+            };
+        }
         if let Self::New = self {
             match link.offer(common.send_buffer()) {
                 transport::Offer::Open(ticket) => {
@@ -200,6 +221,7 @@ impl Protocol for Offer {
     ) -> Step {
         let cannot = matches!(outcome, Outcome::Impossible | Outcome::Withdrawn) && gone.is_none();
         match (outcome, &*self) {
+            (_, Self::Leaving { failure }) => Step::Done(Some(*failure)),
             (Outcome::Done(bytes), Self::Claimed { .. }) if bytes < common.wanted as u64 => {
                 Step::Done(Some(Failure::Protocol(common.status.source)))
             }
@@ -247,18 +269,18 @@ impl Protocol for Offer {
 
     fn abort(&mut self, failure: Failure) -> Step {
         match self {
-            Self::Offered { .. } | Self::Claimed { .. } => Step::Wait,
+            Self::Offered { .. } | Self::Claimed { .. } | Self::Leaving { .. } => Step::Wait,
             _ => Step::Done(Some(failure)),
         }
     }
 
     fn state(&self) -> &'static str {
         match self {
-            Self::New | Self::Offered { .. } => "envelope sent, not fetched",
+            Self::New | Self::Filling { .. } | Self::Offered { .. } => "envelope sent, not fetched",
             Self::Announced => "envelope sent, not matched",
             Self::Late { .. } => "asked for, the transport is busy",
             Self::Claiming { .. } => "the transport is busy",
-            Self::Claimed { .. } => "being copied",
+            Self::Claimed { .. } | Self::Leaving { .. } => "being copied",
             Self::Asking { state, .. } => state.state(),
         }
     }

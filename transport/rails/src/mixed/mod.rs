@@ -434,6 +434,44 @@ impl CooperativeTransfers for Mixed {
         }
     }
 
+    fn offer_recv(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Offer {
+        match self.way(from) {
+            Some((rail, from)) => rail.offer_recv(lane, from, data, token),
+            None => Offer::Unsupported,
+        }
+    }
+
+    fn fill(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        ticket: Ticket,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.fill(lane, to, ticket, data, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn revoke(&mut self, from: EndpointId, ticket: Ticket) -> bool {
+        let way = self.way(from);
+        way.is_some_and(|(rail, from)| rail.revoke(from, ticket))
+    }
+
+    fn forget(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some((rail, to)) = self.way(to) {
+            rail.forget(to, ticket);
+        }
+    }
+
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         if let Some((rail, to)) = self.way(to) {
             rail.withdraw(to, ticket);

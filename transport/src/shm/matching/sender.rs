@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::byte::ByteTransport;
-use crate::cooperative::Offer;
+use crate::cooperative::{CooperativeTransfers, Offer};
 use crate::data::SendBuffer;
 use crate::matching::{MatchUpcalls, Refusal, Sent};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
@@ -230,10 +230,11 @@ impl Sender {
     ) -> (Post, Option<SendState>) {
         let to = send.to;
         let len = send.region.len() as u64;
-        let is_reached = shm.attach(to).is_some() || shm.may_map(to, send.region);
+        let is_reached =
+            shm.attach(to).is_some() || shm.may_map(to, send.region.address(), send.region.len());
         let offer = if is_reached {
             let buffer = send.buffer();
-            shm.open_offer(to, &buffer, TransferToken::Send(slot).pack())
+            shm.offer(Lane(0), to, &buffer, TransferToken::Send(slot).pack())
         } else {
             Offer::Unsupported
         };
@@ -245,7 +246,7 @@ impl Sender {
                 self.sends.slots[slot as usize].state = SendState::Offered(ticket);
                 let post = push(shm, to, Kind::Long, send.bits, number, words);
                 if post != Post::Posted {
-                    shm.drop_offer(to, ticket);
+                    shm.forget(to, ticket);
                     self.sends.slots[slot as usize].state = send.state;
                 }
                 (post, Some(SendState::Offered(ticket)))

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
-use crate::cooperative::Offer;
+use crate::cooperative::{CooperativeTransfers, Offer};
 use crate::matching::MatchUpcalls;
-use crate::message::{EndpointId, Outcome, Payload};
+use crate::message::{EndpointId, Lane, Outcome, Payload};
 use crate::shm::Shm;
 use crate::shm::layout::{ANSWER_REFUSED, MAX_SEND};
 use crate::shm::matching::completions::Completions;
@@ -305,9 +305,13 @@ impl Visits<'_> {
         let (to, pid) = (visited.to, visited.pid);
         let (address, room) = (get(&receive.address), get(&receive.capacity));
         let send = &mut self.sender.sends.slots[slot as usize];
-        if pid.is_some() || self.shm.may_map(to, send.region) {
+        if pid.is_some()
+            || self
+                .shm
+                .may_map(to, send.region.address(), send.region.len())
+        {
             let token = TransferToken::Send(slot).pack();
-            if let Offer::Open(ticket) = self.shm.open_offer(to, &send.buffer(), token) {
+            if let Offer::Open(ticket) = self.shm.offer(Lane(0), to, &send.buffer(), token) {
                 send.state = SendState::Offered(ticket);
                 let peer = &self.shm.peers[to.index()];
                 if claim_for_receiver(visited.area, ticket, address, room, peer, pid) {
@@ -315,7 +319,7 @@ impl Visits<'_> {
                     receive.data[1].store(ticket.0[1], Relaxed);
                     return ReceiveState::Long;
                 }
-                self.shm.drop_offer(to, ticket);
+                self.shm.forget(to, ticket);
             }
         }
         send.state = SendState::AwaitGo;

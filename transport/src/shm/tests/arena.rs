@@ -181,7 +181,7 @@ fn a_source_outside_ends_its_sender() {
         let mut target = Memory::new(&mut b, true, vec![0xee; 10_000]);
         let ticket = offer(&mut a, to_b, &source);
         let area = a.shm.peers[to_b.index()].outbound.clone().unwrap();
-        area.offers[0].source.store(name, SeqCst);
+        area.offers[0].made.store(name, SeqCst);
         let post = b.shm.claim(LANE, to_a, ticket, &target.recv(), Token(2));
         assert_eq!(post, Post::Unsupported, "{name:#x}");
         b.progress();
@@ -204,7 +204,7 @@ fn a_target_outside_ends_its_receiver() {
         let post = b.shm.claim(LANE, to_a, ticket, &target.recv(), Token(2));
         assert_eq!(post, Post::Posted);
         let area = a.shm.peers[to_b.index()].outbound.clone().unwrap();
-        area.offers[0].target.store(name, SeqCst);
+        area.offers[0].joined.store(name, SeqCst);
         a.progress();
         assert!(
             matches!(&a.log.protocol[..], [(Some(at), reason)] if *at == to_b && reason.contains("arena")),

@@ -161,9 +161,9 @@ fn words(area: &crate::shm::segment::AreaMap) -> Vec<&AtomicU64> {
     words.extend([&area.answer.word, &area.credit.word, &area.admission.state]);
     words.extend(&area.admission.secret);
     for line in &area.offers {
-        words.extend([&line.offered, &line.source, &line.source_len, &line.target]);
+        words.extend([&line.offered, &line.made, &line.made_len, &line.joined]);
         words.extend([
-            &line.target_len,
+            &line.joined_len,
             &line.claims,
             &line.finished,
             &line.claimed,
@@ -211,8 +211,8 @@ fn garbage_gives_protocol_errors_and_nothing_else() {
                         0 => (name() % 4096, name() % 4096),
                         bit => (bit | name(), bit | name()),
                     };
-                    line.source.store(source, Ordering::Relaxed);
-                    line.target.store(target, Ordering::Relaxed);
+                    line.made.store(source, Ordering::Relaxed);
+                    line.joined.store(target, Ordering::Relaxed);
                 }
             }
             let _ = a.send(to_b, Class::Data, round, &[0; 60]);

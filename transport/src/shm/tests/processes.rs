@@ -136,7 +136,7 @@ fn plays_its_part() {
             // A chunk is claimed, and the copying never begins.
             let area = own.shm.peers[to.index()].inbound.clone().unwrap();
             let claims = &area.offers[first as u32 as usize].claims;
-            let taken = offers::take(claims, Side::Receiver, 16 << 10, |_| 8);
+            let taken = offers::take(claims, Side::Claimer, 16 << 10, |_| 8);
             assert_eq!(taken, Taken::Chunk(Chunk { first: 0, count: 8 }));
             let own = rustix::process::getpid();
             rustix::process::kill_process(own, rustix::process::Signal::STOP).unwrap();

@@ -54,6 +54,25 @@ impl Scene {
             .claim(LANE, self.to_a, ticket, &data, Token(token))
     }
 
+    /// Offers the target, which is filled.
+    fn open_target(&mut self, token: u64) -> Ticket {
+        let start = self.target.as_mut_ptr();
+        // SAFETY: as above.
+        let data = unsafe { RecvBuffer::contiguous(start, self.target.len()) };
+        match self.b.shm.offer_recv(LANE, self.to_a, &data, Token(token)) {
+            Offer::Open(ticket) => ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn fill(&mut self, ticket: Ticket, token: u64) -> Post {
+        // SAFETY: as above.
+        let data = unsafe { SendBuffer::contiguous(self.source.as_ptr(), self.source.len()) };
+        self.a
+            .shm
+            .fill(LANE, self.to_b, ticket, &data, Token(token))
+    }
+
     fn check(&self, moved: usize) {
         assert!(self.target[..moved] == self.source[..moved], "wrong bytes");
         assert!(self.target[moved..].iter().all(|byte| *byte == 0xee));
@@ -92,6 +111,92 @@ fn whoever_has_time_copies() {
             scene.check(len);
         }
     }
+}
+
+#[test]
+fn memory_that_is_offered_is_filled_by_whoever_has_time() {
+    for free in [Free::Sender, Free::Receiver, Free::Both] {
+        for (len, room) in [
+            (1, 1),
+            (65_536, 65_536),
+            (40_000, 1 << 20),
+            (1 << 20, 4096),
+            (0, 9),
+        ] {
+            let mut scene = Scene::new(len, room);
+            let ticket = scene.open_target(2);
+            assert_eq!(scene.fill(ticket, 1), Post::Posted);
+            for _ in 0..40 {
+                if free != Free::Receiver {
+                    scene.a.progress();
+                }
+                if free != Free::Sender {
+                    scene.b.progress();
+                }
+            }
+            scene.a.progress();
+            scene.b.progress();
+            let moved = len.min(room);
+            let done = Outcome::Done(moved as u64);
+            assert_eq!(scene.a.log.completions, [(1, done)], "{free:?} {len}");
+            assert_eq!(scene.b.log.completions, [(2, done)], "{free:?} {len}");
+            scene.check(moved);
+        }
+    }
+}
+
+#[test]
+fn memory_is_revoked_or_filled_and_never_both() {
+    let mut scene = Scene::new(8192, 8192);
+    let ticket = scene.open_target(2);
+    assert!(scene.b.shm.revoke(scene.to_a, ticket));
+    assert!(!scene.b.shm.revoke(scene.to_a, ticket), "once");
+    assert_eq!(scene.fill(ticket, 1), Post::Unsupported);
+    let ticket = scene.open_target(3);
+    assert_eq!(scene.fill(ticket, 4), Post::Posted);
+    assert!(!scene.b.shm.revoke(scene.to_a, ticket));
+    assert_eq!(scene.fill(ticket, 5), Post::Unsupported, "once");
+    for _ in 0..10 {
+        scene.a.progress();
+        scene.b.progress();
+    }
+    let done = Outcome::Done(8192);
+    assert_eq!(scene.a.log.completions, [(4, done)]);
+    assert_eq!(scene.b.log.completions, [(3, done)]);
+    // Its line serves again.
+    for number in 0..3 * crate::shm::layout::OFFERS as u64 {
+        let ticket = scene.open_target(number);
+        assert!(scene.b.shm.revoke(scene.to_a, ticket));
+    }
+}
+
+/// The ticket of memory is none of data, and the other way round.
+#[test]
+fn tickets_of_both_kinds_are_told_apart() {
+    let mut scene = Scene::new(8192, 8192);
+    let (data, memory) = (scene.open(1), scene.open_target(2));
+    assert_eq!(scene.claim(memory, 3), Post::Unsupported);
+    assert_eq!(scene.fill(data, 4), Post::Unsupported);
+    let Ticket([place, seal]) = memory;
+    let forged = Ticket([place, seal ^ 1]);
+    assert_eq!(scene.claim(forged, 5), Post::Unsupported);
+    assert_eq!(scene.fill(memory, 6), Post::Posted);
+}
+
+/// Whoever has the memory closes while it is being filled, or dies, or whoever fills it does.
+#[test]
+fn memory_whose_peer_ends_completes_with_that() {
+    let mut scene = Scene::new(1 << 20, 1 << 20);
+    let ticket = scene.open_target(2);
+    assert_eq!(scene.fill(ticket, 1), Post::Posted);
+    let to_a = scene.to_a;
+    scene.b.shm.stop_transfers(to_a, Outcome::PeerFailed);
+    for _ in 0..10 {
+        scene.a.progress();
+        scene.b.progress();
+    }
+    assert_eq!(scene.b.log.completions, [(2, Outcome::PeerFailed)]);
+    assert_eq!(scene.a.log.completions, [(1, Outcome::Impossible)]);
 }
 
 #[test]

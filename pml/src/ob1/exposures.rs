@@ -1,0 +1,318 @@
+//! Receives that their senders fill: a long receive that names its source is shown to it, with its memory, before there is a
+//! message. Who receives need not be there when the message comes.
+//!
+//! ```text
+//!   receiver                                          sender
+//!   posts a long receive
+//!   EXPOSE: pattern, room, ticket  -------------->    keeps the target, behind those before it
+//!   computes                                          the first message that fits takes the target: its bytes are
+//!                                  <--------------    copied there, and its envelope goes in its turn
+//!   matches the envelope, as any other
+//! ```
+//!
+//! Both sides find the same receive for a message, which is the one that MPI's order names (MPI-5.0, section 3.5):
+//!
+//! - A receive is exposed only where each receive that was posted before it, and may take one of the same messages, is exposed
+//!   to the same peer.
+//! - EXPOSE says how many packets of the peer had been taken. The peer remembers what it sent since: the first message of these
+//!   that fits takes the receive, by its envelope. So does a message that fits and is short, or too long for the memory.
+//! - A peer that cannot tell drops the target. It then takes no other before it hears that the dropped one has been matched: each
+//!   EXPOSE names the oldest receive that still waits.
+//!
+//! Whether the memory is filled is decided once, by the transport: a receive that takes its message by the envelope revokes it
+//! first, and one whose memory is being filled cannot be cancelled any more.
+
+use std::collections::VecDeque;
+
+use tagwire_base::{ContextId, Tag};
+use tagwire_transport::{Outcome, Ticket};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::header::Kind;
+use crate::slab::Handle;
+
+impl Kind {
+    /// To a sender: memory that its next message of this pattern may fill. Handle: the receive; argument: its room in bytes; body:
+    /// [`Exposure`].
+    pub(super) const EXPOSE: Self = Self::control(33);
+}
+
+/// Packets to a peer that are remembered.
+const REMEMBERED: usize = 16;
+
+/// Receives that are exposed to one peer at once.
+pub(super) const EXPOSED: usize = 32;
+
+/// So many exposed receives in a row that this rank was there for, and not all others are exposed any more: who waits loses by it.
+const PATIENCE: u32 = 4;
+
+/// The receives of which one is exposed then, as a power of two: what it costs is a hundredth of a message's time, and a rank
+/// that begins to compute is noticed soon.
+const SELDOM: u32 = 4;
+
+/// The body of EXPOSE.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(super) struct Exposure {
+    pub ticket: [u64; 2],
+    pub tag: i32,
+    /// How many packets of its receiver were taken: the number of the next.
+    pub taken: u32,
+    /// The receive's number, among those that were exposed to its receiver.
+    pub number: u32,
+    /// That of the oldest of this pattern that waits.
+    pub oldest: u32,
+    pub context: u16,
+    pub reserved: [u16; 3],
+}
+
+impl Exposure {
+    const fn context(&self) -> ContextId {
+        ContextId::new(self.context)
+    }
+}
+
+/// Whether `number` was given after `other`.
+pub(super) const fn follows(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other) as i32 > 0
+}
+
+/// Whether `number` was given long after `other`, which nothing refers to any more.
+pub(super) const fn is_long_ago(number: u32, other: u32) -> bool {
+    follows(number, other) && number.wrapping_sub(other) > 1 << 30
+}
+
+/// A receive of this rank that is exposed.
+#[derive(Debug)]
+pub(super) struct Exposed {
+    pub receive: Handle,
+    pub ticket: Ticket,
+    pub number: u32,
+    pub tag: Tag,
+    pub context: ContextId,
+    /// How the filling of its memory ended, where that was before its envelope came.
+    pub end: Option<Outcome>,
+}
+
+/// A receive of a peer that messages of this rank may fill.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub ticket: Ticket,
+    pub number: u32,
+    pub room: usize,
+    tag: Tag,
+    context: ContextId,
+}
+
+impl Target {
+    /// Whether the next message of this pattern takes it.
+    fn fits(&self, tag: Tag, context: ContextId) -> bool {
+        self.tag == tag && self.context == context
+    }
+}
+
+/// What one peer and this rank expose to each other.
+#[derive(Debug)]
+pub(super) struct Exposures {
+    /// The first words of the packets to the peer, each at its sequence number; 0 for what takes no receive.
+    sent: [u64; REMEMBERED],
+    /// The sequence numbers of those that took a receive which the peer exposed, and the number of that.
+    took: VecDeque<(u32, u32)>,
+    pub exposed: Vec<Exposed>,
+    /// How many were exposed.
+    pub count: u32,
+    /// How many of the last ones were not filled before this rank looked.
+    unused: u32,
+    /// So many are not exposed before the next one that is.
+    skip: u32,
+    targets: VecDeque<Target>,
+    /// The last receive of this rank that was cancelled, or is not exposed any more for that: the peer may count it among those
+    /// that wait.
+    pub hole: Option<u32>,
+    /// The peer's last receive that was dropped: of none after it is anything known while one before it waits.
+    dropped: Option<u32>,
+    /// The number of the peer's last receive.
+    last: u32,
+    /// Whether the peer has ever exposed one.
+    pub are_used: bool,
+    /// Sends whose envelopes are out with an offer, by the number of the packet.
+    offered: VecDeque<(u32, Handle)>,
+}
+
+impl Default for Exposures {
+    fn default() -> Self {
+        Self {
+            sent: [0; REMEMBERED],
+            took: VecDeque::new(),
+            exposed: Vec::new(),
+            count: 0,
+            unused: 0,
+            skip: 0,
+            targets: VecDeque::new(),
+            hole: None,
+            dropped: None,
+            last: 0,
+            are_used: false,
+            offered: VecDeque::new(),
+        }
+    }
+}
+
+impl Exposures {
+    /// Remembers the packet with this sequence number, by the first word of its header.
+    #[inline(always)]
+    pub(super) const fn remember(&mut self, sequence: u32, word: u64) {
+        self.sent[sequence as usize % REMEMBERED] = word;
+    }
+
+    /// Remembers that packet `sequence` took the receive with this number.
+    pub(super) fn took(&mut self, sequence: u32, number: u32) {
+        if self.took.len() == REMEMBERED {
+            self.took.pop_front();
+        }
+        self.took.push_back((sequence, number));
+    }
+
+    /// Remembers that the envelope of a send went in packet `sequence`, with an offer.
+    pub(super) fn remember_offer(&mut self, sequence: u32, send: Handle) {
+        if self.offered.len() == REMEMBERED {
+            self.offered.pop_front();
+        }
+        self.offered.push_back((sequence, send));
+    }
+
+    /// Whether receives of this rank wait for messages of the peer, in memory that it may fill.
+    pub(super) const fn is_exposed(&self) -> bool {
+        !self.exposed.is_empty()
+    }
+
+    /// Whether messages to the peer may have targets.
+    pub(super) fn has_targets(&self) -> bool {
+        !self.targets.is_empty()
+    }
+
+    /// Returns the target that a message takes.
+    pub(super) fn target(&self, tag: Tag, context: ContextId) -> Option<&Target> {
+        let mut targets = self.targets.iter();
+        targets.find(|target| target.fits(tag, context))
+    }
+
+    /// A message has taken its target, however it goes.
+    pub(super) fn take_target(&mut self, tag: Tag, context: ContextId) {
+        let mut targets = self.targets.iter();
+        if let Some(place) = targets.position(|target| target.fits(tag, context)) {
+            self.targets.remove(place);
+        }
+    }
+
+    /// Nobody fills the peer's receives: some are not there any more, or take their messages out of their order.
+    pub(super) fn drop_targets(&mut self) {
+        if self.are_used {
+            self.targets.clear();
+            self.dropped = Some(self.last);
+        }
+    }
+
+    /// What waits between the two is over: the peer is gone.
+    pub(super) fn clear(&mut self) {
+        self.targets.clear();
+        self.offered.clear();
+    }
+
+    /// Whether this receive of this rank is exposed.
+    pub(super) fn holds(&self, receive: Handle) -> bool {
+        self.exposed.iter().any(|one| one.receive == receive)
+    }
+
+    pub(super) fn take(&mut self, receive: Handle) -> Option<Exposed> {
+        let mut exposed = self.exposed.iter();
+        let place = exposed.position(|one| one.receive == receive)?;
+        Some(self.exposed.remove(place))
+    }
+
+    /// The number of the oldest receive of this pattern that is exposed.
+    pub(super) fn oldest(&self, tag: Tag, context: ContextId) -> Option<u32> {
+        let mut exposed = self.exposed.iter();
+        let oldest = exposed.find(|one| one.tag == tag && one.context == context)?;
+        Some(oldest.number)
+    }
+
+    /// Whether the next receive is worth to be exposed.
+    pub(super) const fn is_worth_it(&mut self) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        true
+    }
+
+    /// Takes note whether one that was exposed was filled before this rank looked.
+    pub(super) fn learn(&mut self, helped: bool) {
+        self.unused = if helped {
+            0
+        } else {
+            self.unused.saturating_add(1)
+        };
+        self.skip = match self.unused.checked_sub(PATIENCE) {
+            Some(more) => (1 << more.min(SELDOM)) - 1,
+            None => 0,
+        };
+    }
+}
+
+impl Exposures {
+    /// Takes an EXPOSE packet, where the next packet to the peer has the number `next_out`, and none goes there out of its order if
+    /// the peer `is_open`. Returns the send that takes the receive already, and its target, where there is one that may fill it.
+    pub(super) fn take_exposure(
+        &mut self,
+        next_out: u32,
+        is_open: bool,
+        room: u64,
+        exposure: &Exposure,
+    ) -> Result<Option<(Handle, Target)>, &'static str> {
+        let tag = Tag::from_wire(exposure.tag).ok_or("a receive of a reserved tag")?;
+        let target = Target {
+            ticket: Ticket(exposure.ticket),
+            number: exposure.number,
+            room: usize::try_from(room).unwrap_or(usize::MAX),
+            tag,
+            context: exposure.context(),
+        };
+        let under_way = next_out.wrapping_sub(exposure.taken);
+        if under_way > u32::MAX / 2 {
+            return Err("a receive that waited for packets that were not sent");
+        }
+        let knows = is_open && under_way as usize <= REMEMBERED;
+        let own = self;
+        own.are_used = true;
+        own.last = exposure.number;
+        let waits = |number: u32| !follows(exposure.oldest, number);
+        own.targets
+            .retain(|target| waits(target.number) || !target.fits(tag, exposure.context()));
+        if own.dropped.is_some_and(waits) || !knows || own.targets.len() == EXPOSED {
+            own.dropped = Some(exposure.number);
+            return Ok(None);
+        }
+        // Numbers come again after so many.
+        own.dropped = own
+            .dropped
+            .filter(|dropped| !is_long_ago(exposure.oldest, *dropped));
+        for number in (0..under_way).map(|ahead| exposure.taken.wrapping_add(ahead)) {
+            let word = own.sent[number as usize % REMEMBERED];
+            let (sent_tag, sent_context) = ((word >> 32) as i32, (word >> 16) as u16);
+            let mut took = own.took.iter();
+            let has_one = took.any(|(sequence, taken)| *sequence == number && waits(*taken));
+            if word == 0 || has_one || sent_tag != exposure.tag || sent_context != exposure.context
+            {
+                continue;
+            }
+            // This message takes the receive, and no other.
+            own.took(number, exposure.number);
+            let mut offered = own.offered.iter();
+            let send = offered.find(|(sequence, _)| *sequence == number);
+            return Ok(send.map(|(_, send)| (*send, target)));
+        }
+        own.targets.push_back(target);
+        Ok(None)
+    }
+}
