@@ -286,7 +286,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<OwnedSend<'s, T>> {
-        OwnedSend::start((self.shared(), self.group), data, to, tag)
+        OwnedSend::start(self.shared(), self.group, data, to, tag)
     }
 
     /// Starts to receive into `data`, which the operation owns and gives back at its end.
@@ -299,7 +299,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<OwnedRecv<'s, T>> {
-        OwnedRecv::start((self.shared(), self.group), data, from.into(), tag.into())
+        OwnedRecv::start(self.shared(), self.group, data, from.into(), tag.into())
     }
 
     /// Whether a message is there that such a receive would take; it stays (MPI-5.0, section 3.8.1).
@@ -457,7 +457,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PersistentSend<'s, T>> {
-        PersistentSend::make((self.shared(), self.group), data, to, tag, mode)
+        PersistentSend::make(self.shared(), self.group, data, to, tag, mode)
     }
 
     /// A receive that can be started again and again, into the same buffer, which it owns.
@@ -471,7 +471,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<PersistentRecv<'s, T>> {
-        PersistentRecv::make((self.shared(), self.group), data, from.into(), tag.into())
+        PersistentRecv::make(self.shared(), self.group, data, from.into(), tag.into())
     }
 
     /// Returns the status of a message that was found.

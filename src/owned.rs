@@ -104,7 +104,8 @@ pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedSend<'s, T> {
     pub(crate) fn start(
-        (shared, group): (&'s Shared, Group),
+        shared: &'s Shared,
+        group: Group,
         data: Vec<T>,
         to: u32,
         tag: i32,
@@ -165,7 +166,8 @@ pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedRecv<'s, T> {
     pub(crate) fn start(
-        (shared, group): (&'s Shared, Group),
+        shared: &'s Shared,
+        group: Group,
         mut data: Vec<T>,
         from: Source,
         tag: TagChoice,

@@ -157,7 +157,8 @@ pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
 
 impl<'s, T: Plain> PersistentSend<'s, T> {
     pub(crate) fn make(
-        (shared, group): (&'s Shared, Group),
+        shared: &'s Shared,
+        group: Group,
         data: Vec<T>,
         to: u32,
         tag: i32,
@@ -181,7 +182,8 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
 
 impl<'s, T: Plain> PersistentRecv<'s, T> {
     pub(crate) fn make(
-        (shared, group): (&'s Shared, Group),
+        shared: &'s Shared,
+        group: Group,
         data: Vec<T>,
         from: Source,
         tag: TagChoice,

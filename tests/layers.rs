@@ -288,6 +288,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "pml/src/partitioned/models.rs",
     "pml/tests/at_once.rs",
     "pml/tests/contact.rs",
+    "pml/tests/exposures.rs",
     "pml/tests/fabrics/mod.rs",
     "pml/tests/partitioned.rs",
     "pml/tests/partitioned_wait.rs",

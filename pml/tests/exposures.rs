@@ -9,6 +9,8 @@
 #[path = "common/pair.rs"]
 mod pair;
 
+use std::time::Duration;
+
 use pair::pair;
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode, Status};
@@ -75,6 +77,21 @@ fn a_long_message_is_there_before_its_receiver_looks() {
         let status = finish(&ranks, b, request);
         assert_eq!((status.length, status.failure), (LONG, None));
     }
+}
+
+#[test]
+fn a_message_is_received_whose_sender_has_left_before_its_receiver_looks() {
+    let [a, b] = in_contact();
+    let (data, mut place) = (vec![7; LONG], vec![0; LONG]);
+    let from = SourceSelector::exact(a.rank());
+    let request = post(&b, &mut place, from, TagSelector::exact(TAGS[0]));
+    let sent = send(&a, &b, &data, TAGS[0], SendMode::Standard);
+    a.wait(sent, None).unwrap();
+    a.close(Duration::from_secs(10)).unwrap();
+    drop(a);
+    let status = b.wait(request, None).unwrap();
+    assert_eq!((status.length, status.failure), (LONG, None));
+    assert!(place == data);
 }
 
 /// Its envelope is out before the receive is posted, and its receiver has not looked.

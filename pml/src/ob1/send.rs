@@ -121,7 +121,7 @@ impl Ob1 {
             None => contacts::contact(&mut self.driver.contacts(&mut self.core), to)?,
         };
         if self.send_now(&data, to, tag, context, mode)
-            || self.send_past_targets(&data, index, mode, (tag, context))
+            || self.send_past_targets(&data, index, tag, context, mode)
             || self.core.coalescing.enabled && self.send_coalesced(&data, index, tag, context, mode)
         {
             return Ok(RequestId::COMPLETE);
@@ -135,13 +135,13 @@ impl Ob1 {
         &mut self,
         data: &SendBuffer,
         index: PeerIndex,
+        tag: Tag,
+        context: ContextId,
         mode: SendMode,
-        pattern: (Tag, ContextId),
     ) -> bool {
         let Some(peer) = self.core.lane.peers.get_mut(index) else {
             return false;
         };
-        let (tag, context) = pattern;
         if !peer.exposures.are_used {
             return false;
         }

@@ -125,13 +125,13 @@ impl Run {
 
 impl Transfer {
     const fn new(
-        of: (EndpointId, Token),
+        endpoint: EndpointId,
+        token: Token,
         line: Line,
         side: Side,
         buffer: Buffer,
         run: Option<Run>,
     ) -> Self {
-        let (endpoint, token) = of;
         Self {
             endpoint,
             token,
@@ -464,7 +464,7 @@ impl Shm {
         words.made_len.store(len as u64, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len as u64, &buffer);
-        let made = Transfer::new((to, token), line, Side::Maker, buffer, None);
+        let made = Transfer::new(to, token, line, Side::Maker, buffer, None);
         self.transfers.offers.push(made);
         self.attention = true;
         Offer::Open(ticket)
@@ -542,7 +542,7 @@ impl Shm {
             return Post::Unsupported;
         }
         let run = Some(Run::new(access, made, total, units));
-        let joined = Transfer::new((with, token), line, Side::Claimer, buffer, run);
+        let joined = Transfer::new(with, token, line, Side::Claimer, buffer, run);
         self.transfers.claims.push(joined);
         self.attention = true;
         self.peers[with.index()].nudge();
@@ -584,7 +584,7 @@ impl Shm {
         let access = access.unwrap_or(Access::None);
         let run = Some(Run::new(access, source, total, units));
         let buffer = Buffer::Target(region);
-        let mut transfer = Transfer::new((from, token), line, Side::Claimer, buffer, run);
+        let mut transfer = Transfer::new(from, token, line, Side::Claimer, buffer, run);
         if access == Access::None && source & IN_ARENA != 0 {
             // The sender may count on this side.
             transfer.stop(Outcome::Impossible);

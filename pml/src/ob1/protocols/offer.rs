@@ -270,6 +270,8 @@ impl Protocol for Offer {
     fn abort(&mut self, failure: Failure) -> Step {
         match self {
             Self::Offered { .. } | Self::Claimed { .. } | Self::Leaving { .. } => Step::Wait,
+            // Its memory may have been filled. If not, the claim fails, which is to come.
+            Self::Claiming { .. } => Step::Wait,
             _ => Step::Done(Some(failure)),
         }
     }
