@@ -7,6 +7,7 @@ use super::NAME;
 use super::peer::{Inbound, PeerState};
 use super::rank::Shm;
 use super::ring::Pop;
+use super::transfers::Lost;
 use super::waiter;
 use crate::error::Error;
 use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
@@ -85,9 +86,12 @@ impl Shm {
     /// The transfers.
     pub(super) fn attend_transfers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut events = self.move_transfers(upcalls);
-        while let Some((endpoint, reason)) = self.transfers.take_insane() {
+        while let Some((endpoint, reason)) = self.transfers.take_lost() {
             if self.peers[endpoint.index()].state == PeerState::Alive {
-                events += self.break_off(endpoint, reason.to_owned(), upcalls);
+                events += match reason {
+                    Lost::Insane(what) => self.break_off(endpoint, what.to_owned(), upcalls),
+                    Lost::Dead => self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls),
+                };
             }
         }
         self.note_attention();

@@ -28,6 +28,15 @@ const CLOSING: Duration = Duration::from_millis(200);
 /// What is said of a peer that names a buffer outside of its arena.
 const OUTSIDE: &str = "a buffer outside of its arena";
 
+/// Why a peer is to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Something impossible was found in what it wrote.
+    Insane(&'static str),
+    /// Its process has ended.
+    Dead,
+}
+
 /// A descriptor, by its area and number.
 #[derive(Clone)]
 struct Line {
@@ -67,7 +76,7 @@ impl Line {
 
 /// The own buffer of a transfer.
 #[derive(Clone, Copy)]
-enum Buffer {
+pub(super) enum Buffer {
     Source(ReadRegion),
     Target(WriteRegion),
 }
@@ -102,6 +111,10 @@ struct Transfer {
 }
 
 impl Buffer {
+    const fn is_source(&self) -> bool {
+        matches!(self, Self::Source(_))
+    }
+
     /// Its name and its length, where it lies in one's own memory.
     fn extent(&self) -> (u64, usize) {
         match self {
@@ -238,8 +251,8 @@ pub(super) struct Transfers {
     books: Vec<Option<Box<Descriptors>>>,
     /// Ended outside of progress: to be told.
     ended: Vec<(Token, Outcome)>,
-    /// Peers in whose descriptors something impossible was found, and what.
-    insane: Vec<(EndpointId, &'static str)>,
+    /// Peers that are to be ended, and why.
+    lost: Vec<(EndpointId, Lost)>,
     chunk_min: u32,
     chunk_max: u32,
 }
@@ -252,7 +265,7 @@ impl Transfers {
             offers: Vec::new(),
             books: Vec::new(),
             ended: Vec::new(),
-            insane: Vec::new(),
+            lost: Vec::new(),
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
         }
@@ -263,9 +276,9 @@ impl Transfers {
         !(self.claims.is_empty() && self.offers.is_empty() && self.ended.is_empty())
     }
 
-    /// A peer that wrote what is impossible, and what that was, if there is one that nobody was told of.
-    pub(super) fn take_insane(&mut self) -> Option<(EndpointId, &'static str)> {
-        self.insane.pop()
+    /// A peer that is to be ended, and why, if there is one that nobody was told of.
+    pub(super) fn take_lost(&mut self) -> Option<(EndpointId, Lost)> {
+        self.lost.pop()
     }
 
     /// Notes the end of what is done outside of progress.
@@ -326,7 +339,15 @@ impl Transfers {
 
     /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
     fn note_insane(&mut self, endpoint: EndpointId) {
-        self.insane.push((endpoint, OUTSIDE));
+        self.lost.push((endpoint, Lost::Insane(OUTSIDE)));
+    }
+
+    /// Returns how a peer's buffer is reached; one where the peer has no memory is not, and noted.
+    fn check(&mut self, endpoint: EndpointId, access: Option<Access>) -> Access {
+        if access.is_none() {
+            self.note_insane(endpoint);
+        }
+        access.unwrap_or(Access::None)
     }
 
     /// The place of the own offer that is called so.
@@ -463,7 +484,7 @@ impl Shm {
             .store(self.arena.span.name(address, len), Relaxed);
         words.made_len.store(len as u64, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
-        let ticket = seal(&line, self.identity.nonce, len as u64, &buffer);
+        let ticket = seal(&line, self.identity.nonce, len as u64, !buffer.is_source());
         let made = Transfer::new(to, token, line, Side::Maker, buffer, None);
         self.transfers.offers.push(made);
         self.attention = true;
@@ -476,17 +497,14 @@ impl Shm {
         self.arena.span.holds(address, len) || self.peers[to.index()].arena.is_some()
     }
 
-    pub(super) fn take_offer_into(
+    /// Joins the transfer that a peer offers: with the target, of data; with the source, into memory.
+    pub(super) fn join(
         &mut self,
-        from: EndpointId,
+        with: EndpointId,
         ticket: Ticket,
-        region: WriteRegion,
+        buffer: Buffer,
         token: Token,
     ) -> Post {
-        self.join(from, ticket, Buffer::Target(region), token)
-    }
-
-    fn join(&mut self, with: EndpointId, ticket: Ticket, buffer: Buffer, token: Token) -> Post {
         let Some(peer) = self.peers.get(with.index()) else {
             return Post::Gone;
         };
@@ -506,7 +524,8 @@ impl Shm {
         }
         let (made, len) = (words.made.load(Relaxed), words.made_len.load(Relaxed));
         // What is offered is the other half of what is joined.
-        if seal_for(&line, nonce, len, matches!(buffer, Buffer::Source(_))) != ticket {
+        let fills = buffer.is_source();
+        if seal(&line, nonce, len, fills) != ticket {
             return Post::Unsupported;
         }
         let (address, room) = buffer.extent();
@@ -524,7 +543,6 @@ impl Shm {
             // Nobody could move a byte.
             return Post::Unsupported;
         }
-        let fills = matches!(buffer, Buffer::Source(_));
         if fills && !offers::settle(&words.offered, line.generation, TAKEN) {
             // Revoked just now.
             return Post::Unsupported;
@@ -644,20 +662,15 @@ impl Shm {
             if transfer.run.is_some() || transfer.line.claimer_mark() & CLAIMED == 0 {
                 continue;
             }
-            let endpoint = transfer.endpoint;
-            let pid = self.attach(endpoint);
-            let peer = &self.peers[endpoint.index()];
-            let transfer = &mut self.transfers.offers[at];
-            let words = transfer.line.get();
+            let (endpoint, words) = (transfer.endpoint, transfer.line.get());
             let (_, room) = transfer.buffer.extent();
             let total = words.joined_len.load(Relaxed).min(room as u64);
             let units = offers::units(total).unwrap_or(0);
             let joined = words.joined.load(Relaxed);
-            let access = peer.access(joined, total, pid);
-            if access.is_none() {
-                self.transfers.insane.push((endpoint, OUTSIDE));
-            }
-            let access = access.unwrap_or(Access::None);
+            let pid = self.attach(endpoint);
+            let access = self.peers[endpoint.index()].access(joined, total, pid);
+            let access = self.transfers.check(endpoint, access);
+            let transfer = &mut self.transfers.offers[at];
             transfer.run = Some(Run::new(access, joined, total, units));
             if access == Access::None && joined & IN_ARENA != 0 {
                 // The claimer may count on this side.
@@ -684,8 +697,8 @@ impl Shm {
                         copied = stepped == Step::Copied;
                         events += usize::from(copied);
                         if stepped == Step::Insane {
-                            let found = (transfer.endpoint, "impossible claims");
-                            self.transfers.insane.push(found);
+                            let found = Lost::Insane("impossible claims");
+                            self.transfers.lost.push((transfer.endpoint, found));
                         }
                     }
                     Some(_) => {}
@@ -715,7 +728,12 @@ impl Shm {
         let peer = &self.peers[transfer.endpoint.index()];
         peer.nudge();
         let outcome = match outcome {
-            Outcome::Impossible if peer.state != PeerState::Alive || peer.liveness.is_over() => {
+            Outcome::Impossible if peer.state != PeerState::Alive => Outcome::PeerFailed,
+            Outcome::Impossible if peer.liveness.is_over() => {
+                // Who is told of its end by this operation sends it nothing more. One that left is told of as that.
+                if !peer.has_closed() {
+                    self.transfers.lost.push((transfer.endpoint, Lost::Dead));
+                }
                 Outcome::PeerFailed
             }
             outcome => outcome,
@@ -791,15 +809,10 @@ pub(super) fn claim_for_receiver(
     true
 }
 
-/// The ticket of an offer of `buffer`: the line and its generation, and a word by which tickets that were
+/// The ticket of an offer, of memory that is `filled` or of data that is taken: the line and its generation, and a word by which tickets that were
 /// mixed up or damaged on their way are told. It is no proof against a peer that knows the nonce:
 /// that one could have offered the same itself.
-fn seal(line: &Line, nonce: u64, len: u64, buffer: &Buffer) -> Ticket {
-    seal_for(line, nonce, len, matches!(buffer, Buffer::Target(_)))
-}
-
-/// The same of memory that is `filled`, or of data that is taken.
-fn seal_for(line: &Line, nonce: u64, len: u64, filled: bool) -> Ticket {
+fn seal(line: &Line, nonce: u64, len: u64, filled: bool) -> Ticket {
     let place = line.number as u64 | u64::from(line.generation) << 32;
     let mixed = (place ^ nonce).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ len;
     let mixed = mixed.rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);

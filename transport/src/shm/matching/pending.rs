@@ -11,6 +11,7 @@ use crate::shm::matching::controls::Controls;
 use crate::shm::matching::packed::{EntryName, TransferToken};
 use crate::shm::matching::receives::{ReceivePhase, Receives};
 use crate::shm::matching::wire::{self, Kind};
+use crate::shm::transfers::Buffer;
 
 /// Something to be done once the lock may be free again.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +113,7 @@ impl Run<'_> {
             self.shm.adopt_claim(own.from, ticket, own.region, token)
         } else {
             self.shm
-                .take_offer_into(own.from, ticket, own.region, token)
+                .join(own.from, ticket, Buffer::Target(own.region), token)
         };
         match post {
             Post::Posted => {}

@@ -29,6 +29,7 @@ use crate::shm::matching::sender_matcher::{SenderMatcher, Visits};
 use crate::shm::matching::state::State;
 use crate::shm::matching::table;
 use crate::shm::matching::wire::{BITS, IGNORABLE};
+use crate::shm::transfers::Lost;
 use crate::shm::{NAME, Shm};
 use crate::transport::Transport;
 use crate::wait::Waiter;
@@ -271,8 +272,14 @@ impl ShmMatch {
         let mut deliver = Deliver::new(&mut self.state, Some(upcalls));
         let events = self.shm.move_transfers(&mut deliver);
         // Peers are ended under the lock.
-        while let Some(broken) = self.shm.transfers.take_insane() {
-            self.state.broken.push(broken);
+        while let Some((endpoint, reason)) = self.shm.transfers.take_lost() {
+            match reason {
+                Lost::Insane(what) => self.state.broken.push((endpoint, what)),
+                Lost::Dead => {
+                    let rank = self.shm.peers[endpoint.index()].rank;
+                    self.state.failures.push(rank);
+                }
+            }
         }
         self.shm.note_attention();
         events

@@ -220,6 +220,26 @@ fn wait_for_stop(child: &Child) {
     assert!(status.stopped(), "{status:?}");
 }
 
+/// An operation that a death ends does so together with the word of who is dead: nothing more is sent to it.
+#[test]
+fn an_operation_that_a_death_ends_says_who_is_dead() {
+    let (mut parent, mut child) = with_child("stop in the middle");
+    let source = pattern();
+    offer_to(&mut parent, &source);
+    wait_for_stop(&child);
+    // A chunk is copied while it lives.
+    parent.progress();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    while parent.log.completions.is_empty() {
+        parent.progress();
+        assert!(start.elapsed() < PATIENCE);
+    }
+    assert_eq!(parent.log.completions, [(5, Outcome::PeerFailed)]);
+    assert_eq!(parent.log.failed.len(), 1);
+}
+
 #[test]
 fn a_peer_that_is_stopped_keeps_the_buffer() {
     let (mut parent, mut child) = with_child("stop in the middle");
