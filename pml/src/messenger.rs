@@ -1196,8 +1196,8 @@ impl Messenger {
         Ok(text)
     }
 
-    /// Does what is under way, says goodbye, waits until peers have heard that, and is closed, once. Posted receives complete as closed.
-    /// Work and goodbye take at most the deadline each. What is still open after the deadline never completes, and its
+    /// Completes what is under way, leaves, waits until peers have been told, and is closed, once. Posted receives complete as closed.
+    /// Work and leaving take at most the deadline each. What is still open after the deadline never completes, and its
     /// buffers stay lent until the process ends: a peer that is stopped may touch them when it goes on.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pair::pair;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{Failure, Messenger, RequestId, SendMode};
+use tagwire_pml::{Failure, Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
 
 const WORLD: ContextId = ContextId::WORLD;
@@ -44,7 +44,7 @@ fn send(from: &Messenger, to: &Messenger, bytes: &[u8]) {
 #[test]
 fn who_waits_for_one_message_leaves_the_others_where_they_are() {
     const MESSAGES: u64 = 20;
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let mut place = [0; 8];
     let first = post(b, &mut place, a);
     send(a, b, b"contact!");
@@ -69,7 +69,7 @@ fn who_waits_for_one_message_leaves_the_others_where_they_are() {
 
 #[test]
 fn a_request_is_pending_until_its_message_is_there() {
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let mut place = [0; 8];
     // First contact.
     let first = post(b, &mut place, a);
@@ -97,7 +97,7 @@ fn a_request_is_pending_until_its_message_is_there() {
 
 #[test]
 fn a_message_that_nobody_expects_is_something() {
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     send(a, b, b"8 bytes.");
     let found = loop {
         let has_nothing = b.at_once().has_nothing(SourceSelector::ANY, WORLD);
@@ -119,7 +119,7 @@ fn a_message_that_nobody_expects_is_something() {
 
 #[test]
 fn who_only_asks_hears_of_a_peer_that_ends() {
-    let [a, b] = pair();
+    let [a, b] = pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let mut place = [0; 8];
     let first = post(&b, &mut place, &a);
     send(&a, &b, b"contact!");
@@ -137,7 +137,7 @@ fn who_only_asks_hears_of_a_peer_that_ends() {
 
 #[test]
 fn another_thread_has_no_short_way() {
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let mut place = [0; 8];
     let request = post(b, &mut place, a);
     let asked = || {
@@ -158,7 +158,7 @@ fn another_thread_has_no_short_way() {
 /// Past one packet, bytes that the receiver gets at by a mapping are copied once; others go eagerly up to 16 KiB.
 #[test]
 fn shared_buffers_are_copied_once_past_a_packet() {
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let allocation = a.allocate(32 << 10).unwrap();
     let mut shared = allocation.expect("shared memory is there");
     shared.bytes_mut().fill(7);
@@ -203,7 +203,7 @@ impl Pack for Sevens<'_> {
 /// What has gaps is packed once it is known to go: not for a peer without contact, nor where it is long, nor without room.
 #[test]
 fn what_cannot_go_at_once_is_not_packed() {
-    let [a, b] = &pair();
+    let [a, b] = &pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let packs = &AtomicUsize::new(0);
     let send_packed = |length| {
         a.at_once()

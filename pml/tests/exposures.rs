@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pair::pair;
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode, Status};
+use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode, Status, ThreadLevel, WaitPolicy};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 const WORLD: ContextId = ContextId::WORLD;
@@ -47,7 +47,7 @@ fn finish([a, b]: &[Messenger; 2], of: &Messenger, request: RequestId) -> Status
 
 /// Two ranks that have heard of each other.
 fn in_contact() -> [Messenger; 2] {
-    let ranks = pair();
+    let ranks = pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
     let [a, b] = &ranks;
     for (from, to) in [(a, b), (b, a)] {
         let mut place = [0; 8];

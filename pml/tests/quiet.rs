@@ -7,16 +7,17 @@
     reason = "counts allocations, and filters its own system calls"
 )]
 
+#[path = "common/pair.rs"]
+mod pair;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use tagwire_base::bootstrap::LocalJob;
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::ob1::{Ob1, Ob1Options};
+use pair::pair;
+use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
-use tagwire_transport::shm::{Shm, ShmOptions};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 /// Counts what the current thread allocates: other tests have threads of their own.
@@ -56,26 +57,6 @@ static ALLOCATOR: Counting = Counting;
 
 const MESSAGES: u64 = 10_000;
 const WORLD: ContextId = ContextId::WORLD;
-
-/// Two ranks in this thread.
-fn pair() -> [Messenger; 2] {
-    let job = LocalJob::new(2).unwrap();
-    let open = |rank| {
-        let mut bootstrap = job.member(Rank::new(rank));
-        Shm::open(ShmOptions::default(), &mut bootstrap).map(|rail| (rail, bootstrap))
-    };
-    let rails = [open(0).unwrap(), open(1).unwrap()];
-    // Opening waits for the others, so each does it in a thread of its own.
-    let ranks = rails.map(|(rail, bootstrap)| {
-        std::thread::spawn(move || {
-            Ob1::open(&Ob1Options::default(), Box::new(rail), Box::new(bootstrap)).unwrap()
-        })
-    });
-    ranks.map(|rank| {
-        let policy = WaitPolicy::adaptive(false);
-        Messenger::new(rank.join().unwrap(), ThreadLevel::Single, policy)
-    })
-}
 
 /// Sends `bytes` from one rank to the other, which may have posted its receive before.
 fn send(from: &Messenger, to: &Messenger, bytes: &[u8], expected: bool, mode: SendMode) {
@@ -127,7 +108,7 @@ fn ping_pong([a, b]: &[Messenger; 2], messages: u64) {
 
 #[test]
 fn small_messages_allocate_nothing() {
-    let ranks = pair();
+    let ranks = pair(ThreadLevel::Single, WaitPolicy::adaptive(false));
     // First contact, and the lists that grow once.
     ping_pong(&ranks, MESSAGES);
     let before = ALLOCATIONS.get();
@@ -184,7 +165,7 @@ fn plays_its_part() {
     let Ok(part) = std::env::var(PART) else {
         return;
     };
-    let ranks = pair();
+    let ranks = pair(ThreadLevel::Single, WaitPolicy::adaptive(false));
     ping_pong(&ranks, MESSAGES);
     if !forbid_system_calls() {
         std::process::exit(NO_FILTER);

@@ -200,18 +200,16 @@ impl Driver {
         if !begun && credit.envelopes <= 0 {
             return Turned::Held;
         }
-        let (tag, context) = (common.status.tag, common.context);
-        let mut target = None;
+        let mut ticket = None;
         if !begun {
-            let taken = peer.exposures.target(tag, context);
-            common.target = taken.map(|target| target.number);
-        }
-        if !begun && common.target.is_some() {
-            target = Self::target(peer, common);
+            let (tag, context) = (common.status.tag, common.context);
+            let (target, eager) = (peer.exposures.target(tag, context), peer.path.terms.eager);
+            ticket = target.and_then(|target| target.for_message(common.wanted, eager));
+            common.target = target.map(|target| target.number);
         }
         let mut number = 0;
         loop {
-            let fills = target.take();
+            let fills = ticket.take();
             if let Some(ticket) = fills {
                 request.state = State::fill(ticket);
             } else if !begun {
@@ -237,10 +235,10 @@ impl Driver {
                     common.target = None;
                     continue;
                 }
-                Launch::Out | Launch::Complete | Launch::Begun { .. }
-                    if !begun && common.target.is_some() =>
-                {
-                    peer.exposures.take_target(tag, context);
+                Launch::Out | Launch::Complete | Launch::Begun { .. } if !begun => {
+                    if let Some(number) = common.target {
+                        peer.exposures.take_target(number);
+                    }
                 }
                 _ => {}
             }

@@ -2,15 +2,14 @@
 
 use tagwire_base::{SourceSelector, Tag, TagSelector};
 use tagwire_matching::Envelope;
-use tagwire_transport::{Capabilities, Offer, Outcome, Payload, Post, Ticket, Token};
+use tagwire_transport::{Capabilities, Offer, Outcome, Payload, Post, Token};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::common::Common;
 use super::core::Core;
 use super::driver::Driver;
 use super::exposures::{EXPOSED, Exposed, Exposure, Target, follows, is_long_ago};
 use super::header::{ControlHeader, Kind};
-use super::peer::{Health, Peer, PeerIndex};
+use super::peer::{Health, PeerIndex};
 use super::pending::Operation;
 use super::protocols::State;
 use super::request::Request;
@@ -168,15 +167,6 @@ impl Driver {
         1
     }
 
-    /// Returns the target that a send fills whose turn it is.
-    pub(super) fn target(peer: &Peer, common: &Common) -> Option<Ticket> {
-        let target = peer.exposures.target(common.status.tag, common.context)?;
-        let is_long = common.wanted > peer.path.terms.eager;
-        (is_long && common.wanted <= target.room).then_some(target.ticket)
-    }
-}
-
-impl Driver {
     /// Exposes a receive that was just posted, where that is worth it.
     #[inline]
     pub(super) fn expose(&mut self, core: &mut Core, receive: Handle) {

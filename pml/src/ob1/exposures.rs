@@ -14,7 +14,7 @@
 //!
 //! - A receive is exposed only where each receive that was posted before it, and may take one of the same messages, is exposed
 //!   to the same peer.
-//! - EXPOSE says how many packets of the peer had been taken. The peer remembers what it sent since: the first message of these
+//! - EXPOSE has the number of the peer's next packet. The peer remembers what it sent since: the first message of these
 //!   that fits takes the receive, by its envelope. So does a message that fits and is short, or too long for the memory.
 //! - A peer that cannot tell drops the target. It then takes no other before it hears that the dropped one has been matched: each
 //!   EXPOSE names the oldest receive that still waits.
@@ -82,6 +82,14 @@ pub(super) const fn is_long_ago(number: u32, other: u32) -> bool {
     follows(number, other) && number.wrapping_sub(other) > 1 << 30
 }
 
+/// Adds to what is remembered; the oldest is forgotten where it is too much.
+fn push_bounded<T>(remembered: &mut VecDeque<T>, one: T) {
+    if remembered.len() == REMEMBERED {
+        remembered.pop_front();
+    }
+    remembered.push_back(one);
+}
+
 /// A receive of this rank that is exposed.
 #[derive(Debug)]
 pub(super) struct Exposed {
@@ -108,6 +116,11 @@ impl Target {
     /// Whether the next message of this pattern takes it.
     fn fits(&self, tag: Tag, context: ContextId) -> bool {
         self.tag == tag && self.context == context
+    }
+
+    /// Returns the ticket by which a message of `length` fills it, where it is longer than an eager one and has room.
+    pub(super) fn for_message(&self, length: usize, eager: usize) -> Option<Ticket> {
+        (length > eager && length <= self.room).then_some(self.ticket)
     }
 }
 
@@ -167,18 +180,12 @@ impl Exposures {
 
     /// Remembers that packet `sequence` took the receive with this number.
     pub(super) fn took(&mut self, sequence: u32, number: u32) {
-        if self.took.len() == REMEMBERED {
-            self.took.pop_front();
-        }
-        self.took.push_back((sequence, number));
+        push_bounded(&mut self.took, (sequence, number));
     }
 
     /// Remembers that the envelope of a send went in packet `sequence`, with an offer.
     pub(super) fn remember_offer(&mut self, sequence: u32, send: Handle) {
-        if self.offered.len() == REMEMBERED {
-            self.offered.pop_front();
-        }
-        self.offered.push_back((sequence, send));
+        push_bounded(&mut self.offered, (sequence, send));
     }
 
     /// Whether receives of this rank wait for messages of the peer, in memory that it may fill.
@@ -197,12 +204,9 @@ impl Exposures {
         targets.find(|target| target.fits(tag, context))
     }
 
-    /// A message has taken its target, however it goes.
-    pub(super) fn take_target(&mut self, tag: Tag, context: ContextId) {
-        let mut targets = self.targets.iter();
-        if let Some(place) = targets.position(|target| target.fits(tag, context)) {
-            self.targets.remove(place);
-        }
+    /// A message has taken its target, the one with this number, however it goes.
+    pub(super) fn take_target(&mut self, number: u32) {
+        self.targets.retain(|target| target.number != number);
     }
 
     /// Nobody fills the peer's receives: some are not there any more, or take their messages out of their order.
@@ -258,9 +262,7 @@ impl Exposures {
             None => 0,
         };
     }
-}
 
-impl Exposures {
     /// Takes an EXPOSE packet, where the next packet to the peer has the number `next_out`, and none goes there out of its order if
     /// the peer `is_open`. Returns the send that takes the receive already, and its target, where there is one that may fill it.
     pub(super) fn take_exposure(
@@ -283,36 +285,35 @@ impl Exposures {
             return Err("a receive that waited for packets that were not sent");
         }
         let knows = is_open && under_way as usize <= REMEMBERED;
-        let own = self;
-        own.are_used = true;
-        own.last = exposure.number;
+        self.are_used = true;
+        self.last = exposure.number;
         let waits = |number: u32| !follows(exposure.oldest, number);
-        own.targets
+        self.targets
             .retain(|target| waits(target.number) || !target.fits(tag, exposure.context()));
-        if own.dropped.is_some_and(waits) || !knows || own.targets.len() == EXPOSED {
-            own.dropped = Some(exposure.number);
+        if self.dropped.is_some_and(waits) || !knows || self.targets.len() == EXPOSED {
+            self.dropped = Some(exposure.number);
             return Ok(None);
         }
         // Numbers come again after so many.
-        own.dropped = own
+        self.dropped = self
             .dropped
             .filter(|dropped| !is_long_ago(exposure.oldest, *dropped));
         for number in (0..under_way).map(|ahead| exposure.taken.wrapping_add(ahead)) {
-            let word = own.sent[number as usize % REMEMBERED];
+            let word = self.sent[number as usize % REMEMBERED];
             let (sent_tag, sent_context) = ((word >> 32) as i32, (word >> 16) as u16);
-            let mut took = own.took.iter();
+            let mut took = self.took.iter();
             let has_one = took.any(|(sequence, taken)| *sequence == number && waits(*taken));
             if word == 0 || has_one || sent_tag != exposure.tag || sent_context != exposure.context
             {
                 continue;
             }
             // This message takes the receive, and no other.
-            own.took(number, exposure.number);
-            let mut offered = own.offered.iter();
+            self.took(number, exposure.number);
+            let mut offered = self.offered.iter();
             let send = offered.find(|(sequence, _)| *sequence == number);
             return Ok(send.map(|(_, send)| (*send, target)));
         }
-        own.targets.push_back(target);
+        self.targets.push_back(target);
         Ok(None)
     }
 }

@@ -7,7 +7,7 @@ use super::Ob1;
 use super::common::Buffer;
 use super::core::Core;
 use super::header::{EnvelopeHeader, Kind};
-use super::peer::PeerIndex;
+use super::peer::{Peer, PeerIndex};
 use super::protocols::State;
 use super::rail::Rail;
 use super::request::Request;
@@ -46,6 +46,28 @@ impl Data for &dyn Pack {
     fn post(self, rail: &mut Rail, to: EndpointId, header: AmHeader) -> Post {
         rail.send_from(LANE, to, header, &Body::packed(self))
     }
+}
+
+/// Sends a message in one packet, where its length, the credit and the transport allow that. Returns whether it went.
+#[inline(always)]
+fn post(rail: &mut Rail, peer: &mut Peer, data: impl Data, tag: Tag, context: ContextId) -> bool {
+    let length = data.length();
+    if length > peer.path.terms.at_once || !peer.credit.covers(length) {
+        return false;
+    }
+    let header = EnvelopeHeader {
+        kind: Kind::MATCH,
+        context,
+        tag,
+        sequence: peer.next_out,
+        length: length as u32,
+    };
+    let packet = header.encode();
+    if data.post(rail, peer.endpoint, packet) != Post::Posted {
+        return false;
+    }
+    peer.spend(packet.0[0], length);
+    true
 }
 
 impl Ob1 {
@@ -87,24 +109,7 @@ impl Ob1 {
         let Some(peer) = self.core.lane.peers.known(to) else {
             return false;
         };
-        let length = data.length();
-        if length > peer.path.terms.at_once || !peer.clear || !peer.credit.covers(length) {
-            return false;
-        }
-        let header = EnvelopeHeader {
-            kind: Kind::MATCH,
-            context,
-            tag,
-            sequence: peer.next_out,
-            length: length as u32,
-        };
-        let packet = header.encode();
-        let posted = data.post(&mut self.driver.rail, peer.endpoint, packet);
-        if posted != Post::Posted {
-            return false;
-        }
-        peer.spend(packet.0[0], length);
-        true
+        peer.clear && post(&mut self.driver.rail, peer, data, tag, context)
     }
 
     /// Sends at once where nothing stands in the way; else queues.
@@ -151,16 +156,14 @@ impl Ob1 {
             self.core.lane.ended += events;
             return false;
         }
-        if !peer.is_free() || peer.exposures.target(tag, context).is_some() {
-            return false;
-        }
-        let rank = peer.rank;
-        peer.clear = peer.path.terms.coalesce == 0;
-        let sent = self.send_now(data, rank, tag, context, mode);
-        if let Some(peer) = self.core.lane.peers.get_mut(index) {
-            peer.refresh_clear();
-        }
-        sent
+        let is_kept_by_targets =
+            peer.exposures.has_targets() && peer.is_free() && peer.path.terms.coalesce == 0;
+        let takes_none = peer.exposures.target(tag, context).is_none();
+        let bytes = data.bytes(0..data.len());
+        mode != SendMode::Synchronous
+            && is_kept_by_targets
+            && takes_none
+            && bytes.is_some_and(|bytes| post(&mut self.driver.rail, peer, bytes, tag, context))
     }
 
     #[cold]

@@ -147,7 +147,7 @@ impl<S: Side> Handle<S> {
         self.0.is_settled()
     }
 
-    /// Returns what tells whether nobody can touch the buffer any more, also once the operation is dropped.
+    /// Returns a function that returns whether nobody can touch the buffer any more, also once the operation is dropped.
     pub fn ending(&self) -> impl Fn() -> bool + Send + Sync + use<S> {
         let end = Arc::clone(&self.0);
         move || end.is_settled()

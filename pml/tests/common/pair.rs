@@ -9,7 +9,7 @@ use tagwire_transport::shm::{Shm, ShmOptions};
 
 /// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
 /// messenger each.
-pub(crate) fn pair() -> [Messenger; 2] {
+pub(crate) fn pair(level: ThreadLevel, policy: WaitPolicy) -> [Messenger; 2] {
     let job = LocalJob::new(2).unwrap();
     let open = |rank| {
         let mut bootstrap = job.member(Rank::new(rank));
@@ -21,8 +21,5 @@ pub(crate) fn pair() -> [Messenger; 2] {
             Ob1::open(&Ob1Options::default(), Box::new(rail), Box::new(bootstrap)).unwrap()
         })
     });
-    ranks.map(|rank| {
-        let policy = WaitPolicy::adaptive(true);
-        Messenger::new(rank.join().unwrap(), ThreadLevel::Multiple, policy)
-    })
+    ranks.map(|rank| Messenger::new(rank.join().unwrap(), level, policy))
 }

@@ -792,7 +792,7 @@ impl Core {
         others.count() + 1 < self.size as usize
     }
 
-    /// The bootstrap says that `rank` has failed: progress takes what it sent, then tells that.
+    /// Notes that `rank` has failed, by the bootstrap: progress takes what it sent, then reports the failure.
     pub(crate) fn peer_failed(&mut self, rank: Rank) {
         let mut inbox = self.shared.inbox.borrow_mut();
         match inbox.find(rank) {

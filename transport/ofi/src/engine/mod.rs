@@ -437,7 +437,7 @@ impl Engine {
         self.peers.end_link(endpoint, sink)
     }
 
-    /// Gives up what the provider was given long enough to end; `drained` says that nothing is left to be read.
+    /// Gives up what the provider was given long enough to end; `drained` where nothing is left to be read.
     #[cold]
     fn give_up(&mut self, drained: bool, sink: &mut impl Sink) -> usize {
         let now = self.peers.clock.now();
@@ -519,7 +519,7 @@ impl Engine {
         true
     }
 
-    /// The bootstrap says that `rank` has failed: progress takes what it sent, then tells that.
+    /// Notes that `rank` has failed, by the bootstrap: progress takes what it sent, then reports the failure.
     pub(crate) fn peer_failed(&mut self, rank: Rank) {
         let endpoint = self.peers.links.at(rank);
         if self.peers.links[endpoint].closed {
