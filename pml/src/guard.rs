@@ -5,7 +5,8 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::time::Duration;
 
 use rustix::thread::Pid;
@@ -62,19 +63,21 @@ fn count_forks() {
 /// compare and a flag; at the others a lock keeps it.
 ///
 /// The lock is biased: until a second thread comes, the thread that opened the rank enters by a
-/// flag of its own and pays no locked instruction. The second thread takes the bias away for good
+/// flag of its own and pays no locked instruction. The second thread takes the bias away
 /// and pays for closing the race, with a barrier on all threads of the process (`membarrier(2)`,
-/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`).
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`). The owner gets it back when it has long been the only one to enter
+/// ([`Streak`]), and so does another thread where the owner has ended.
 pub struct Guarded<T> {
     shared: bool,
-    /// The number of the thread that opened the rank.
-    owner: u64,
-    /// The kernel's name for that thread.
-    owner_id: Pid,
+    /// The number of the thread that has the bias: the one that opened the rank, at first. Written under the lock.
+    owner: AtomicU64,
+    /// The kernel's name for that thread. Used under the lock.
+    owner_id: AtomicI32,
     /// Its process, and what that had of [`FORKS`].
     process: Owner,
     forks: u64,
     bias: Bias,
+    streak: Streak,
     lock: Lock,
     /// What takes the bias away; another one in tests.
     barrier: fn(Pid) -> bool,
@@ -100,13 +103,15 @@ impl<T> Guarded<T> {
     /// Guards `value` at `level`; the calling thread is the owner.
     pub fn new(level: ThreadLevel, value: T) -> Self {
         count_forks();
+        let has_barrier = !level.is_shared() || register_barrier();
         Self {
             shared: level.is_shared(),
-            owner: thread::take_number(),
-            owner_id: rustix::thread::gettid(),
+            owner: AtomicU64::new(thread::take_number()),
+            owner_id: AtomicI32::new(rustix::thread::gettid().as_raw_nonzero().get()),
             process: Owner::here(),
             forks: forks(),
-            bias: Bias::new(level.is_shared() && !register_barrier()),
+            bias: Bias::new(!has_barrier),
+            streak: Streak::new(has_barrier),
             lock: Lock::new(),
             barrier,
             value: UnsafeCell::new(value),
@@ -126,7 +131,7 @@ impl<T> Guarded<T> {
     /// [`Error::NoBarrier`] when the bias cannot be taken away now.
     #[inline]
     pub fn enter(&self) -> Result<Entered<'_, T>> {
-        if self.owner == thread::number() {
+        if self.is_owner() {
             match self.bias.enter() {
                 Bid::Inside => return Ok(Entered::new(self, false)),
                 Bid::Twice => return Err(Error::WrongThread),
@@ -150,7 +155,7 @@ impl<T> Guarded<T> {
     /// whenever there is more to be looked at; [`Guarded::enter`] does that.
     #[inline(always)]
     pub fn enter_by_bias(&self) -> Option<Biased<'_, T>> {
-        if self.owner != thread::number() || self.bias.enter() != Bid::Inside {
+        if !self.is_owner() || self.bias.enter() != Bid::Inside {
             return None;
         }
         Some(Biased {
@@ -162,7 +167,7 @@ impl<T> Guarded<T> {
     /// The value, if this caller may have it and nobody else has it now.
     #[cfg(feature = "partitioned")]
     pub(crate) fn try_enter(&self) -> Option<Entered<'_, T>> {
-        if self.owner == thread::number() {
+        if self.is_owner() {
             match self.bias.enter() {
                 Bid::Inside => return Some(Entered::new(self, false)),
                 Bid::Twice => return None,
@@ -184,16 +189,49 @@ impl<T> Guarded<T> {
     /// Takes the bias away, under the lock.
     #[cold]
     fn close_bias(&self) -> Result<()> {
-        if self.owner == thread::number() {
+        if self.is_owner() {
             // It saw that somebody wants in, and came by the lock itself: no race is left.
             self.bias.close();
             return Ok(());
         }
-        if self.bias.revoke(|| (self.barrier)(self.owner_id)) {
+        if self.bias.revoke(|| (self.barrier)(self.owner_id())) {
             Ok(())
         } else {
+            self.streak.forbid();
             Err(Error::NoBarrier)
         }
+    }
+
+    #[inline(always)]
+    fn is_owner(&self) -> bool {
+        self.owner.load(Relaxed) == thread::number()
+    }
+
+    fn owner_id(&self) -> Pid {
+        Pid::from_raw(self.owner_id.load(Relaxed)).unwrap_or(Pid::INIT)
+    }
+
+    /// Counts an entry by the lock, which this thread is about to give back, and gives the thread the bias where it has long been
+    /// the only one to enter.
+    fn count_entry(&self) {
+        if self.streak.count(thread::take_number()) {
+            self.take_bias();
+        }
+    }
+
+    /// Gives the bias to this thread, which has the lock and does not touch the value any more.
+    #[cold]
+    #[inline(never)]
+    fn take_bias(&self) {
+        let may_take = self.is_owner() || has_ended(self.owner_id());
+        if !may_take || self.forks != forks() {
+            return;
+        }
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        self.owner.store(thread::number(), Relaxed);
+        self.owner_id.store(own, Relaxed);
+        self.streak.reward();
+        self.bias.open();
     }
 }
 
@@ -240,6 +278,7 @@ impl<T> Drop for Entered<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.locked {
+            self.guarded.count_entry();
             self.guarded.lock.unlock();
         } else {
             self.guarded.bias.leave();
@@ -282,7 +321,67 @@ enum Bid {
     Revoked,
 }
 
-/// The owner's own way in, for as long as nobody else has come.
+/// How often in a row one thread was the only one to enter by the lock. Used under the lock.
+struct Streak {
+    /// The number of that thread; 0 where there was none yet.
+    thread: AtomicU64,
+    entries: AtomicU32,
+    /// The entries after which the thread gets the bias. It doubles with each bias that is given: what the next second thread pays
+    /// for its barrier stays small beside what was gained.
+    wanted: AtomicU32,
+}
+
+impl Streak {
+    /// The entries after which a bias is given the first time: some 20 us of them, as long as a barrier takes.
+    const FIRST: u32 = 512;
+
+    /// No bias is given any more.
+    const NEVER: u32 = u32::MAX;
+
+    fn new(has_barrier: bool) -> Self {
+        let wanted = if has_barrier {
+            Self::FIRST
+        } else {
+            Self::NEVER
+        };
+        Self {
+            thread: AtomicU64::new(0),
+            entries: AtomicU32::new(0),
+            wanted: AtomicU32::new(wanted),
+        }
+    }
+
+    /// Counts an entry. Returns whether this thread has earned the bias.
+    #[inline]
+    fn count(&self, thread: u64) -> bool {
+        let entries = match self.thread.load(Relaxed) == thread {
+            true => self.entries.load(Relaxed).saturating_add(1),
+            false => 1,
+        };
+        self.thread.store(thread, Relaxed);
+        let wanted = self.wanted.load(Relaxed);
+        let is_earned = entries >= wanted && wanted != Self::NEVER;
+        // One that cannot have it is looked at again after as many.
+        self.entries
+            .store(if is_earned { 0 } else { entries }, Relaxed);
+        is_earned
+    }
+
+    /// The next bias takes longer to earn.
+    fn reward(&self) {
+        let wanted = self.wanted.load(Relaxed);
+        self.wanted
+            .store(wanted.saturating_mul(2).min(Self::NEVER - 1), Relaxed);
+    }
+
+    /// There is no barrier by which a bias could be taken away.
+    #[cold]
+    fn forbid(&self) {
+        self.wanted.store(Self::NEVER, Relaxed);
+    }
+}
+
+/// The owner's own way in, for as long as nobody else comes.
 ///
 /// ```text
 ///     owner                        second thread, holding the lock
@@ -296,10 +395,13 @@ enum Bid {
 ///
 /// Where the barrier is refused the second thread goes away again, and `revoked` stays: the owner
 /// takes the lock on its next way in, and closes the bias there.
+///
+/// A closed bias is opened by the thread that is to have it, under the lock: by the owner itself, or where the owner has ended.
+/// So no thread that had it before is on its way in.
 struct Bias {
     inside: AtomicBool,
     revoked: AtomicBool,
-    /// Nobody is inside by the bias, now or ever again. Written under the lock.
+    /// Nobody is inside by the bias, and nobody comes before it is [opened](Bias::open). Written under the lock.
     closed: AtomicBool,
 }
 
@@ -338,6 +440,12 @@ impl Bias {
 
     fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives the bias again. Called under the lock, by the thread that is to have it.
+    fn open(&self) {
+        self.closed.store(false, Ordering::Relaxed);
+        self.revoked.store(false, Ordering::Relaxed);
     }
 
     /// Takes the bias away. Called under the lock, by another thread than the owner. Returns
@@ -407,6 +515,20 @@ fn run_on_all_cores_of(owner: Pid) -> bool {
     // A thread that may not go back stays where it is, and works.
     let _ = sched_setaffinity(None, &own);
     done
+}
+
+/// Whether this process has no such thread any more. One that has taken its number is taken for it.
+fn has_ended(thread: Pid) -> bool {
+    // SAFETY: the signal 0 is sent to nobody.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_tgkill,
+            libc::getpid(),
+            thread.as_raw_nonzero().get(),
+            0,
+        )
+    };
+    sent == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
 #[cfg(not(loom))]
@@ -571,13 +693,132 @@ mod loom_tests {
             shared.count.with(|count| assert_eq!(unsafe { *count }, 3));
         });
     }
+
+    /// An owner whose bias was taken away takes it back under the lock, beside a second thread that comes again.
+    #[test]
+    fn loom_an_owner_that_takes_its_bias_back_and_a_second_thread_exclude_each_other() {
+        loom::model(|| {
+            struct Shared {
+                bias: Bias,
+                lock: Lock,
+                count: loom::cell::UnsafeCell<u32>,
+            }
+            // SAFETY: the model's own check is what is tested.
+            unsafe impl Sync for Shared {}
+            impl Shared {
+                fn add(&self) {
+                    // SAFETY: exclusive, by bias or lock; loom reports it if not.
+                    self.count.with_mut(|count| unsafe { *count += 1 });
+                }
+            }
+            let shared = Arc::new(Shared {
+                bias: Bias::new(true),
+                lock: Lock::new(),
+                count: loom::cell::UnsafeCell::new(0),
+            });
+            let second = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.lock.lock();
+                    if !shared.bias.is_closed() {
+                        assert!(shared.bias.revoke(|| barrier(rustix::thread::gettid())));
+                    }
+                    shared.add();
+                    shared.lock.unlock();
+                })
+            };
+            shared.lock.lock();
+            shared.add();
+            shared.bias.open();
+            shared.lock.unlock();
+            match shared.bias.enter() {
+                Bid::Inside => {
+                    shared.add();
+                    shared.bias.leave();
+                }
+                Bid::Revoked => {
+                    shared.lock.lock();
+                    shared.add();
+                    shared.lock.unlock();
+                }
+                Bid::Twice => unreachable!("the owner is not inside"),
+            }
+            second.join().unwrap();
+            // SAFETY: the other thread has ended.
+            shared.count.with(|count| assert_eq!(unsafe { *count }, 3));
+        });
+    }
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    /// How many entries by the lock it takes until this thread enters by the bias.
+    fn entries_before_bias(guarded: &Guarded<u8>) -> u32 {
+        (0..1 << 16)
+            .find(|_| {
+                let has_bias = guarded.enter_by_bias().is_some();
+                drop(guarded.enter().unwrap());
+                has_bias
+            })
+            .expect("the bias is given")
+    }
+
+    fn intrude(guarded: &Guarded<u8>) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(guarded.enter().unwrap()));
+        });
+    }
+
+    #[test]
+    fn the_owner_gets_the_bias_back_ever_later() {
+        let guarded = Guarded::new(ThreadLevel::Multiple, 7);
+        if guarded.bias.is_closed() {
+            return; // No barrier on this machine, hence no bias.
+        }
+        for wanted in [Streak::FIRST, 2 * Streak::FIRST, 4 * Streak::FIRST] {
+            assert!(guarded.enter_by_bias().is_some());
+            intrude(&guarded);
+            assert_eq!(entries_before_bias(&guarded), wanted);
+        }
+    }
+
+    #[test]
+    fn threads_that_take_turns_get_no_bias() {
+        let guarded = Guarded::new(ThreadLevel::Multiple, 7);
+        for _ in 0..2 * Streak::FIRST {
+            intrude(&guarded);
+            drop(guarded.enter().unwrap());
+        }
+        assert!(guarded.enter_by_bias().is_none());
+    }
+
+    #[test]
+    fn a_thread_gets_the_bias_of_an_owner_that_has_ended_and_of_no_other() {
+        let opened = std::thread::spawn(|| Guarded::new(ThreadLevel::Multiple, 7));
+        let guarded = opened.join().unwrap();
+        if guarded.bias.is_closed() {
+            return; // No barrier on this machine, hence no bias.
+        }
+        while !has_ended(guarded.owner_id()) {
+            yield_core();
+        }
+        assert_eq!(entries_before_bias(&guarded), Streak::FIRST);
+        // This thread has it now, and lives.
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                for _ in 0..4 * Streak::FIRST {
+                    assert!(guarded.enter_by_bias().is_none());
+                    drop(guarded.enter().unwrap());
+                }
+            });
+            other.join().unwrap();
+        });
+    }
 
     #[test]
     fn single_refuses_other_threads_and_reentry() {
