@@ -10,20 +10,27 @@ use crate::process::{Job, Line, Outcome, has, run_line, tagwire, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// A tree that was installed, for all tests of this program.
+/// A tree that was installed, for all tests of this program. Nothing is dropped at the end of a program of tests, so that the next
+/// one removes it.
 fn tree() -> &'static Path {
-    static TREE: OnceLock<TempDir> = OnceLock::new();
+    static TREE: OnceLock<PathBuf> = OnceLock::new();
     TREE.get_or_init(|| {
-        let folder = TempDir::with_prefix("mpi").unwrap();
+        let trees = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi");
+        for left in trees.read_dir().into_iter().flatten().flatten() {
+            if !Path::new("/proc").join(left.file_name()).exists() {
+                // Another program of tests may do the same.
+                let _ = std::fs::remove_dir_all(left.path());
+            }
+        }
+        let folder = trees.join(std::process::id().to_string());
         let library = library();
         let outcome = Line::new(["mpi", "install"])
-            .args([folder.path()])
+            .args([&folder])
             .args([OsStr::new("--library"), library.as_os_str()])
             .finish();
         assert_eq!(outcome.status, 0, "{outcome:#?}");
         folder
     })
-    .path()
 }
 
 /// The shared library of this build. `cargo test` does not build it.

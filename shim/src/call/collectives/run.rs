@@ -180,8 +180,6 @@ struct Round<B> {
     buffers: Arc<B>,
 }
 
-impl<B> Round<B> {}
-
 impl<B> fmt::Debug for Round<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Round")
