@@ -77,6 +77,13 @@ pub trait Entry {
     fn vacate(&mut self);
 }
 
+impl<T> Entry for Option<T> {
+    #[inline]
+    fn vacate(&mut self) {
+        *self = None;
+    }
+}
+
 #[derive(Debug)]
 struct Slot<T> {
     /// With [`VACANT`] while it is that.
@@ -339,6 +346,12 @@ impl<T> Slab<T> {
         slot.generation = handle.next_generation() | VACANT;
         slot.next = std::mem::replace(&mut self.0.first_vacant, handle.slot());
         slot.entry.take()
+    }
+
+    /// Drops the entry, where it is; its handle is stale from now on.
+    #[inline]
+    pub fn discard(&mut self, handle: Handle) {
+        self.0.remove(handle);
     }
 
     /// Returns all entries in use, by slot.

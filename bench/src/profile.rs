@@ -64,6 +64,9 @@ pub struct Messages {
     /// bytes were fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected_long: Option<u64>,
+    /// Of the received, those that their sender had copied into the receive before it matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled: Option<u64>,
 }
 
 /// What one kind of call came to.
@@ -106,6 +109,7 @@ impl Messages {
             sent_long: ways.map(|ways| ways.sent_long),
             unexpected_short: ways.map(|ways| ways.unexpected_short),
             unexpected_long: ways.map(|ways| ways.unexpected_long),
+            filled: ways.map(|ways| ways.filled),
         }
     }
 }
@@ -175,9 +179,10 @@ impl Profile {
             ..
         } = self.messages
         {
+            let filled = self.messages.filled.unwrap_or_default();
             line(format!(
                 "  by protocol: sent short {short}, sent long {long}, unexpected {unexpected}, \
-                 unexpected long and fetched {fetched}"
+                 unexpected long and fetched {fetched}, filled by their sender {filled}"
             ));
         }
         for call in &self.calls {
@@ -205,6 +210,7 @@ mod tests {
             sent_long: 4,
             unexpected_short: 2,
             unexpected_long: 1,
+            filled: 3,
         };
         let messages = Messages::new((10, 80), (5, 40), Some(ways));
         let profile = Profile::new(Rank::new(1), 8e6, calls.into_iter(), messages);
@@ -212,7 +218,7 @@ mod tests {
         let expected = "\
 # Profile: rank 1 over , launch 0: 50.0 % of 8.0 ms inside the library
 #   sent 10 messages of 80 bytes, received 5 into 40
-#   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1
+#   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1, filled by their sender 3
 #   recv              5 calls        3.000 ms      600.000 us each   75.0 %
 #   isend            10 calls        1.000 ms      100.000 us each   25.0 %
 ";

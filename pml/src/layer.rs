@@ -89,6 +89,20 @@ impl Layer {
         }
     }
 
+    /// The same where messages may be here, of which the receive takes one.
+    pub(crate) fn post_beside_messages(
+        &mut self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        match self {
+            Self::Ob1(ob1) => ob1.post_beside_messages(data, from, tag, context),
+            Self::Cm(cm) => cm.post_now(data, from, tag, context),
+        }
+    }
+
     /// As [`PointToPoint::take`], for requests that are complete and not persistent: the short way.
     #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
@@ -96,6 +110,18 @@ impl Layer {
             Self::Ob1(ob1) => ob1.take_with(request, |status| *status),
             Self::Cm(cm) => cm.take_complete(request),
         }
+    }
+
+    /// Makes progress for a rank that waits, and takes note where it found nothing.
+    #[inline]
+    pub(crate) fn progress_of_wait(&mut self) -> usize {
+        let events = self.progress();
+        if events == 0
+            && let Some(ob1) = self.ob1()
+        {
+            ob1.note_idle();
+        }
+        events
     }
 
     /// Whether messages wait for others to leave with.

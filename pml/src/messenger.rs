@@ -374,10 +374,10 @@ impl Messenger {
         context: ContextId,
     ) -> Result<RequestId> {
         let mut layer = self.enter()?;
-        if let Some(request) = layer.post_now(&data, from, tag, context) {
-            return Ok(request);
-        }
-        let posted = layer.irecv(data, from, tag, context);
+        let posted = match layer.post_beside_messages(&data, from, tag, context) {
+            Some(request) => Ok(request),
+            None => layer.irecv(data, from, tag, context),
+        };
         self.leave(layer);
         posted
     }
@@ -901,7 +901,7 @@ impl Messenger {
                 return Ok(answer);
             }
             let mut layer = self.enter()?;
-            let events = layer.progress();
+            let events = layer.progress_of_wait();
             self.partitioned.drive(&mut layer);
             drop(layer);
             self.after_progress(events);
@@ -1012,7 +1012,7 @@ impl Messenger {
             if let Some(answer) = done(pml)? {
                 return Ok(answer);
             }
-            let events = pml.progress();
+            let events = pml.progress_of_wait();
             self.partitioned.drive(pml);
             drop(layer);
             self.after_progress(events);

@@ -73,6 +73,12 @@ pub const SETTINGS: &[Setting] = &[
         Ob1Options::RENDEZVOUS,
         "Protocol of ob1's messages past eager-limit, where the transport has it: offer (copied once, by either rank), get (read by the receiver), put (written by the sender), push (sent in packets); auto: the first of these",
     ),
+    Setting::flag(
+        READER,
+        "expose-receives",
+        true,
+        "Receives of ob1 past eager-limit that name source and tag are shown to their sender over shared memory, which copies into them while their rank computes",
+    ),
     Setting::bytes(
         READER,
         "unexpected-payload",
@@ -148,6 +154,7 @@ impl Ob1Options {
             eager_limit: config.bytes_or_auto("eager-limit"),
             coalesce: config.bytes_or_auto("coalesce"),
             rendezvous: config.choice("rendezvous").to_owned(),
+            exposes: config.flag("expose-receives"),
             unexpected_payload: config.bytes("unexpected-payload"),
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),
@@ -230,6 +237,7 @@ const OF_OB1: &[&str] = &[
     "packet",
     "coalesce",
     "rendezvous",
+    "expose-receives",
     "unexpected-payload",
     "unexpected-headers",
 ];

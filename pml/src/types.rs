@@ -173,6 +173,9 @@ pub struct Counters {
     /// Announced before the receive was posted: only the envelope was kept, and the bytes were
     /// fetched after the match.
     pub unexpected_long: u64,
+    /// Receives that were shown to their sender, which had copied its message into them before they matched. 0 where the transport
+    /// matches.
+    pub filled: u64,
 }
 
 /// What came of a wish to cancel.

@@ -11,8 +11,9 @@ mod pair;
 
 use std::time::Duration;
 
-use pair::pair;
+use pair::{pair, pair_with};
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode, Status, ThreadLevel, WaitPolicy};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
@@ -47,7 +48,11 @@ fn finish([a, b]: &[Messenger; 2], of: &Messenger, request: RequestId) -> Status
 
 /// Two ranks that have heard of each other.
 fn in_contact() -> [Messenger; 2] {
-    let ranks = pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
+    met(pair(ThreadLevel::Multiple, WaitPolicy::adaptive(true)))
+}
+
+/// Has two ranks hear of each other.
+fn met(ranks: [Messenger; 2]) -> [Messenger; 2] {
     let [a, b] = &ranks;
     for (from, to) in [(a, b), (b, a)] {
         let mut place = [0; 8];
@@ -77,6 +82,30 @@ fn a_long_message_is_there_before_its_receiver_looks() {
         let status = finish(&ranks, b, request);
         assert_eq!((status.length, status.failure), (LONG, None));
     }
+    assert_eq!(b.statistics().unwrap().counters.filled, 3);
+}
+
+#[test]
+fn nothing_is_exposed_where_the_user_says_so() {
+    let options = Ob1Options {
+        exposes: false,
+        ..Ob1Options::default()
+    };
+    let policy = WaitPolicy::adaptive(true);
+    let ranks = met(pair_with(options, ThreadLevel::Multiple, policy));
+    let [a, b] = &ranks;
+    let (data, mut place) = (vec![7; LONG], vec![0; LONG]);
+    let from = SourceSelector::exact(a.rank());
+    let request = post(b, &mut place, from, TagSelector::exact(TAGS[0]));
+    let sent = send(a, b, &data, TAGS[0], SendMode::Standard);
+    for _ in 0..100 {
+        a.progress().unwrap();
+    }
+    assert!(!a.is_complete(sent).unwrap());
+    finish(&ranks, b, request);
+    finish(&ranks, a, sent);
+    assert!(place == data);
+    assert_eq!(b.statistics().unwrap().counters.filled, 0);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Ob1Options {
     /// The rendezvous protocol that long messages take where the transport has it: one of
     /// [`RENDEZVOUS`](Self::RENDEZVOUS).
     pub rendezvous: String,
+    /// Receives past `eager_limit` that name source and tag are shown to their sender, where the transport can fill them.
+    pub exposes: bool,
     /// Budget for the payload of unexpected messages, over all peers.
     pub unexpected_payload: usize,
     /// Budget for the envelopes of unexpected messages, over all peers.
@@ -103,6 +105,7 @@ impl Default for Ob1Options {
             eager_limit: None,
             coalesce: None,
             rendezvous: "auto".to_owned(),
+            exposes: true,
             unexpected_payload: 64 << 20,
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,

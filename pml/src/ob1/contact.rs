@@ -31,7 +31,10 @@ impl Driver {
         peer.refresh_clear();
         let terms = &peer.path.terms;
         let coalesces = terms.coalesce > 0;
-        if !coalesces && terms.capabilities.contains(Capabilities::COOPERATIVE) {
+        if self.options.exposes
+            && !coalesces
+            && terms.capabilities.contains(Capabilities::COOPERATIVE)
+        {
             core.expose_from = core.expose_from.min(terms.eager.saturating_add(1));
         }
         core.coalescing.enabled |= coalesces;

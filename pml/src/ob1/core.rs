@@ -30,6 +30,8 @@ pub(super) struct Core {
     pub has_extras: bool,
     /// The least bytes of a receive that may be exposed.
     pub expose_from: usize,
+    /// How often progress found nothing while the rank waited.
+    pub idle: u64,
 }
 
 impl Core {
@@ -46,6 +48,7 @@ impl Core {
             coalescing: Coalescing::default(),
             has_extras: false,
             expose_from: usize::MAX,
+            idle: 0,
         }
     }
 

@@ -106,6 +106,7 @@ impl Core {
         let exposures = &mut self.lane.peers.get_mut(index)?.exposures;
         let mut exposed = exposures.exposed.iter_mut();
         let one = exposed.find(|one| one.receive == receive)?;
+        one.helped = matches!(outcome, Outcome::Done(_)) && one.idle == self.idle;
         one.end = Some(outcome);
         None
     }
@@ -118,12 +119,14 @@ impl Driver {
         let Some(peer) = core.lane.peers.get_mut(index) else {
             return 0;
         };
-        let Some(Exposed { ticket, end, .. }) = peer.exposures.take(receive) else {
+        let Some(exposed) = peer.exposures.take(receive) else {
             return 0;
         };
+        let Exposed { ticket, end, .. } = exposed;
         peer.refresh_clear();
         let revoked = end.is_none() && self.rail.revoke(peer.endpoint, ticket);
-        peer.exposures.learn(matches!(end, Some(Outcome::Done(_))));
+        peer.exposures.learn(exposed.helped);
+        core.counters.filled += u64::from(matches!(end, Some(Outcome::Done(_))));
         let Some(request) = core.requests.get_mut(receive) else {
             return 1;
         };
@@ -183,13 +186,19 @@ impl Driver {
             return;
         };
         // What is here already comes first, and a message of the peer may be.
-        let events = self.rail.progress(LANE, core);
+        let events = self.rail.take_messages(core);
         core.lane.ended += events;
         self.run_pending(core);
         if !Self::is_first(core, receive, index, tag) {
             return;
         }
-        let Core { requests, lane, .. } = core;
+        let Core {
+            requests,
+            lane,
+            idle,
+            ..
+        } = core;
+        let idle = *idle;
         let (Some(request), Some(peer)) = (requests.get(receive), lane.peers.get_mut(index)) else {
             return;
         };
@@ -220,7 +229,9 @@ impl Driver {
             number,
             tag,
             context,
+            idle,
             end: None,
+            helped: false,
         });
         peer.refresh_clear();
         let endpoint = peer.endpoint;

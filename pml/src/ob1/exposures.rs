@@ -43,12 +43,12 @@ const REMEMBERED: usize = 16;
 /// Receives that are exposed to one peer at once.
 pub(super) const EXPOSED: usize = 32;
 
-/// So many exposed receives in a row that this rank was there for, and not all others are exposed any more: who waits loses by it.
+/// So many exposed receives in a row that this rank waited for, and not all others are exposed any more: who waits loses by it.
 const PATIENCE: u32 = 4;
 
-/// The receives of which one is exposed then, as a power of two: what it costs is a hundredth of a message's time, and a rank
-/// that begins to compute is noticed soon.
-const SELDOM: u32 = 4;
+/// The receives of which one is exposed in the end, as a power of two. One of 16 costs a twentieth of the bandwidth of long messages
+/// (docs/performance.md); a rank that begins to compute is noticed after so many.
+const SELDOM: u32 = 8;
 
 /// The body of EXPOSE.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -98,8 +98,12 @@ pub(super) struct Exposed {
     pub number: u32,
     pub tag: Tag,
     pub context: ContextId,
+    /// How often the rank had waited in vain when it was exposed.
+    pub idle: u64,
     /// How the filling of its memory ended, where that was before its envelope came.
     pub end: Option<Outcome>,
+    /// It was filled, and the rank had not waited since it was exposed: it had something else to do.
+    pub helped: bool,
 }
 
 /// A receive of a peer that messages of this rank may fill.
@@ -134,7 +138,7 @@ pub(super) struct Exposures {
     pub exposed: Vec<Exposed>,
     /// How many were exposed.
     pub count: u32,
-    /// How many of the last ones were not filled before this rank looked.
+    /// How many of the last ones were not filled while this rank had something else to do.
     unused: u32,
     /// So many are not exposed before the next one that is.
     skip: u32,
@@ -250,7 +254,7 @@ impl Exposures {
         true
     }
 
-    /// Takes note whether one that was exposed was filled before this rank looked.
+    /// Takes note whether one that was exposed was filled while this rank had something else to do.
     pub(super) fn learn(&mut self, helped: bool) {
         self.unused = if helped {
             0

@@ -113,6 +113,18 @@ impl Matcher {
         self.unexpected.insert(message)
     }
 
+    /// Returns a message that is kept.
+    #[inline]
+    pub(super) fn kept(&self, message: Handle) -> Option<&Unexpected> {
+        self.unexpected.get(message)
+    }
+
+    /// Drops a message whose bytes its receive has.
+    #[inline]
+    pub(super) fn discard(&mut self, message: Handle) {
+        self.unexpected.discard(message);
+    }
+
     /// Takes out a message, for its receive.
     pub(super) fn take(&mut self, message: Handle) -> Option<Unexpected> {
         self.unexpected.remove(message)

@@ -138,6 +138,12 @@ impl Ob1 {
         events
     }
 
+    /// Takes note that progress found nothing, while the rank waits.
+    #[inline]
+    pub(crate) const fn note_idle(&mut self) {
+        self.core.idle = self.core.idle.wrapping_add(1);
+    }
+
     /// Whether the request is complete and not persistent.
     #[inline(always)]
     pub(crate) fn is_takeable(&self, request: RequestId) -> bool {

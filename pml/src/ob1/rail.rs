@@ -58,6 +58,18 @@ impl Rail {
     }
 }
 
+impl Rail {
+    /// Delivers the messages that are here: for a call that needs to know of them, and is to return soon.
+    pub(super) fn take_messages(&mut self, upcalls: &mut impl Upcalls) -> usize {
+        match self {
+            // Not in line: progress alone has its deliveries in line.
+            Self::Shm(shm) => shm.take_arrivals(Shm::BURST, upcalls as &mut dyn Upcalls),
+            Self::Mixed(mixed) => progress_of_mixed(mixed, Shm::BURST, upcalls),
+            Self::Any(transport) => transport.progress(LANE, upcalls),
+        }
+    }
+}
+
 /// Out of line: beside it in one function the sends of shared memory alone lose a tenth.
 #[inline(never)]
 fn send_by_mixed(

@@ -2,7 +2,7 @@
 
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_matching::Pattern;
-use tagwire_transport::RecvBuffer;
+use tagwire_transport::{Payload, RecvBuffer};
 
 use super::Ob1;
 use super::core::Core;
@@ -35,14 +35,14 @@ impl Ob1 {
         if !self.has_nothing(from, context) || data.capacity() >= self.core.expose_from {
             return None;
         }
-        let core = &mut self.core;
-        let requests = &mut core.requests;
-        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
         let pattern = Pattern {
             source: from,
             tag,
             context,
         };
+        let core = &mut self.core;
+        let requests = &mut core.requests;
+        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
         match core.matcher.post(pattern, handle.slot()) {
             Posted::Waits(place) => {
                 request.wait(place);
@@ -56,15 +56,55 @@ impl Ob1 {
         }
     }
 
+    /// The same where messages may be here, of which the receive takes one.
+    pub(crate) fn post_beside_messages(
+        &mut self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        if !self.is_simple(from, context) || data.capacity() >= self.core.expose_from {
+            return None;
+        }
+        let pattern = Pattern {
+            source: from,
+            tag,
+            context,
+        };
+        let core = &mut self.core;
+        let requests = &mut core.requests;
+        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
+        match core.matcher.post(pattern, handle.slot()) {
+            Posted::Waits(place) => request.wait(place),
+            Posted::Takes(message) => {
+                core.receive_unexpected(handle, message);
+                // Whoever waits for this one is still to be told its name.
+                core.lane.ended = 0;
+                if !core.pending.is_empty() {
+                    self.driver.run_pending(core);
+                }
+            }
+            Posted::Full => {
+                core.requests.remove(handle);
+                return None;
+            }
+        }
+        Some(RequestId(handle))
+    }
+
+    /// Whether a receive from there is in order, nobody is gone and nobody short of budget.
+    #[inline(always)]
+    fn is_simple(&self, from: SourceSelector, context: ContextId) -> bool {
+        let core = &self.core;
+        let exists = from.is_any() || from.as_u32() < core.lane.size;
+        exists && core.lane.is_usable(context) && !core.in_trouble
+    }
+
     /// Whether no message is here that a receive could take, nobody is gone and nobody short of budget: a probe finds nothing.
     #[inline(always)]
     pub(crate) fn has_nothing(&self, from: SourceSelector, context: ContextId) -> bool {
-        let exists = from.is_any() || from.as_u32() < self.core.lane.size;
-        let core = &self.core;
-        exists
-            && self.core.lane.is_usable(context)
-            && !core.in_trouble
-            && core.matcher.has_nothing_unexpected()
+        self.is_simple(from, context) && self.core.matcher.has_nothing_unexpected()
     }
 
     /// Posts a receive, or takes a message that is here already.
@@ -154,7 +194,45 @@ impl Core {
     }
 
     /// The receive `handle` takes a message that came before it.
+    #[inline]
     pub(super) fn receive_unexpected(&mut self, handle: Handle, message: Handle) {
+        if self.budget.starving().is_empty() && self.receive_short(handle, message) {
+            return;
+        }
+        self.receive_kept(handle, message);
+    }
+
+    /// The same of a message that is kept in its entry, all of it. Returns whether it was one.
+    #[inline]
+    fn receive_short(&mut self, handle: Handle, message: Handle) -> bool {
+        let Some(Unexpected {
+            peer: from,
+            tag,
+            charged,
+            synchronous: None,
+            content: Content::Inline { len, bytes },
+            ..
+        }) = self.matcher.kept(message)
+        else {
+            return false;
+        };
+        let (Some(peer), Some(request)) =
+            (self.lane.peers.get(*from), self.requests.get_mut(handle))
+        else {
+            return false;
+        };
+        let payload = Payload::from_slice(bytes).slice(0..usize::from(*len));
+        request.take_whole(*from, peer.rank, *tag, payload);
+        self.budget.release(*charged);
+        self.counters.unexpected_short += 1;
+        self.lane.ended += 1;
+        self.matcher.discard(message);
+        true
+    }
+
+    /// The same of any message.
+    #[inline(never)]
+    fn receive_kept(&mut self, handle: Handle, message: Handle) {
         let Some(message) = self.matcher.take(message) else {
             debug_assert!(false, "a message that matched is there");
             return;

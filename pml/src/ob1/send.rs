@@ -152,7 +152,7 @@ impl Ob1 {
         }
         if data.len() > peer.path.terms.eager {
             // What its peer waits for may be here.
-            let events = self.driver.rail.progress(LANE, &mut self.core);
+            let events = self.driver.rail.take_messages(&mut self.core);
             self.core.lane.ended += events;
             return false;
         }

@@ -39,9 +39,9 @@ impl Shm {
         self.attention | (contacts != self.seen_contacts)
     }
 
-    /// Delivers what is in the rings.
+    /// Delivers what is in the rings, at most `burst` messages of each peer, and moves no transfer on.
     #[inline(always)]
-    fn take_arrivals(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    pub fn take_arrivals<U: Upcalls + ?Sized>(&mut self, burst: usize, upcalls: &mut U) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
             let taken = drain(way, burst, upcalls);
