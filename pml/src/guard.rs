@@ -214,7 +214,7 @@ impl<T> Guarded<T> {
     /// Counts an entry by the lock, which this thread is about to give back, and gives the thread the bias where it has long been
     /// the only one to enter.
     fn count_entry(&self) {
-        if self.streak.count(thread::take_number()) {
+        if self.streak.count(thread::number()) {
             self.take_bias();
         }
     }
@@ -228,7 +228,7 @@ impl<T> Guarded<T> {
             return;
         }
         let own = rustix::thread::gettid().as_raw_nonzero().get();
-        self.owner.store(thread::number(), Relaxed);
+        self.owner.store(thread::take_number(), Relaxed);
         self.owner_id.store(own, Relaxed);
         self.streak.reward();
         self.bias.open();
@@ -323,20 +323,24 @@ enum Bid {
 
 /// How often in a row one thread was the only one to enter by the lock. Used under the lock.
 struct Streak {
-    /// The number of that thread; 0 where there was none yet.
-    thread: AtomicU64,
-    entries: AtomicU32,
+    /// The number of that thread, and its entries in the lower [`BITS`](Self::BITS).
+    word: AtomicU64,
     /// The entries after which the thread gets the bias. It doubles with each bias that is given: what the next second thread pays
     /// for its barrier stays small beside what was gained.
-    wanted: AtomicU32,
+    wanted: AtomicU64,
 }
 
 impl Streak {
+    const BITS: u32 = 24;
+
     /// The entries after which a bias is given the first time: some 20 us of them, as long as a barrier takes.
-    const FIRST: u32 = 512;
+    const FIRST: u64 = 512;
+
+    /// The most entries that are counted.
+    const MOST: u64 = (1 << Self::BITS) - 1;
 
     /// No bias is given any more.
-    const NEVER: u32 = u32::MAX;
+    const NEVER: u64 = u64::MAX;
 
     fn new(has_barrier: bool) -> Self {
         let wanted = if has_barrier {
@@ -345,33 +349,34 @@ impl Streak {
             Self::NEVER
         };
         Self {
-            thread: AtomicU64::new(0),
-            entries: AtomicU32::new(0),
-            wanted: AtomicU32::new(wanted),
+            word: AtomicU64::new(0),
+            wanted: AtomicU64::new(wanted),
         }
     }
 
     /// Counts an entry. Returns whether this thread has earned the bias.
     #[inline]
     fn count(&self, thread: u64) -> bool {
-        let entries = match self.thread.load(Relaxed) == thread {
-            true => self.entries.load(Relaxed).saturating_add(1),
+        let word = self.word.load(Relaxed);
+        let entries = match word >> Self::BITS == thread {
+            true => (word & Self::MOST) + 1,
             false => 1,
         };
-        self.thread.store(thread, Relaxed);
-        let wanted = self.wanted.load(Relaxed);
-        let is_earned = entries >= wanted && wanted != Self::NEVER;
+        let is_earned = entries >= self.wanted.load(Relaxed);
         // One that cannot have it is looked at again after as many.
-        self.entries
-            .store(if is_earned { 0 } else { entries }, Relaxed);
+        let counted = if is_earned {
+            0
+        } else {
+            entries.min(Self::MOST - 1)
+        };
+        self.word.store(thread << Self::BITS | counted, Relaxed);
         is_earned
     }
 
     /// The next bias takes longer to earn.
     fn reward(&self) {
         let wanted = self.wanted.load(Relaxed);
-        self.wanted
-            .store(wanted.saturating_mul(2).min(Self::NEVER - 1), Relaxed);
+        self.wanted.store((2 * wanted).min(Self::MOST), Relaxed);
     }
 
     /// There is no barrier by which a bias could be taken away.
@@ -758,7 +763,7 @@ mod tests {
     use super::*;
 
     /// How many entries by the lock it takes until this thread enters by the bias.
-    fn entries_before_bias(guarded: &Guarded<u8>) -> u32 {
+    fn entries_before_bias(guarded: &Guarded<u8>) -> u64 {
         (0..1 << 16)
             .find(|_| {
                 let has_bias = guarded.enter_by_bias().is_some();

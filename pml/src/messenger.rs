@@ -637,10 +637,10 @@ impl Messenger {
     }
 
     /// How many polls a wait makes at first, without leaving in between: one where other threads
-    /// may want in.
+    /// may want in, or another rank the core.
     #[inline(always)]
     const fn polls_inside(&self) -> u32 {
-        if self.lanes.main().is_shared() {
+        if self.lanes.main().is_shared() | (self.policy.spins == 0) {
             1
         } else {
             POLLS_INSIDE
