@@ -32,6 +32,7 @@ mod memory;
 mod models;
 mod ring;
 mod shape;
+mod shared;
 
 use std::fmt;
 use std::ops::Range;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 pub use memory::BoardMemory;
 pub use ring::{LINE, RESULTS_AT, SLOT};
 pub use shape::{Lined, Shape, Slotted};
+pub use shared::SharedMemory;
 
 use memory::Laid;
 use ring::Ring;
