@@ -27,6 +27,7 @@
 //! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
 //! a board is an address or a length.
 
+mod available;
 mod memory;
 #[cfg(all(test, loom))]
 mod models;

@@ -6,8 +6,12 @@
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
+use std::slice;
 use std::sync::atomic::AtomicU64;
 
+use tagwire_base::config::parse::format_bytes;
+
+use super::available::available;
 use super::memory::{BoardMemory, PAGE};
 
 /// Memory that several ranks of a host map, at an address of its own in each. It was zero when its maker mapped it.
@@ -38,8 +42,14 @@ impl SharedMemory {
     /// others the key.
     ///
     /// # Errors
-    /// When there is not so much memory.
+    /// When there is not so much memory: where the system says so, nothing is taken.
     pub fn reserve(&self) -> io::Result<()> {
+        if let Some(available) = available()
+            && self.len() as u64 > available
+        {
+            let text = format!("{} of memory are available", format_bytes(available));
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, text));
+        }
         self.0.reserve()
     }
 
@@ -61,18 +71,28 @@ impl SharedMemory {
         self.0.rest().0
     }
 
+    /// Returns so many words from `offset` on.
+    ///
+    /// # Panics
+    /// Where they are not there: the offset is no multiple of 8, or the memory ends before.
+    #[inline]
+    #[must_use]
+    pub fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let (start, len) = self.0.rest();
+        let is_there = offset.is_multiple_of(8) && offset <= len && count <= (len - offset) / 8;
+        assert!(is_there, "words of the memory");
+        // SAFETY: they are aligned, since the start is at a page, and in the mapping, which lives as long as `self` and cannot shrink.
+        // Any bytes are valid for them, and others may change them.
+        unsafe { slice::from_raw_parts(start.add(offset).cast::<AtomicU64>().as_ptr(), count) }
+    }
+
     /// Returns the word at `offset`.
     ///
     /// # Panics
-    /// Where there is none: the offset is no multiple of 8, or the memory ends before.
+    /// As [`words`](Self::words).
     #[inline]
     #[must_use]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        let (start, len) = self.0.rest();
-        let is_there = offset.is_multiple_of(8) && offset < len && len - offset >= 8;
-        assert!(is_there, "a word of the memory");
-        // SAFETY: it is aligned, since the start is at a page, and in the mapping, which lives as long as `self` and cannot shrink.
-        // Any bytes are valid for it, and others may change it.
-        unsafe { start.add(offset).cast::<AtomicU64>().as_ref() }
+        &self.words(offset, 1)[0]
     }
 }

@@ -61,6 +61,11 @@ fn memory_that_cannot_be_had_is_an_error() {
         assert_eq!(SharedMemory::board_bytes(len), None);
     }
     assert!(a.shm.open_board(1 << 62).is_none());
+    // So much there may be of addresses, and of memory nowhere.
+    if let Some(opened) = a.shm.open_board(1 << 45) {
+        let refused = SharedMemory::new(opened.memory).reserve().unwrap_err();
+        assert!(refused.to_string().contains("available"), "{refused}");
+    }
     let opened = a.shm.open_board(board()).unwrap();
     // Others know how long it is.
     let longer = SharedMemory::board_bytes(LEN + 4096).unwrap();
