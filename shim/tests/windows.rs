@@ -331,6 +331,11 @@ fn arguments_of_one_rank_that_are_wrong_end_the_call_on_all() {
         let (start, into) = (result(&mut base), result(&mut win));
         let made = creation::win_allocate(process, i64::MAX / 2, 1, Info::NULL, WORLD, start, into);
         assert!(matches!(code(made), Class::NoMem | Class::Size));
+        // As many addresses there may be: the memory is missed at once, and not when it is written.
+        let (start, into) = (result(&mut base), result(&mut win));
+        let info = Info::NULL;
+        let made = creation::win_allocate(process, 1 << 44, 1, info, WORLD, start, into);
+        assert_eq!(code(made), Class::NoMem);
     });
 }
 

@@ -390,17 +390,17 @@ fn try_change(
     win: Win,
     (origin, result): (In, Option<Out>),
 ) -> Option<()> {
-    let basic = process.types.basic(datatype)?;
-    let step = Step::direct(&predefined(op)?, basic)?;
+    let word = process.types.word(datatype)?;
+    let step = Step::of(op, word)?;
     let is_nowhere = origin.is_constant() || result.is_some_and(Out::is_constant);
     let mut look = process.windows.look()?;
     let window = look.get(win.0)?;
-    let at = window.mapped(rank, displacement, basic.size())?;
-    if is_nowhere || !atomics::has_instructions(basic, at) {
+    let at = window.mapped(rank, displacement, word.size.into())?;
+    if is_nowhere || !atomics::is_aligned(word, at) {
         return None;
     }
     window.quick_way(rank as u32 as usize, || {
-        step.apply(basic, at, origin, result);
+        step.apply(word, at, origin, result);
     })
 }
 
@@ -458,17 +458,16 @@ fn try_swap(
     [origin, compare]: [In; 2],
     result: Out,
 ) -> Option<()> {
-    let basic = process.types.basic(datatype)?;
+    let word = process.types.word(datatype)?;
     let is_nowhere = origin.is_constant() || compare.is_constant() || result.is_constant();
     let mut look = process.windows.look()?;
     let window = look.get(win.0)?;
-    let at = window.mapped(rank, displacement, basic.size())?;
-    let has_instruction = atomics::has_instructions(basic, at);
-    if is_nowhere || !has_instruction || !atomics::is_compared(basic) {
+    let at = window.mapped(rank, displacement, word.size.into())?;
+    if is_nowhere || !word.is_compared || !atomics::is_aligned(word, at) {
         return None;
     }
     window.quick_way(rank as u32 as usize, || {
-        atomics::compare_and_swap(basic, at, compare, origin, result);
+        atomics::compare_and_swap(word, at, compare, origin, result);
     })
 }
 
@@ -499,13 +498,16 @@ pub fn compare_and_swap(
         }
         let bytes = basic.size();
         let span = array(basic, 1);
-        match window.place(target, displacement, &span)? {
+        let at = window.place(target, displacement, &span)?;
+        if let (At::Here(at), Some(word)) = (&at, atomics::word(basic))
+            && atomics::is_aligned(word, *at)
+        {
+            return window.short_way(target, || {
+                atomics::compare_and_swap(word, *at, compare, origin, result);
+            });
+        }
+        match at {
             At::Nowhere => Ok(()),
-            At::Here(at) if atomics::has_instructions(basic, at) => {
-                window.short_way(target, || {
-                    atomics::compare_and_swap(basic, at, compare, origin, result);
-                })
-            }
             At::Here(at) => window.long_way(target, || {
                 let is_equal = at.read().to_vec(bytes) == compare.to_vec(bytes);
                 result.copy(at.read(), bytes);

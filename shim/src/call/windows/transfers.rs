@@ -57,8 +57,12 @@ fn try_simple(
 ) -> Option<()> {
     let types = &process.types;
     let bytes = types.simple_bytes(origin.count, origin.datatype)?;
-    let there = types.simple_bytes(place.count, place.datatype)?;
-    if bytes != there || !FAST.contains(&bytes) || origin.address.is_constant() {
+    let is_alike = (origin.count, origin.datatype) == (place.count, place.datatype);
+    let is_equal = is_alike
+        || types
+            .simple_bytes(place.count, place.datatype)
+            .is_some_and(|there| there == bytes);
+    if !is_equal || !FAST.contains(&bytes) || origin.address.is_constant() {
         return None;
     }
     let mut look = process.windows.look()?;

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use tagwire_layout::{Basic, Layout, Operation};
 
+use crate::abi::Op;
 use crate::error::{Class, Error, Result};
+use crate::object::datatype::Word;
 use crate::raw::{In, Out};
 
 /// An operation on the values of a type.
@@ -90,14 +92,29 @@ impl Step {
         }
     }
 
-    /// Changes a value of a type, by an instruction.
+    /// Returns how the operation with a handle changes a value, which one instruction does; `None` of others.
+    #[inline(always)]
+    pub(crate) const fn of(op: Op, word: Word) -> Option<Self> {
+        Some(match op.0 {
+            0x3d => Self::Read,
+            0x3c => Self::Write,
+            _ if !word.is_integer => return None,
+            0x21 => Self::Add,
+            0x28 => Self::And,
+            0x29 => Self::Or,
+            0x2a => Self::Xor,
+            _ => return None,
+        })
+    }
+
+    /// Changes a value of a word's size, by an instruction.
     ///
     /// # Panics
-    /// Where the type has none there.
+    /// Where it is not at a multiple of its size.
     #[inline(always)]
-    pub(crate) fn apply(self, basic: Basic, at: Out, origin: In, old: Option<Out>) {
-        assert!(has_instructions(basic, at), "a value of a word's size");
-        let size = basic.size();
+    pub(crate) fn apply(self, word: Word, at: Out, origin: In, old: Option<Out>) {
+        assert!(is_aligned(word, at), "a value at a word's place");
+        let size = usize::from(word.size);
         let operand = match self {
             Self::Read => 0,
             _ => load(origin, size),
@@ -136,7 +153,7 @@ impl Change {
     /// Returns whether values at an address are changed by instructions.
     #[inline]
     pub(crate) fn has_instructions(&self, at: Out) -> bool {
-        has_instructions(self.basic, at)
+        word(self.basic).is_some_and(|word| is_aligned(word, at))
     }
 
     /// Changes `count` values at an address by instructions. `origin` has as many, and `old` gets what they were.
@@ -178,22 +195,30 @@ impl Change {
     }
 }
 
-/// Returns whether values of a type at an address are changed by instructions.
-#[inline]
-pub(crate) fn has_instructions(basic: Basic, at: Out) -> bool {
+/// Returns what instructions do with values of a type; `None` where there are none for it.
+pub(crate) fn word(basic: Basic) -> Option<Word> {
     let size = basic.size();
-    size == basic.extent()
-        && matches!(size, 1 | 2 | 4 | 8)
-        && at.read().address().addr().is_multiple_of(size)
+    (size == basic.extent() && matches!(size, 1 | 2 | 4 | 8)).then_some(Word {
+        size: size as u8,
+        is_integer: is_integer(basic),
+        is_compared: is_compared(basic),
+    })
 }
 
-/// Compares a value at an address, and writes another where they are equal. Returns what it was.
+/// Returns whether a value of a word's size is at a multiple of its size.
+#[inline(always)]
+pub(crate) fn is_aligned(word: Word, at: Out) -> bool {
+    at.read().address().addr() & (usize::from(word.size) - 1) == 0
+}
+
+/// Compares a value at an address, and writes another where they are equal. Returns what it was in `old`.
 ///
 /// # Panics
-/// Where the type has no instructions there.
-pub(crate) fn compare_and_swap(basic: Basic, at: Out, compare: In, new: In, old: Out) {
-    assert!(has_instructions(basic, at), "a value of a word's size");
-    let size = basic.size();
+/// Where it is not at a multiple of its size.
+#[inline(always)]
+pub(crate) fn compare_and_swap(word: Word, at: Out, compare: In, new: In, old: Out) {
+    assert!(is_aligned(word, at), "a value at a word's place");
+    let size = usize::from(word.size);
     let (compare, new) = (load(compare, size), load(new, size));
     macro_rules! on {
         ($Atomic:ty, $word:ty) => {{

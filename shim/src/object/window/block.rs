@@ -104,6 +104,16 @@ impl Mapping {
         }
     }
 
+    /// Returns the words of a block from `offset` on, up to the lines of so many members.
+    #[inline]
+    fn words(&self, offset: usize, members: usize) -> &[AtomicU64] {
+        let count = bytes(members) / 8;
+        match self {
+            Self::Shared(shared) => shared.words(offset, count),
+            Self::Own(words) => &words[offset / 8..][..count],
+        }
+    }
+
     /// Returns the address of so many bytes, for accesses that end before the mapping does.
     ///
     /// # Panics
@@ -132,11 +142,11 @@ impl Block {
         matches!(self, Self::Mapped { .. })
     }
 
-    /// Returns a word, to be changed by instructions: `None` where it is not mapped.
+    /// Returns its words, to be changed by instructions, up to the lines of so many members: `None` where it is not mapped.
     #[inline(always)]
-    pub(crate) fn mapped(&self, word: Word) -> Option<&AtomicU64> {
+    pub(crate) fn mapped(&self, members: usize) -> Option<Words<'_>> {
         match self {
-            Self::Mapped { memory, at } => Some(memory.word(at + word.offset())),
+            Self::Mapped { memory, at } => Some(Words(memory.words(*at, members))),
             Self::Remote(_) => None,
         }
     }
@@ -253,6 +263,21 @@ impl Block {
                 Ok(room)
             }
         }
+    }
+}
+
+/// The words of a block that is mapped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'w>(&'w [AtomicU64]);
+
+impl Words<'_> {
+    /// Returns a word.
+    ///
+    /// # Panics
+    /// Where it is of no member.
+    #[inline(always)]
+    pub(crate) fn get(&self, word: Word) -> &AtomicU64 {
+        &self.0[word.offset() / 8]
     }
 }
 

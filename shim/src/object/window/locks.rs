@@ -101,14 +101,14 @@ impl Window {
     /// own, which nobody else of the process changes. `None`, with nothing done, where somebody is on the long way.
     #[inline(always)]
     pub(crate) fn quick_way<R>(&self, target: usize, change: impl FnOnce() -> R) -> Option<R> {
-        let block = &self.members[target].block;
-        let own = block.mapped(Word::Quick(self.me()))?;
+        let words = self.members[target].block.mapped(self.members.len())?;
+        let own = words.get(Word::Quick(self.me()));
         own.store(1, SeqCst);
-        let is_free = block.mapped(Word::Long)?.load(SeqCst) == 0;
+        let is_free = words.get(Word::Long).load(SeqCst) == 0;
         let changed = is_free.then(change);
         own.store(0, Release);
-        // Who waits for it sleeps for a moment at most, where it says so only now.
-        if block.mapped(Word::Waiting)?.load(Relaxed) > 0 {
+        // Who says only now that it waits looks again before it sleeps, when the store is to be seen.
+        if words.get(Word::Waiting).load(Relaxed) > 0 {
             self.wake_all();
         }
         changed

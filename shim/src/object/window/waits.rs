@@ -13,7 +13,7 @@ use crate::object::window::block::Word;
 const LOOKS: u32 = 64;
 
 /// Every so many calls of synchronization make progress: programs that wait for a value of a window call nothing else.
-const CALLS_PER_PROGRESS: u32 = 32;
+const CALLS_PER_PROGRESS: u32 = 256;
 
 impl Window {
     /// Waits until `ready` finds what is waited for in the block of member `on`.
