@@ -8,6 +8,9 @@
  *     sendrecv  MPI_Sendrecv of 8 bytes with itself
  *     test      MPI_Test of a receive that nothing has come for
  *     iprobe    MPI_Iprobe where nothing has come
+ *     put       MPI_Put of 8 bytes into its own window, which is locked
+ *     fop       MPI_Fetch_and_op of a long there
+ *     flush     MPI_Win_flush of it
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,6 +20,9 @@
 typedef void *handle; /* of the ABI: MPI-5.0, chapter 20 */
 #define COMM_WORLD ((handle)0x101)
 #define BYTE ((handle)0x247)
+#define LONG ((handle)0x20a)
+#define SUM ((handle)0x21)
+#define INFO_NULL ((handle)0x130)
 enum { WINDOW = 64, TAG = 7, BYTES = 8 };
 
 static int (*init)(int *, char ***), (*finalize)(void);
@@ -25,6 +31,11 @@ static int (*irecv)(void *, int, handle, int, int, handle, handle *);
 static int (*wait_for)(handle *, void *), (*wait_all)(int, handle *, void *);
 static int (*test)(handle *, int *, void *), (*iprobe)(int, int, handle, int *, void *);
 static int (*sendrecv)(const void *, int, handle, int, int, void *, int, handle, int, int, handle, void *);
+
+static int (*allocate)(long, int, handle, handle, void *, handle *), (*free_win)(handle *);
+static int (*lock_all)(int, handle), (*unlock_all)(handle), (*flush)(int, handle);
+static int (*put)(const void *, int, handle, int, long, int, handle, handle);
+static int (*fetch)(const void *, void *, handle, int, long, handle, handle);
 
 static char out[BYTES], in[WINDOW][BYTES];
 static handle sends[WINDOW], receives[WINDOW];
@@ -78,12 +89,46 @@ static void iprobe_case(long count) {
     while (count-- > 0) iprobe(0, TAG, COMM_WORLD, &flag, NULL);
 }
 
+/* A window of this process, with all of it locked. */
+static handle locked(void) {
+    handle win;
+    void *memory;
+    allocate(4096, 1, INFO_NULL, COMM_WORLD, &memory, &win);
+    lock_all(0, win);
+    return win;
+}
+
+static void unlocked(handle win) {
+    unlock_all(win);
+    free_win(&win);
+}
+
+static void put_case(long count) {
+    handle win = locked();
+    while (count-- > 0) put(out, BYTES, BYTE, 0, 64, BYTES, BYTE, win);
+    unlocked(win);
+}
+
+static void fop_case(long count) {
+    handle win = locked();
+    long one = 1, old;
+    while (count-- > 0) fetch(&one, &old, LONG, 0, 64, SUM, win);
+    unlocked(win);
+}
+
+static void flush_case(long count) {
+    handle win = locked();
+    while (count-- > 0) flush(0, win);
+    unlocked(win);
+}
+
 static const struct {
     const char *name;
     void (*run)(long);
 } cases[] = {
     {"wait", wait_case},     {"window", window_case}, {"sendrecv", sendrecv_case},
-    {"test", test_case},     {"iprobe", iprobe_case},
+    {"test", test_case},     {"iprobe", iprobe_case}, {"put", put_case},
+    {"fop", fop_case},       {"flush", flush_case},
 };
 
 int main(int argc, char **argv) {
@@ -101,6 +146,13 @@ int main(int argc, char **argv) {
     *(void **)&test = symbol(library, "MPI_Test");
     *(void **)&iprobe = symbol(library, "MPI_Iprobe");
     *(void **)&sendrecv = symbol(library, "MPI_Sendrecv");
+    *(void **)&allocate = symbol(library, "MPI_Win_allocate");
+    *(void **)&free_win = symbol(library, "MPI_Win_free");
+    *(void **)&lock_all = symbol(library, "MPI_Win_lock_all");
+    *(void **)&unlock_all = symbol(library, "MPI_Win_unlock_all");
+    *(void **)&flush = symbol(library, "MPI_Win_flush");
+    *(void **)&put = symbol(library, "MPI_Put");
+    *(void **)&fetch = symbol(library, "MPI_Fetch_and_op");
     init(NULL, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[2]) == 0) {

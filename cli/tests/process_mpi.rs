@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
-use crate::process::{Job, Line, Outcome, has, run_line, tagwire, wheels};
+use crate::process::{Job, KILLED, Line, Outcome, has, run_line, tagwire, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -127,6 +127,7 @@ fn programs_run_with_any_number_of_ranks() {
         "persistent",
         "neighbours",
         "edges",
+        "windows",
     ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
@@ -158,17 +159,45 @@ fn a_program_runs_alone() {
 
 #[test]
 fn programs_run_over_networks_and_where_the_transport_matches() {
-    let program = program("messages");
-    for options in [
-        &["-t", "ofi:tcp;ofi_rxm"][..],
-        &["-t", "ucx:tcp"],
-        &["-t", "shm", "--pml", "cm"],
-        &["-t", "ofi:tcp;ofi_rxm", "--pml", "cm"],
-        &["-t", "shm", "--shm-cma", "off"],
-    ] {
-        if has("programs_run_over_networks", options[1]) {
-            let outcome = run_line(3, options).args([&program]).finish();
-            good("messages", 3, &outcome);
+    for name in ["messages", "windows"] {
+        let program = program(name);
+        for options in [
+            &["-t", "ofi:tcp;ofi_rxm"][..],
+            &["-t", "ucx:tcp"],
+            &["-t", "shm", "--pml", "cm"],
+            &["-t", "ofi:tcp;ofi_rxm", "--pml", "cm"],
+            &["-t", "shm", "--shm-cma", "off"],
+        ] {
+            if has("programs_run_over_networks", options[1]) {
+                let outcome = run_line(3, options).args([&program]).finish();
+                good(name, 3, &outcome);
+            }
+        }
+    }
+}
+
+/// A rank is killed in each synchronization of a window, and in the midst of accumulates: the others' calls end, and they go on.
+#[test]
+fn a_rank_dies_in_each_synchronization_of_a_window() {
+    let test = "a_rank_dies_in_each_synchronization_of_a_window";
+    let program = program("window_death");
+    let calls = ["fence", "lock", "start", "wait", "free", "changes"];
+    for (turn, call) in calls.into_iter().enumerate() {
+        let kinds = [("allocate", "shm"), ("create", "shm")];
+        let networks = ["ofi:tcp;ofi_rxm", "ucx:tcp,self"];
+        let network = ("allocate", networks[turn % networks.len()]);
+        for (kind, transport) in kinds.into_iter().chain([network]) {
+            if !has(test, transport) {
+                continue;
+            }
+            let options = ["--on-failure", "continue", "-t", transport];
+            let line = run_line(3, &options).args([program.as_os_str()]);
+            let outcome = line.args([call, kind]).finish();
+            let what = format!("{call}, {kind}, {transport}");
+            assert_eq!(outcome.status, KILLED, "{what}: {outcome:#?}");
+            for rank in [0, 2] {
+                outcome.line(&format!("{rank} went on"));
+            }
         }
     }
 }

@@ -140,13 +140,16 @@ impl Team {
         self.failures.check()
     }
 
-    /// Returns what ends the operations under way, once one of them has failed.
+    /// Returns what ends the operations under way.
     pub(crate) fn broken_by(&self) -> Option<Error> {
         self.failures.broken_by()
     }
 
-    /// Looks whether a member has failed, or reports that it has broken off.
-    pub(crate) fn check_members(&self) -> Result<()> {
+    /// Looks whether a member has failed, or reports that it has broken off, for waits for members. Loads where none has.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with the rank that has failed, [`Error::Gone`] with the member that another has lost.
+    pub fn check_members(&self) -> Result<()> {
         self.failures.check_members()
     }
 

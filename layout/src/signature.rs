@@ -127,16 +127,19 @@ impl Signature {
     }
 
     /// Returns the one basic type, with its count, if there is only one.
-    pub(crate) fn uniform(&self) -> Option<(Basic, u64)> {
-        match &*self.runs {
-            [
-                Run {
-                    unit: Unit::Basic(basic),
-                    count,
-                },
-            ] => Some((*basic, *count)),
-            _ => None,
+    #[must_use]
+    pub fn uniform(&self) -> Option<(Basic, u64)> {
+        let mut found = None;
+        for run in &*self.runs {
+            let basic = match &run.unit {
+                Unit::Basic(basic) => *basic,
+                Unit::Group(group) => group.uniform()?.0,
+            };
+            if *found.get_or_insert(basic) != basic {
+                return None;
+            }
         }
+        found.map(|basic| (basic, self.size / basic.size() as u64))
     }
 
     /// Calls a function with each run of equal basic types, in their order. Neighbouring runs may have one type.

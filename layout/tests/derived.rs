@@ -164,6 +164,22 @@ fn signatures_are_those_of_the_type_map() {
         let entries = &model.entries;
         assert_eq!(signature.elements(), entries.len() as u64, "{datatype:#?}");
         assert_eq!(signature.size() as i64, model.size());
+        let basics: Vec<Basic> = entries.iter().map(|(_, basic)| *basic).collect();
+        match signature.uniform() {
+            Some((basic, count)) => {
+                // The two values of a pair are two entries.
+                let one = Model::of(basic).entries;
+                let one: Vec<Basic> = one.iter().map(|(_, basic)| *basic).collect();
+                assert_eq!(basics, one.repeat(count as usize), "{datatype:#?}");
+            }
+            None => {
+                let is_uniform = basics.first().is_some_and(|first| {
+                    let may_be_paired = [Basic::I32, Basic::F32, Basic::F64].contains(first);
+                    !may_be_paired && basics.iter().all(|basic| basic == first)
+                });
+                assert!(!is_uniform, "{datatype:#?}");
+            }
+        }
         if entries.len() < 60 {
             let flat = |entries: &[(i64, Basic)]| {
                 let members = entries.iter().map(|(displacement, basic)| Member {

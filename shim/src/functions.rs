@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
 
-use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
+use crate::abi::{Comm, Datatype, SUCCESS, Session, Status, Win};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, On, Result};
 use crate::object::operation::Callback;
@@ -40,11 +40,21 @@ pub type TypeCopy = unsafe extern "C-unwind" fn(
 /// `MPI_Type_delete_attr_function`.
 pub type TypeDelete = unsafe extern "C-unwind" fn(Datatype, i32, *mut c_void, *mut c_void) -> i32;
 
+/// `MPI_Win_copy_attr_function`.
+pub type WinCopy =
+    unsafe extern "C-unwind" fn(Win, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+
+/// `MPI_Win_delete_attr_function`.
+pub type WinDelete = unsafe extern "C-unwind" fn(Win, i32, *mut c_void, *mut c_void) -> i32;
+
 /// `MPI_Comm_errhandler_function`.
 pub type CommErrorFunction = unsafe extern "C-unwind" fn(*mut Comm, *mut i32, ...);
 
 /// `MPI_Session_errhandler_function`.
 pub type SessionErrorFunction = unsafe extern "C-unwind" fn(*mut Session, *mut i32, ...);
+
+/// `MPI_Win_errhandler_function`.
+pub type WinErrorFunction = unsafe extern "C-unwind" fn(*mut Win, *mut i32, ...);
 
 /// Returns what `call` returns, which calls a function of the program on behalf of several ranks, or in the midst of progress.
 /// Where an exception leaves it the process ends: what it had to do can be made good by nobody.
@@ -80,6 +90,10 @@ const GENERALIZED: &str = "a generalized request";
 pub(crate) enum Functions {
     Comm(Option<CommCopy>, Option<CommDelete>),
     Type(Option<TypeCopy>, Option<TypeDelete>),
+    Win(
+        #[expect(dead_code, reason = "no call duplicates a window")] Option<WinCopy>,
+        Option<WinDelete>,
+    ),
 }
 
 /// An attribute as its functions are given it.
@@ -98,7 +112,9 @@ impl Functions {
     pub(crate) const fn are_like(&self, other: &Self) -> bool {
         matches!(
             (self, other),
-            (Self::Comm(..), Self::Comm(..)) | (Self::Type(..), Self::Type(..))
+            (Self::Comm(..), Self::Comm(..))
+                | (Self::Type(..), Self::Type(..))
+                | (Self::Win(..), Self::Win(..))
         )
     }
 
@@ -112,7 +128,7 @@ impl Functions {
         let (mut copied, mut flag) = (ptr::null_mut::<c_void>(), 0);
         let (out, is_copied) = ((&raw mut copied).cast::<c_void>(), &raw mut flag);
         let code = match *self {
-            Self::Comm(None, _) | Self::Type(None, _) => return Ok(None),
+            Self::Comm(None, _) | Self::Type(None, _) | Self::Win(..) => return Ok(None),
             Self::Comm(Some(copy), _) if copy as usize == DUPLICATE => return Ok(Some(from.value)),
             Self::Type(Some(copy), _) if copy as usize == DUPLICATE => return Ok(Some(from.value)),
             Self::Comm(Some(copy), _) => {
@@ -137,7 +153,7 @@ impl Functions {
         let Attached { key, .. } = of;
         let (extra, value) = (of.extra.0, of.value.0);
         let code = match *self {
-            Self::Comm(_, None) | Self::Type(_, None) => return Ok(()),
+            Self::Comm(_, None) | Self::Type(_, None) | Self::Win(_, None) => return Ok(()),
             Self::Comm(_, Some(delete)) => {
                 // SAFETY: the program made the key with this function, and has promised that it is one that deletes attributes of
                 // communicators; it is called with what that is given.
@@ -146,6 +162,10 @@ impl Functions {
             Self::Type(_, Some(delete)) => {
                 // SAFETY: as above, for datatypes.
                 unsafe { delete(Datatype(of.object), key, value, extra) }
+            }
+            Self::Win(_, Some(delete)) => {
+                // SAFETY: as above, for windows.
+                unsafe { delete(Win(of.object), key, value, extra) }
             }
         };
         returned(code, "deletes an attribute")
@@ -157,6 +177,7 @@ impl Functions {
 pub(crate) enum ErrorFunction {
     Comm(CommErrorFunction),
     Session(SessionErrorFunction),
+    Win(WinErrorFunction),
 }
 
 impl ErrorFunction {
@@ -181,6 +202,14 @@ impl ErrorFunction {
                 };
                 // SAFETY: as above, for sessions.
                 unsafe { function(&raw mut session, &raw mut code) };
+            }
+            Self::Win(function) => {
+                let mut window = match on {
+                    On::Win(window) => window,
+                    _ => Win::NULL,
+                };
+                // SAFETY: as above, for windows.
+                unsafe { function(&raw mut window, &raw mut code) };
             }
         }
     }

@@ -36,6 +36,7 @@ use crate::object::operation::Operations;
 use crate::object::request::Requests;
 use crate::object::session;
 use crate::object::table::{Kind, Table};
+use crate::object::window::Window;
 use crate::process::early::Early;
 use crate::process::freed::Freed;
 use crate::process::memory::Memory;
@@ -62,6 +63,7 @@ pub struct Process {
     pub(crate) sessions: Table<session::Session>,
     pub(crate) first_local: Rank,
     pub(crate) messages: Table<Claimed>,
+    pub(crate) windows: Table<Window>,
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
@@ -191,6 +193,7 @@ impl Process {
             sessions: Table::new(Kind::Session),
             first_local,
             messages: Table::new(Kind::Message),
+            windows: Table::new(Kind::Win),
             types: Types::new(),
             operations: Operations::new(),
             thread_level: AtomicI32::new(thread::SINGLE),
@@ -338,10 +341,14 @@ impl Process {
                 let session = self.sessions.get(session.0);
                 session.map(|session| session.errhandler())
             }
+            On::Win(window) => {
+                let window = self.windows.get(window.0);
+                window.map(|window| window.errhandler())
+            }
             On::Handler(handler) => self.early.handlers.get(handler).ok(),
             // The initial error handler of files returns.
             On::File(_) => Some(Handler::Return),
-            On::Win(_) | On::None => None,
+            On::None => None,
         };
         let initial = || {
             let comm = self.default_comm();

@@ -19,7 +19,7 @@ use crate::error::{Class, Error, Result};
 
 pub use arrays::{Array, Counts, List};
 pub(crate) use data::StagingBuffer;
-pub use data::{Elements, In, Out};
+pub use data::{Elements, In, Out, Place};
 pub use results::{CountOut, Narrow, Ref, StatusRef, Statuses};
 
 /// Which function of a pair was called.

@@ -41,7 +41,7 @@ mod word;
 
 pub use allocation::Allocation;
 #[cfg(feature = "coll")]
-pub use board::{Board, BoardMemory, BoardWaker, Boards, OpenBoard};
+pub use board::{Board, BoardMemory, BoardWaker, Boards, OpenBoard, SharedMemory};
 pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{

@@ -170,6 +170,14 @@ impl Window<'_> {
         self.call(|rma, _| rma.take(access.0))
     }
 
+    /// Returns whether an access has ended, without progress and without taking its end. One whose end was taken has.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn has_ended(self, access: AccessId) -> Result<bool> {
+        self.call(|rma, _| Ok(rma.has_ended(access.0)))
+    }
+
     /// Waits for the end of an access and takes it.
     ///
     /// # Errors

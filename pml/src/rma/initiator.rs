@@ -173,6 +173,12 @@ impl Rma {
         Ok(())
     }
 
+    /// Returns whether an access has ended.
+    pub(crate) fn has_ended(&self, handle: Handle) -> bool {
+        let access = self.accesses.get(handle);
+        access.is_none_or(|access| access.end.is_some())
+    }
+
     /// Takes the end of an access, if it has come.
     ///
     /// # Errors

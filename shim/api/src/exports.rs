@@ -117,7 +117,8 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
     format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::call::{path}({words}))")
 }
 
-/// The arguments of a handler: one for each parameter, but one for a buffer with the number and the datatype of its elements.
+/// The arguments of a handler: one for each parameter, but one for a buffer with the number and the datatype of its elements, and
+/// one for elements in the window of a target.
 fn arguments(parameters: &[Parameter], twin: Twin) -> Vec<String> {
     let argument = |parameter: &Parameter| {
         let name = identifier(&parameter.name);
@@ -126,6 +127,17 @@ fn arguments(parameters: &[Parameter], twin: Twin) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut rest = parameters;
     while let [first, after @ ..] = rest {
+        if let [at, count, datatype, after @ ..] = after
+            && Kind::are_place(&first.kind, &at.kind, &count.kind, &datatype.kind)
+        {
+            let fields = ["rank", "displacement", "count", "datatype"];
+            let words = fields.iter().zip([first, at, count, datatype]);
+            let words = words.map(|(field, parameter)| format!("{field}: {}", argument(parameter)));
+            let words = words.collect::<Vec<_>>().join(", ");
+            arguments.push(format!("raw::Place {{ {words} }}"));
+            rest = after;
+            continue;
+        }
         let mut words = argument(first);
         rest = after;
         if let [count, datatype, after @ ..] = after

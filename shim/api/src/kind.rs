@@ -88,6 +88,19 @@ impl Kind {
                 .all(|kind| kind.form == Form::Value)
     }
 
+    /// Returns whether parameters of these kinds are elements in the window of a target.
+    pub(crate) fn are_place(rank: &Self, at: &Self, count: &Self, datatype: &Self) -> bool {
+        let is = |kind: &Self, wanted: &str| {
+            kind.form == Form::Value
+                && matches!(&kind.base, Base::Number { name, .. } if *name == wanted)
+        };
+        is(rank, "rank")
+            && is(at, "aint")
+            && is(count, "count")
+            && matches!(datatype.base, Base::Handle("type", _))
+            && datatype.form == Form::Value
+    }
+
     /// Returns whether it is an array of integers or requests, which has elements where their number says so.
     pub fn is_array(&self) -> bool {
         let is_array = matches!(self.form, Form::List | Form::Array);

@@ -4,7 +4,7 @@
 
 use crate::abi::{Comm, Errhandler};
 use crate::error::{Class, Error, On, Result};
-use crate::functions::{CommErrorFunction, ErrorFunction, SessionErrorFunction};
+use crate::functions::{CommErrorFunction, ErrorFunction, SessionErrorFunction, WinErrorFunction};
 use crate::library::Library;
 use crate::process::Process;
 use crate::raw::{Ref, Text};
@@ -29,6 +29,18 @@ pub fn session_create_errhandler(
 ) -> Result {
     let function = function.ok_or_else(|| Error::new(Class::Arg, "the function is null"))?;
     let function = ErrorFunction::Session(function);
+    handler.set(library.objects().handlers.enter(function)?);
+    Ok(())
+}
+
+/// `MPI_Win_create_errhandler`.
+pub fn win_create_errhandler(
+    library: &Library,
+    function: Option<WinErrorFunction>,
+    handler: Ref<Errhandler>,
+) -> Result {
+    let function = function.ok_or_else(|| Error::new(Class::Arg, "the function is null"))?;
+    let function = ErrorFunction::Win(function);
     handler.set(library.objects().handlers.enter(function)?);
     Ok(())
 }

@@ -3,10 +3,11 @@
 //! `MPI_Keyval_create`, `MPI_Keyval_free`, `MPI_Attr_put`, `MPI_Attr_get` and `MPI_Attr_delete` are older names of the calls for
 //! communicators.
 
-use crate::abi::{Comm, Datatype};
+use crate::abi::{Comm, Datatype, Win};
 use crate::call::on_comm;
+use crate::call::windows::on_win;
 use crate::error::Result;
-use crate::functions::{CommCopy, CommDelete, Functions, TypeCopy, TypeDelete};
+use crate::functions::{CommCopy, CommDelete, Functions, TypeCopy, TypeDelete, WinCopy, WinDelete};
 use crate::object::attributes::{Attributes, invalid, key as keys};
 use crate::process::Process;
 use crate::raw::{Pointer, Ref};
@@ -15,6 +16,8 @@ use crate::raw::{Pointer, Ref};
 const COMM: Functions = Functions::Comm(None, None);
 /// Keys for datatypes.
 const TYPE: Functions = Functions::Type(None, None);
+/// Keys for windows.
+const WIN: Functions = Functions::Win(None, None);
 
 /// Runs the body of a call on the attributes of a communicator.
 fn of_comm(process: &Process, comm: Comm, body: impl FnOnce(&Attributes) -> Result) -> Result {
@@ -28,6 +31,11 @@ fn of_type(
     body: impl FnOnce(&Attributes) -> Result,
 ) -> Result {
     body(process.types.get(datatype)?.attributes())
+}
+
+/// Runs the body of a call on the attributes of a window.
+fn of_win(process: &Process, win: Win, body: impl FnOnce(&Attributes) -> Result) -> Result {
+    on_win(process, win, |window| body(window.attributes()))
 }
 
 /// Makes the calls for a kind of objects: `kind of functions(its types), name in MPI: keys that are like it, the calls, by body`.
@@ -79,6 +87,8 @@ calls! {
         COMM, comm_create_keyval comm_free_keyval comm_set_attr comm_delete_attr by of_comm;
     Type(TypeCopy, TypeDelete, Datatype), "Type":
         TYPE, type_create_keyval type_free_keyval type_set_attr type_delete_attr by of_type;
+    Win(WinCopy, WinDelete, Win), "Win":
+        WIN, win_create_keyval win_free_keyval win_set_attr win_delete_attr by of_win;
 }
 
 fn found(found: Option<Pointer>, value: Ref<Pointer>, flag: Ref<i32>) {
@@ -120,6 +130,24 @@ pub fn type_get_attr(
     of_type(process, datatype, |attributes| {
         let key = process.keys.get(key, &TYPE)?;
         found(attributes.get(&key), value, flag);
+        Ok(())
+    })
+}
+
+/// `MPI_Win_get_attr`.
+pub fn win_get_attr(
+    process: &Process,
+    win: Win,
+    key: i32,
+    value: Ref<Pointer>,
+    flag: Ref<i32>,
+) -> Result {
+    on_win(process, win, |window| {
+        let known = match window.predefined_attribute(key) {
+            None => window.attributes().get(&process.keys.get(key, &WIN)?),
+            predefined => predefined,
+        };
+        found(known, value, flag);
         Ok(())
     })
 }

@@ -28,6 +28,7 @@ pub mod sessions;
 pub mod statuses;
 pub mod time;
 pub mod topologies;
+pub mod windows;
 
 use crate::abi::Comm;
 use crate::error::{Class, Error, On, Result};

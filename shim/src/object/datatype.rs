@@ -15,6 +15,7 @@ use crate::lock::Lock;
 use crate::object::attributes::Attributes;
 use crate::object::named::predefined;
 use crate::object::table::{Kind, Table};
+use crate::object::window::atomics;
 use crate::raw::{In, Out, Twin};
 
 /// Handles of predefined datatypes are from here on.
@@ -54,6 +55,16 @@ pub(crate) struct Type {
     name: Lock<Option<String>>,
     attributes: Attributes,
     use_of: Lock<Use>,
+}
+
+/// What instructions do with values of a type that has 1, 2, 4 or 8 bytes and no padding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Word {
+    pub(crate) size: u8,
+    /// They add, and change bits.
+    pub(crate) is_integer: bool,
+    /// They compare and swap, as far as the standard has that of the type.
+    pub(crate) is_compared: bool,
 }
 
 /// Who needs the handle of a datatype.
@@ -158,6 +169,8 @@ pub(crate) struct Types {
     predefined: Box<[Option<Arc<Type>>]>,
     /// The size of those that are contiguous; zero of others.
     sizes: [u8; COUNT],
+    /// Which of these one instruction adds to, and which it compares.
+    words: [Option<Word>; COUNT],
     made: Arc<Table<Type>>,
     wanted: Lock<HashMap<Wanted, Datatype>>,
 }
@@ -165,11 +178,13 @@ pub(crate) struct Types {
 impl Types {
     pub(crate) fn new() -> Self {
         let mut sizes = [0; COUNT];
+        let mut words = [None; COUNT];
         let predefined = (0..COUNT).map(|number| {
             let (basic, name) = predefined(FIRST + number)?;
             if basic.size() == basic.extent() {
                 sizes[number] = basic.size() as u8;
             }
+            words[number] = atomics::word(basic);
             let one = Type::new(Tree::of(basic), Datatype(FIRST + number), Origin::Named);
             one.commit();
             one.set_name(name.to_owned());
@@ -178,6 +193,7 @@ impl Types {
         Self {
             predefined: predefined.collect(),
             sizes,
+            words,
             made: Arc::new(Table::new(Kind::Datatype)),
             wanted: Lock::default(),
         }
@@ -272,6 +288,12 @@ impl Types {
     fn simple(&self, handle: Datatype) -> Option<usize> {
         let size = self.sizes.get(handle.0.wrapping_sub(FIRST));
         size.filter(|size| **size > 0).map(|size| *size as usize)
+    }
+
+    /// Returns what instructions do with values of a predefined datatype; `None` where there are none for it.
+    #[inline(always)]
+    pub(crate) fn word(&self, handle: Datatype) -> Option<Word> {
+        *self.words.get(handle.0.wrapping_sub(FIRST))?
     }
 
     /// Returns how many bytes so many elements of a predefined datatype without padding are.

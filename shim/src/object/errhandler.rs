@@ -34,6 +34,7 @@ pub(crate) struct Made {
 pub(crate) enum Raiser {
     Comm,
     Session,
+    Win,
 }
 
 /// The handle of an error handler, while the program has references to it.
@@ -94,6 +95,7 @@ impl Handlers {
                 (made.function, raiser),
                 (ErrorFunction::Comm(_), Raiser::Comm)
                     | (ErrorFunction::Session(_), Raiser::Session)
+                    | (ErrorFunction::Win(_), Raiser::Win)
             ),
             _ => true,
         };

@@ -16,3 +16,4 @@ pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod table;
 pub(crate) mod topology;
+pub(crate) mod window;

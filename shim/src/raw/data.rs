@@ -172,6 +172,12 @@ impl Out {
     /// Where nothing is.
     pub(crate) const EMPTY: Self = Self(ptr::null_mut());
 
+    /// Returns an address in memory that this crate has mapped, for operations that are complete before it is unmapped. What is
+    /// used of it, and how, is what the program has promised of the window that it is in.
+    pub(crate) const fn at_address(start: *mut u8) -> Self {
+        Self(start)
+    }
+
     /// Returns the address of memory of this crate, for an operation that is complete before it goes.
     pub(crate) const fn over(memory: &mut [u8]) -> Self {
         Self(memory.as_mut_ptr())
@@ -264,6 +270,19 @@ impl From<Elements<In>> for Elements<Out> {
     fn from(data: Elements<In>) -> Self {
         Out::from(data.address).of(data.count, data.datatype)
     }
+}
+
+/// Elements in the window of a target: four arguments of most calls that access it.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Whose memory it is.
+    pub rank: i32,
+    /// Where the first one is, in the units of the target.
+    pub displacement: i64,
+    /// How many there are; negative in calls that are wrong.
+    pub count: i64,
+    /// What each is.
+    pub datatype: Datatype,
 }
 
 /// Memory of this crate for packed data, at an address that stays.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 pub mod sides;
+pub mod windows;
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
@@ -263,4 +264,9 @@ pub fn out_at(start: Pointer) -> Out {
 pub fn at(address: usize) -> In {
     // SAFETY: tests use it with offsets that lead to what they have.
     unsafe { In::new(std::ptr::without_provenance(address)) }
+}
+
+/// Waits for all ranks.
+pub fn barrier(process: &Arc<Process>) {
+    tagwire_shim::call::collectives::barrier(process, WORLD).unwrap();
 }

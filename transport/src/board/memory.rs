@@ -4,6 +4,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -11,13 +12,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapRaw, UncheckedAdvice};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
 use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// What follows a member's lines; its slots follow, from the next page on.
 #[repr(C, align(64))]
@@ -109,6 +112,27 @@ impl BoardMemory {
     /// Closes the descriptor by which others join: all have.
     pub fn forget_descriptor(&mut self) {
         self.file = None;
+    }
+
+    /// Has all of the memory exist, so that no later access to it lacks memory. Its maker calls it.
+    ///
+    /// # Errors
+    /// When there is not so much memory, or the descriptor is closed.
+    pub(super) fn reserve(&self) -> io::Result<()> {
+        let file = self.file.as_ref();
+        let file = file.ok_or_else(|| io::Error::other("the descriptor is closed"))?;
+        loop {
+            match fallocate(file, FallocateFlags::empty(), 0, self.len as u64) {
+                Err(Errno::INTR) => {}
+                reserved => return Ok(reserved?),
+            }
+        }
+    }
+
+    /// Returns what follows the page of the whole board: its start, at a page, and how many bytes there are.
+    pub(super) const fn rest(&self) -> (NonNull<u8>, usize) {
+        // SAFETY: the mapping is no shorter than a page.
+        (unsafe { self.start.add(PAGE) }, self.len - PAGE)
     }
 }
 

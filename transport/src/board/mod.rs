@@ -27,11 +27,13 @@
 //! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
 //! a board is an address or a length.
 
+mod available;
 mod memory;
 #[cfg(all(test, loom))]
 mod models;
 mod ring;
 mod shape;
+mod shared;
 
 use std::fmt;
 use std::ops::Range;
@@ -40,6 +42,7 @@ use std::sync::Arc;
 pub use memory::BoardMemory;
 pub use ring::{LINE, RESULTS_AT, SLOT};
 pub use shape::{Lined, Shape, Slotted};
+pub use shared::SharedMemory;
 
 use memory::Laid;
 use ring::Ring;

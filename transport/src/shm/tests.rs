@@ -21,6 +21,8 @@ mod hostile;
 mod processes;
 mod remote;
 mod ring;
+#[cfg(feature = "coll")]
+mod shared;
 mod sighting;
 mod traffic;
 mod transfers;

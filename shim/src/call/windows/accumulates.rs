@@ -1,0 +1,533 @@
+//! Accumulates (MPI-5.0, section 12.3.4): changes of values in windows, each atomic.
+//!
+//! Few values that are mapped are changed by instructions. All else is done under a lock of the target's values: in place where they
+//! lie as an array, else in a copy, by the kernels of reductions.
+
+use tagwire_layout::{Basic, Datatype as Tree, Operation, Program};
+
+use crate::abi::{Datatype, Op, Request, Win};
+use crate::call::windows::on_win;
+use crate::call::windows::transfers::{Completion, target};
+use crate::error::{Class, Error, Result};
+use crate::object::datatype::{Span, no_buffer};
+use crate::object::operation::predefined;
+use crate::object::request::DONE;
+use crate::object::window::Window;
+use crate::object::window::accesses::Parts;
+use crate::object::window::atomics::{self, Change, Step};
+use crate::object::window::memory::{At, copy};
+use crate::process::Process;
+use crate::raw::{Elements, In, Out, Place, Ref, StagingBuffer};
+
+/// So many values are changed by instructions at most: more are changed faster by a kernel, under a lock.
+const FEW: usize = 16;
+
+/// Bytes of values elsewhere that are changed at a time.
+const PIECE: usize = 64 * 1024;
+
+/// A change of values, with its ends.
+struct Update {
+    change: Change,
+    elements: usize,
+    /// None where nothing is read: of `MPI_NO_OP`.
+    origin: Option<(Span, In)>,
+    /// Where what was there goes.
+    result: Option<(Span, Out)>,
+    target: Span,
+}
+
+/// Returns the operation of a call.
+///
+/// # Errors
+/// `MPI_ERR_OP` where it is not predefined.
+fn operation(op: Op) -> Result<Operation> {
+    predefined(op).ok_or_else(|| {
+        let text = "accumulates take predefined operations alone";
+        Error::new(Class::Op, text)
+    })
+}
+
+/// Returns the type of all values of elements, and how many of them there are.
+///
+/// # Errors
+/// `MPI_ERR_TYPE` where they are of several.
+fn uniform(span: &Span) -> Result<(Basic, usize)> {
+    let (basic, _) = span.program.signature().uniform().ok_or_else(|| {
+        let text = "an accumulate takes datatypes of one predefined type";
+        Error::new(Class::Type, text)
+    })?;
+    Ok((basic, span.bytes / basic.size()))
+}
+
+/// Returns how many bytes elements are that lie as an array of their values does, with the padding between these.
+fn array_bytes(span: &Span) -> Option<usize> {
+    let extent = span.program.layout()?.extent();
+    extent.checked_mul(usize::try_from(span.count).ok()?)
+}
+
+/// Returns values of a type that lie as an array.
+fn array(basic: Basic, elements: usize) -> Span {
+    Span {
+        program: Program::of(&Tree::of(basic)),
+        count: elements as u64,
+        bytes: elements * basic.size(),
+    }
+}
+
+/// Returns a copy of elements, as an array.
+fn unfolded(basic: Basic, elements: usize, span: &Span, data: In) -> Result<StagingBuffer> {
+    let unfolded = StagingBuffer::new(elements * basic.extent());
+    copy((span, data), (&array(basic, elements), unfolded.address()))?;
+    Ok(unfolded)
+}
+
+impl Update {
+    /// Returns the change that a call wants.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OP`, `MPI_ERR_TYPE`, `MPI_ERR_COUNT`; `MPI_ERR_TRUNCATE` where the ends have different data.
+    fn new(
+        process: &Process,
+        origin: Elements<In>,
+        result: Option<Elements<Out>>,
+        place: Place,
+        op: Op,
+    ) -> Result<Self> {
+        let operation = operation(op)?;
+        let target = process.types.span(place.count, place.datatype)?;
+        let (basic, elements) = match target.bytes {
+            0 => (Basic::Byte, 0),
+            _ => uniform(&target)?,
+        };
+        let change = match elements {
+            0 => Change::new(Operation::NoOp, basic)?,
+            _ => Change::new(operation, basic)?,
+        };
+        let end = |of: Elements<Out>| {
+            let span = process.types.span(of.count, of.datatype)?;
+            if span.bytes != target.bytes {
+                let text = format!(
+                    "the data have {} bytes at the target, and {} here",
+                    target.bytes, span.bytes
+                );
+                return Err(Error::new(Class::Truncate, text));
+            }
+            span.check(of.address.read())?;
+            if span.bytes > 0 && uniform(&span)?.0 != basic {
+                let text = "the values are of other types at the target";
+                return Err(Error::new(Class::Type, text));
+            }
+            Ok(span)
+        };
+        let is_read = !matches!(change.operation, Operation::NoOp);
+        let origin = match is_read {
+            true => Some((end(origin.into())?, origin.address)),
+            false => None,
+        };
+        let result = match result {
+            Some(result) => Some((end(result)?, result.address)),
+            None => None,
+        };
+        Ok(Self {
+            change,
+            elements,
+            origin,
+            result,
+            target,
+        })
+    }
+
+    /// Does it where the values are.
+    fn run(&self, window: &Window, member: usize, displacement: i64) -> Result {
+        match window.place(member, displacement, &self.target)? {
+            At::Nowhere => Ok(()),
+            At::Here(at) => match self.simple(at) {
+                Some((origin, result)) => window.short_way(member, || {
+                    self.change.apply(at, origin, result, self.elements);
+                }),
+                None => self.here(window, member, at),
+            },
+            At::There(parts, offset) => window.long_way(member, || match self.pieces() {
+                None => self.there(window, member, &parts, offset),
+                Some(pieces) => pieces.iter().try_for_each(|(start, piece)| {
+                    piece.there(window, member, &parts, offset + start)
+                }),
+            }),
+        }
+    }
+
+    /// Returns the parts of many values that lie as arrays without padding, and where each begins at the target: what of them is under
+    /// way stays in the caches. `None` of few values, and of others.
+    fn pieces(&self) -> Option<Vec<(i64, Self)>> {
+        let (basic, size) = (self.change.basic, self.change.basic.size());
+        let first = self.target.block()?;
+        let is_array = |span: &Span| array_bytes(span).is_some();
+        let are_arrays = size == basic.extent()
+            && self.origin.as_ref().is_none_or(|(span, _)| is_array(span))
+            && self.result.as_ref().is_none_or(|(span, _)| is_array(span));
+        if !are_arrays || self.target.bytes <= PIECE {
+            return None;
+        }
+        let most = PIECE / size;
+        let pieces = (0..self.elements).step_by(most).map(|start| {
+            let elements = most.min(self.elements - start);
+            let offset = (start * size) as i64;
+            let origin = self.origin.as_ref().map(|(_, data)| data.moved(offset));
+            let result = self.result.as_ref().map(|(_, room)| room.moved(offset));
+            let piece = Self {
+                change: self.change.clone(),
+                elements,
+                origin: origin.map(|data| (array(basic, elements), data)),
+                result: result.map(|room| (array(basic, elements), room)),
+                target: array(basic, elements),
+            };
+            (first + offset, piece)
+        });
+        Some(pieces.collect())
+    }
+
+    /// Does it in a copy of what is elsewhere, which it writes back.
+    fn there(&self, window: &Window, member: usize, parts: &Parts, offset: i64) -> Result {
+        let there = window
+            .accesses()
+            .fetch(member, parts, (&self.target, offset))?;
+        let (packed, basic) = (there.address(), self.change.basic);
+        let values = array(basic, self.elements);
+        match basic.size() == basic.extent() {
+            // Packed values are an array.
+            true => self.change_array(&values, packed)?,
+            false => {
+                let unfolded = StagingBuffer::new(self.elements * basic.extent());
+                values.unpack(packed.read(), unfolded.address())?;
+                self.change_array(&values, unfolded.address())?;
+                values.pack(unfolded.address().read(), packed)?;
+            }
+        }
+        match self.origin.is_some() {
+            true => {
+                let to = (&self.target, offset);
+                window.accesses().store(member, parts, to, packed.read())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the addresses of origin and result, where few values are changed that all lie as arrays, and have instructions.
+    fn simple(&self, at: Out) -> Option<(In, Option<Out>)> {
+        let is_short = self.elements <= FEW && self.change.has_instructions(at);
+        let is_array = |span: &Span| array_bytes(span).is_some();
+        let are_arrays = is_short
+            && is_array(&self.target)
+            && self.origin.as_ref().is_none_or(|(span, _)| is_array(span))
+            && self.result.as_ref().is_none_or(|(span, _)| is_array(span));
+        are_arrays.then(|| {
+            let origin = self
+                .origin
+                .as_ref()
+                .map_or_else(|| at.read(), |(_, data)| *data);
+            (origin, self.result.as_ref().map(|(_, room)| *room))
+        })
+    }
+
+    /// Does it under the lock of the member's values, at an address of this process.
+    fn here(&self, window: &Window, member: usize, at: Out) -> Result {
+        window.long_way(member, || match array_bytes(&self.target) {
+            Some(_) => self.change_array(&self.target, at),
+            None => {
+                let basic = self.change.basic;
+                let values = unfolded(basic, self.elements, &self.target, at.read())?;
+                let as_array = array(basic, self.elements);
+                self.change_array(&as_array, values.address())?;
+                match self.origin.is_some() {
+                    true => copy((&as_array, values.address().read()), (&self.target, at)),
+                    false => Ok(()),
+                }
+            }
+        })
+    }
+
+    /// Changes values that lie as an array.
+    fn change_array(&self, values: &Span, at: Out) -> Result {
+        if let Some((span, room)) = &self.result {
+            copy((values, at.read()), (span, *room))?;
+        }
+        let Some((span, data)) = &self.origin else {
+            return Ok(());
+        };
+        if matches!(self.change.operation, Operation::Replace) {
+            return copy((span, *data), (values, at));
+        }
+        let basic = self.change.basic;
+        let bytes = self.elements * basic.extent();
+        // In place where it lies so, and is other memory.
+        let in_place = array_bytes(span).is_some() && data.is_disjoint(bytes, at, bytes);
+        match in_place {
+            true => self.change.combine_at(at, *data, bytes),
+            false => {
+                let operand = unfolded(basic, self.elements, span, *data)?;
+                self.change.combine_at(at, operand.address().read(), bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Changes values of a target.
+fn update(
+    process: &Process,
+    win: Win,
+    place: Place,
+    by: Completion,
+    make: impl FnOnce() -> Result<Update>,
+) -> Result {
+    on_win(process, win, |window| {
+        let Some(target) = target(&window, place.rank, by)? else {
+            return Ok(());
+        };
+        let update = make()?;
+        update.run(&window, target, place.displacement)
+    })
+}
+
+/// `MPI_Accumulate`.
+pub fn accumulate(
+    process: &Process,
+    origin: Elements<In>,
+    place: Place,
+    op: Op,
+    win: Win,
+) -> Result {
+    if let (1, 1) = (origin.count, place.count)
+        && origin.datatype == place.datatype
+    {
+        let (kind, at) = ((origin.datatype, op), (place.rank, place.displacement));
+        if try_change(process, kind, at, win, (origin.address, None)).is_some() {
+            return Ok(());
+        }
+    }
+    update(process, win, place, Completion::Epoch, || {
+        Update::new(process, origin, None, place, op)
+    })
+}
+
+/// `MPI_Get_accumulate`.
+pub fn get_accumulate(
+    process: &Process,
+    origin: Elements<In>,
+    result: Elements<Out>,
+    place: Place,
+    op: Op,
+    win: Win,
+) -> Result {
+    if let (1, 1, 1) = (origin.count, result.count, place.count)
+        && [origin.datatype, result.datatype] == [place.datatype; 2]
+    {
+        let (kind, at) = ((place.datatype, op), (place.rank, place.displacement));
+        let ends = (origin.address, Some(result.address));
+        if try_change(process, kind, at, win, ends).is_some() {
+            return Ok(());
+        }
+    }
+    update(process, win, place, Completion::Epoch, || {
+        Update::new(process, origin, Some(result), place, op)
+    })
+}
+
+/// `MPI_Raccumulate`. It has ended when it returns.
+pub fn raccumulate(
+    process: &Process,
+    origin: Elements<In>,
+    place: Place,
+    op: Op,
+    win: Win,
+    request: Ref<Request>,
+) -> Result {
+    request.set(Request::NULL);
+    update(process, win, place, Completion::Request, || {
+        Update::new(process, origin, None, place, op)
+    })?;
+    request.set(DONE);
+    Ok(())
+}
+
+/// `MPI_Rget_accumulate`. It has ended when it returns.
+pub fn rget_accumulate(
+    process: &Process,
+    origin: Elements<In>,
+    result: Elements<Out>,
+    place: Place,
+    op: Op,
+    win: Win,
+    request: Ref<Request>,
+) -> Result {
+    request.set(Request::NULL);
+    update(process, win, place, Completion::Request, || {
+        Update::new(process, origin, Some(result), place, op)
+    })?;
+    request.set(DONE);
+    Ok(())
+}
+
+/// Returns what a predefined datatype is.
+///
+/// # Errors
+/// `MPI_ERR_TYPE` where it is not predefined.
+fn value(process: &Process, datatype: Datatype) -> Result<Basic> {
+    let one = process.types.get(datatype)?;
+    one.tree.basic().ok_or_else(|| {
+        let text = "the datatype is not predefined";
+        Error::new(Class::Type, text)
+    })
+}
+
+/// Changes one value of mapped memory by an instruction: the fast path of the thread that initialized MPI. `None`, with nothing done,
+/// where anything stands in its way, errors too.
+#[inline(always)]
+fn try_change(
+    process: &Process,
+    (datatype, op): (Datatype, Op),
+    (rank, displacement): (i32, i64),
+    win: Win,
+    (origin, result): (In, Option<Out>),
+) -> Option<()> {
+    let word = process.types.word(datatype)?;
+    let step = Step::of(op, word)?;
+    let is_nowhere = origin.is_constant() || result.is_some_and(Out::is_constant);
+    let mut look = process.windows.look()?;
+    let window = look.get(win.0)?;
+    let at = window.mapped(rank, displacement, word.size.into())?;
+    if is_nowhere || !atomics::is_aligned(word, at) {
+        return None;
+    }
+    window.quick_way(rank as u32 as usize, || {
+        step.apply(word, at, origin, result);
+    })
+}
+
+/// `MPI_Fetch_and_op`.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
+pub fn fetch_and_op(
+    process: &Process,
+    origin: In,
+    result: Out,
+    datatype: Datatype,
+    rank: i32,
+    displacement: i64,
+    op: Op,
+    win: Win,
+) -> Result {
+    let place_of = (rank, displacement);
+    let ends = (origin, Some(result));
+    if try_change(process, (datatype, op), place_of, win, ends).is_some() {
+        return Ok(());
+    }
+    let place = Place {
+        rank,
+        displacement,
+        count: 1,
+        datatype,
+    };
+    on_win(process, win, |window| {
+        let Some(target) = target(&window, rank, Completion::Epoch)? else {
+            return Ok(());
+        };
+        let change = Change::new(operation(op)?, value(process, datatype)?)?;
+        let is_read = !matches!(change.operation, Operation::NoOp);
+        if result.is_constant() || is_read && origin.is_constant() {
+            return Err(no_buffer());
+        }
+        let size = change.basic.size() as i64;
+        if let At::Here(at) = window.place_of(target, displacement, (0, size))?
+            && change.has_instructions(at)
+        {
+            return window.short_way(target, || change.apply(at, origin, Some(result), 1));
+        }
+        let (origin, result) = (origin.of(1, datatype), result.of(1, datatype));
+        Update::new(process, origin, Some(result), place, op)?.run(&window, target, displacement)
+    })
+}
+
+/// Compares and swaps a value of mapped memory: the fast path of the thread that initialized MPI. `None`, with nothing done, where
+/// anything stands in its way, errors too.
+#[inline(always)]
+fn try_swap(
+    process: &Process,
+    datatype: Datatype,
+    (rank, displacement): (i32, i64),
+    win: Win,
+    [origin, compare]: [In; 2],
+    result: Out,
+) -> Option<()> {
+    let word = process.types.word(datatype)?;
+    let is_nowhere = origin.is_constant() || compare.is_constant() || result.is_constant();
+    let mut look = process.windows.look()?;
+    let window = look.get(win.0)?;
+    let at = window.mapped(rank, displacement, word.size.into())?;
+    if is_nowhere || !word.is_compared || !atomics::is_aligned(word, at) {
+        return None;
+    }
+    window.quick_way(rank as u32 as usize, || {
+        atomics::compare_and_swap(word, at, compare, origin, result);
+    })
+}
+
+/// `MPI_Compare_and_swap`.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
+pub fn compare_and_swap(
+    process: &Process,
+    origin: In,
+    compare: In,
+    result: Out,
+    datatype: Datatype,
+    rank: i32,
+    displacement: i64,
+    win: Win,
+) -> Result {
+    let ends = [origin, compare];
+    if try_swap(process, datatype, (rank, displacement), win, ends, result).is_some() {
+        return Ok(());
+    }
+    on_win(process, win, |window| {
+        let Some(target) = target(&window, rank, Completion::Epoch)? else {
+            return Ok(());
+        };
+        let basic = value(process, datatype)?;
+        atomics::check_compared(basic)?;
+        if origin.is_constant() || compare.is_constant() || result.is_constant() {
+            return Err(no_buffer());
+        }
+        let bytes = basic.size();
+        let span = array(basic, 1);
+        let at = window.place(target, displacement, &span)?;
+        if let (At::Here(at), Some(word)) = (&at, atomics::word(basic))
+            && atomics::is_aligned(word, *at)
+        {
+            return window.short_way(target, || {
+                atomics::compare_and_swap(word, *at, compare, origin, result);
+            });
+        }
+        match at {
+            At::Nowhere => Ok(()),
+            At::Here(at) => window.long_way(target, || {
+                let is_equal = at.read().to_vec(bytes) == compare.to_vec(bytes);
+                result.copy(at.read(), bytes);
+                if is_equal {
+                    at.copy(origin, bytes);
+                }
+                Ok(())
+            }),
+            At::There(parts, offset) => window.long_way(target, || {
+                let there = window.accesses().fetch(target, &parts, (&span, offset))?;
+                let found = there.address().read();
+                let is_equal = found.to_vec(bytes) == compare.to_vec(bytes);
+                result.copy(found, bytes);
+                match is_equal {
+                    true => window
+                        .accesses()
+                        .store(target, &parts, (&span, offset), origin),
+                    false => Ok(()),
+                }
+            }),
+        }
+    })
+}

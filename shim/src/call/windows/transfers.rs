@@ -1,0 +1,227 @@
+//! Put and get (MPI-5.0, section 12.3).
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use tagwire_pml::AccessId;
+
+use crate::abi::{Comm, Request, Win};
+use crate::call::windows::on_win;
+use crate::error::{Class, Error, On, Result};
+use crate::object::datatype::Span;
+use crate::object::pending::{End, Pending, PendingOperation};
+use crate::object::request::DONE;
+use crate::object::window::{Open, Window};
+use crate::process::Process;
+use crate::raw::{Elements, In, Out, Place, Ref};
+
+/// How many bytes go by the fast path: no so many that another thread would wait long for the table of windows.
+const FAST: RangeInclusive<usize> = 1..=16 * 1024;
+
+/// Which calls complete an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// Those of synchronization.
+    Epoch,
+    /// Those of its request: in epochs of locks alone (MPI-5.0, section 12.3.5).
+    Request,
+}
+
+/// Returns the member that an access of the call is to; `None` for `MPI_PROC_NULL`.
+///
+/// # Errors
+/// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` where no epoch allows it.
+#[inline]
+pub(super) fn target(window: &Window, rank: i32, by: Completion) -> Result<Option<usize>> {
+    let target = window.member(rank)?;
+    if let Some(target) = target {
+        let mut epochs = window.epochs();
+        match by {
+            Completion::Epoch if epochs.access(target)? => window.open_all(Open::Access),
+            Completion::Epoch => {}
+            Completion::Request => epochs.passive(target)?,
+        }
+    }
+    Ok(target)
+}
+
+/// Does an access of simple elements, at both ends, in mapped memory, in an epoch that allows it: the fast path of the thread that
+/// initialized MPI. `None`, with nothing done, where it is another, errors too.
+#[inline(always)]
+fn try_simple(
+    process: &Process,
+    origin: Elements<Out>,
+    place: Place,
+    win: Win,
+    copy: impl FnOnce(Out, usize),
+) -> Option<()> {
+    let types = &process.types;
+    let bytes = types.simple_bytes(origin.count, origin.datatype)?;
+    let is_alike = (origin.count, origin.datatype) == (place.count, place.datatype);
+    let is_equal = is_alike
+        || types
+            .simple_bytes(place.count, place.datatype)
+            .is_some_and(|there| there == bytes);
+    if !is_equal || !FAST.contains(&bytes) || origin.address.is_constant() {
+        return None;
+    }
+    let mut look = process.windows.look()?;
+    let at = look
+        .get(win.0)?
+        .mapped(place.rank, place.displacement, bytes)?;
+    copy(at, bytes);
+    Some(())
+}
+
+/// Returns both ends of an access.
+///
+/// # Errors
+/// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`; `MPI_ERR_TRUNCATE` where one has more data.
+pub(super) fn ends(process: &Process, origin: Elements<Out>, place: Place) -> Result<(Span, Span)> {
+    let from = process.types.span(origin.count, origin.datatype)?;
+    let to = process.types.span(place.count, place.datatype)?;
+    if from.bytes != to.bytes {
+        let text = format!(
+            "the data have {} bytes at the origin, and {} at the target",
+            from.bytes, to.bytes
+        );
+        return Err(Error::new(Class::Truncate, text));
+    }
+    from.check(origin.address.read())?;
+    Ok((from, to))
+}
+
+/// Writes data into a window.
+fn write(
+    process: &Process,
+    window: &Window,
+    origin: Elements<In>,
+    place: Place,
+    by: Completion,
+) -> Result<Vec<AccessId>> {
+    let Some(target) = target(window, place.rank, by)? else {
+        return Ok(Vec::new());
+    };
+    let (from, to) = ends(process, origin.into(), place)?;
+    let at = window.place(target, place.displacement, &to)?;
+    window.put(target, (&from, origin.address), (&to, at))
+}
+
+/// Reads data out of a window.
+fn read(
+    process: &Process,
+    window: &Window,
+    origin: Elements<Out>,
+    place: Place,
+    by: Completion,
+) -> Result<Vec<AccessId>> {
+    let Some(target) = target(window, place.rank, by)? else {
+        return Ok(Vec::new());
+    };
+    let (to, from) = ends(process, origin, place)?;
+    let at = window.place(target, place.displacement, &from)?;
+    window.get(target, (&to, origin.address), (&from, at))
+}
+
+/// Accesses that a request stands for.
+#[derive(Debug)]
+struct Accessing {
+    window: Arc<Window>,
+    started: Vec<AccessId>,
+}
+
+impl Accessing {
+    /// Returns how they have ended; `None` while some are under way.
+    fn end(&self) -> Result<Option<End>> {
+        let window = self.window.messenger().window();
+        for access in &self.started {
+            if !window.has_ended(*access)? {
+                return Ok(None);
+            }
+        }
+        let on = On::Win(self.window.handle());
+        let ended = self.window.accesses().finish(&self.started);
+        Ok(Some(End::of(ended.map_err(|error| error.on(on)))))
+    }
+}
+
+impl PendingOperation for Accessing {
+    fn is_complete(&self) -> bool {
+        let window = self.window.messenger().window();
+        let mut all = self.started.iter();
+        // On a thread that may not call, its end says so.
+        all.all(|access| window.has_ended(*access).unwrap_or(true))
+    }
+
+    fn take(&self) -> Option<End> {
+        self.end().unwrap_or_else(|error| Some(End::of(Err(error))))
+    }
+}
+
+/// Returns the request of accesses: that of what has ended where there are none.
+fn requested(process: &Process, window: Arc<Window>, started: Vec<AccessId>) -> Result<Request> {
+    if started.is_empty() {
+        return Ok(DONE);
+    }
+    let accessing = Accessing { window, started };
+    let pending = Pending::Operation(Arc::new(accessing));
+    process.requests.enter(pending, Comm::SELF)
+}
+
+/// `MPI_Put`.
+pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
+    let copied = try_simple(process, origin.into(), place, win, |to, bytes| {
+        to.copy(origin.address, bytes);
+    });
+    if copied.is_some() {
+        return Ok(());
+    }
+    on_win(process, win, |window| {
+        write(process, &window, origin, place, Completion::Epoch).map(drop)
+    })
+}
+
+/// `MPI_Get`.
+pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
+    let copied = try_simple(process, origin, place, win, |from, bytes| {
+        origin.address.copy(from.read(), bytes);
+    });
+    if copied.is_some() {
+        return Ok(());
+    }
+    on_win(process, win, |window| {
+        read(process, &window, origin, place, Completion::Epoch).map(drop)
+    })
+}
+
+/// `MPI_Rput`.
+pub fn rput(
+    process: &Process,
+    origin: Elements<In>,
+    place: Place,
+    win: Win,
+    request: Ref<Request>,
+) -> Result {
+    request.set(Request::NULL);
+    on_win(process, win, |window| {
+        let started = write(process, &window, origin, place, Completion::Request)?;
+        request.set(requested(process, window, started)?);
+        Ok(())
+    })
+}
+
+/// `MPI_Rget`.
+pub fn rget(
+    process: &Process,
+    origin: Elements<Out>,
+    place: Place,
+    win: Win,
+    request: Ref<Request>,
+) -> Result {
+    request.set(Request::NULL);
+    on_win(process, win, |window| {
+        let started = read(process, &window, origin, place, Completion::Request)?;
+        request.set(requested(process, window, started)?);
+        Ok(())
+    })
+}

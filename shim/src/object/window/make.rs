@@ -1,0 +1,427 @@
+//! How the members of a window make it: who maps what, and what the others need.
+//!
+//! ```text
+//!     what each wants, and whether its arguments are good    gathered by all; ends here where some are not
+//!     the first member of each host makes memory             its key is gathered by all
+//!     others of the host map it, or nobody does
+//!     what each lets others reach                            its keys are gathered by all
+//!     whether all have reached all                           gathered by all: nobody begins before
+//! ```
+//!
+//! The memory of a host has the control blocks of its members, then their windows, where it is allocated for them.
+
+mod host;
+mod told;
+
+use std::iter::repeat_n;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32};
+
+use tagwire_coll::Team;
+use tagwire_pml::{Messenger, Region};
+use tagwire_transport::BoardWaker;
+
+use crate::abi::{Session, Win};
+use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
+use crate::object::attributes::Attributes;
+use crate::object::comm::Communicator;
+use crate::object::errhandler::Handler;
+use crate::object::info::Entries;
+use crate::object::window::accesses::{Accesses, Part, Parts};
+use crate::object::window::attached::{Attached, TABLE};
+use crate::object::window::block::{self, Block, Mapping};
+use crate::object::window::epochs::Epochs;
+use crate::object::window::{Counts, Data, Flavor, Member, Open, Values, Window};
+use crate::process::Process;
+use crate::raw::{Out, Pointer};
+use host::PAGE;
+use told::Told;
+
+/// What a program wants of its part of a window.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) flavor: Flavor,
+    pub(crate) bytes: usize,
+    pub(crate) unit: i64,
+    /// Memory of the program, of a window that is created over it.
+    pub(crate) base: Option<Out>,
+    /// Each part of a shared window begins at a page.
+    pub(crate) has_gaps: bool,
+    pub(crate) alignment: usize,
+}
+
+/// A window that is being made.
+struct Making<'p> {
+    process: &'p Process,
+    team: Team,
+    wanted: Wanted,
+    /// What all members have said.
+    told: Vec<Told>,
+    /// The members of this host.
+    near: Vec<usize>,
+}
+
+/// Makes a window, with all other members of a communicator. `wanted` is what this process wants, or what is wrong with its
+/// arguments: then no member has a window.
+///
+/// # Errors
+/// What is wrong with the arguments of a member, `MPI_ERR_NO_MEM`, `MPI_ERR_RMA_SHARED`; when a member fails.
+pub(crate) fn make(
+    process: &Process,
+    comm: &Communicator,
+    wanted: Result<Wanted>,
+) -> Result<impl FnOnce(usize) -> Window> {
+    comm.check_intra()?;
+    let team = comm.team.duplicate()?;
+    let making = Making::agreed(process, team, wanted)?;
+    let session = comm.session();
+    let made = making.map()?;
+    Ok(move |handle| made.window(Win(handle), session))
+}
+
+/// Regions that others may reach, until they are taken or dropped.
+struct Exposed {
+    messenger: Arc<Messenger>,
+    regions: Vec<Region>,
+}
+
+impl Drop for Exposed {
+    fn drop(&mut self) {
+        for region in self.regions.drain(..) {
+            // On a thread that may not call, it stays.
+            let _ = self.messenger.window().withdraw(region);
+        }
+    }
+}
+
+/// What a window is made of.
+struct Made {
+    team: Team,
+    wanted: Wanted,
+    messenger: Arc<Messenger>,
+    mapping: Arc<Mapping>,
+    members: Vec<Member>,
+    exposed: Exposed,
+    base: Pointer,
+    allocated: Option<Pointer>,
+}
+
+impl<'p> Making<'p> {
+    /// Has all members agree on what they make.
+    fn agreed(process: &'p Process, team: Team, wanted: Result<Wanted>) -> Result<Self> {
+        let host = u64::from(process.first_local.as_u32());
+        let own = match &wanted {
+            Ok(wanted) => Told {
+                class: 0,
+                host,
+                bytes: wanted.bytes as u64,
+                unit: wanted.unit as u64,
+                kind: wanted.flavor as u64 * 2 + u64::from(wanted.has_gaps),
+            },
+            Err(error) => Told {
+                class: error.code() as u64,
+                host,
+                bytes: 0,
+                unit: 1,
+                kind: 0,
+            },
+        };
+        let mut all = vec![0; Told::LEN * team.size()];
+        team.allgather(&own.encode(), &mut all)?;
+        let told: Vec<Told> = all.chunks_exact(Told::LEN).map(Told::decode).collect();
+        let wanted = wanted?;
+        for (member, other) in told.iter().enumerate() {
+            if other.class != 0 {
+                let class = Class::of(other.class as i32).unwrap_or(Class::Other);
+                let text = format!(
+                    "rank {member} has called it with other arguments: {}",
+                    class.text()
+                );
+                return Err(Error::new(class, text));
+            }
+            if other.kind / 2 != own.kind / 2 {
+                let text = format!("rank {member} makes a window of another kind");
+                return Err(Error::new(Class::Arg, text));
+            }
+        }
+        let near = (0..told.len()).filter(|member| told[*member].host == host);
+        let near: Vec<usize> = near.collect();
+        if wanted.flavor == Flavor::Shared && told.iter().any(|other| other.host != host) {
+            let text =
+                "the ranks are not all on one host (MPI_Comm_split_type finds those that are)";
+            return Err(Error::new(Class::RmaShared, text));
+        }
+        Ok(Self {
+            process,
+            team,
+            wanted,
+            told,
+            near,
+        })
+    }
+
+    fn messenger(&self) -> &Arc<Messenger> {
+        &self.process.messenger
+    }
+
+    /// Returns whether the memory of windows is in that of their host.
+    fn is_allocated(&self) -> bool {
+        matches!(self.wanted.flavor, Flavor::Allocate | Flavor::Shared)
+    }
+
+    /// Returns bytes that all members give, by member.
+    fn gathered(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let size = self.team.size();
+        let mut lengths = vec![0; 8 * size];
+        let own_length = (own.len() as u64).to_ne_bytes();
+        self.team.allgather(&own_length, &mut lengths)?;
+        let lengths: Vec<usize> = lengths
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|length| u64::from_ne_bytes(*length) as usize)
+            .collect();
+        let mut all = vec![0; lengths.iter().sum()];
+        self.team.allgatherv(own, &lengths, &mut all)?;
+        let mut rest = &all[..];
+        let parts = lengths.iter().map(|length| {
+            let (part, after) = rest.split_at(*length);
+            rest = after;
+            part.to_vec()
+        });
+        Ok(parts.collect())
+    }
+
+    /// Returns an error where one of all members has one: its own, or that of the first other.
+    fn agree<T>(&self, own: Result<T>) -> Result<T> {
+        let class = own.as_ref().err().map_or(0, Error::code);
+        let all = self.gathered(&class.to_ne_bytes())?;
+        let own = own?;
+        for (member, class) in all.iter().enumerate() {
+            let code = class
+                .first_chunk()
+                .map_or(0, |code| i32::from_ne_bytes(*code));
+            if code != 0 {
+                let class = Class::of(code).unwrap_or(Class::Other);
+                let text = format!("rank {member} could not make its part of the window");
+                return Err(Error::new(class, text));
+            }
+        }
+        Ok(own)
+    }
+
+    fn block_bytes(&self) -> usize {
+        let table = match self.wanted.flavor {
+            Flavor::Dynamic => TABLE,
+            _ => 0,
+        };
+        block::bytes(self.team.size()) + table
+    }
+
+    /// Maps the memory of this host, and reaches that of others.
+    fn map(self) -> Result<Made> {
+        let (process, mut allocated) = (self.process, None);
+        let made = self.map_with(&mut allocated);
+        if let (Err(_), Some(start)) = (&made, allocated) {
+            process.memory.free(start)?;
+        }
+        made
+    }
+
+    /// The same. What it allocates for this process alone is in `allocated`.
+    fn map_with(self, allocated: &mut Option<Pointer>) -> Result<Made> {
+        let layout = self.agree(self.layout())?;
+        let shared = self.shared(&layout)?;
+        let (mapping, places) = match shared {
+            Some(shared) => {
+                let near = self.near.iter().copied().zip(layout.places);
+                (Mapping::Shared(shared), near.collect())
+            }
+            None => (
+                Mapping::own(self.block_bytes()),
+                vec![(self.team.me(), (0, 0))],
+            ),
+        };
+        let mapping = Arc::new(mapping);
+        let is_shared = matches!(*mapping, Mapping::Shared(_));
+        let own_place = places.iter().find(|(member, _)| *member == self.team.me());
+        let (own_block, own_window) = own_place.map_or((0, 0), |(_, place)| *place);
+        let base = match (&self.wanted.base, is_shared) {
+            (Some(base), _) => Ok(*base),
+            (None, true) => Ok(mapping.part(own_window, 0)),
+            (None, false) => self.allocate(),
+        };
+        if let (Ok(start), true, false) = (&base, self.is_allocated(), is_shared) {
+            *allocated = Some(Pointer(start.read().address().cast_mut()));
+        }
+        let base = self.agree(base)?;
+        let (exposed, keys) = self.agree(self.expose(&mapping, own_block, base))?;
+        let keys = [self.gathered(&keys[0])?, self.gathered(&keys[1])?];
+        let members = (0..self.team.size()).map(|member| {
+            let place = places.iter().find(|(near, _)| *near == member);
+            let place = place.map(|(_, place)| (&mapping, *place));
+            self.member(member, place, base, (&keys[0][member], &keys[1][member]))
+        });
+        let members = self.agree(members.collect::<Result<Vec<Member>>>())?;
+        let base = match (self.wanted.flavor, self.wanted.bytes) {
+            (Flavor::Dynamic, _) => Pointer(std::ptr::null_mut()),
+            (Flavor::Allocate, 0) => Pointer(std::ptr::null_mut()),
+            _ => Pointer(base.read().address().cast_mut()),
+        };
+        Ok(Made {
+            messenger: Arc::clone(self.messenger()),
+            team: self.team,
+            wanted: self.wanted,
+            mapping,
+            members,
+            exposed,
+            base,
+            allocated: *allocated,
+        })
+    }
+
+    /// Returns memory for the window of this process, which it shares with none.
+    fn allocate(&self) -> Result<Out> {
+        if !self.is_allocated() {
+            return Ok(Out::EMPTY);
+        }
+        let memory = &self.process.memory;
+        let alignment = self.wanted.alignment.max(PAGE);
+        let start = memory.allocate(self.messenger(), self.wanted.bytes, alignment)?;
+        Ok(Out::at_address(start.0.cast()))
+    }
+
+    /// Lets others reach the control block and the window of this process. Returns their keys; empty ones where nobody needs them.
+    fn expose(
+        &self,
+        mapping: &Mapping,
+        block: usize,
+        base: Out,
+    ) -> Result<(Exposed, [Vec<u8>; 2])> {
+        let is_shared = matches!(mapping, Mapping::Shared(_));
+        let size = self.team.size();
+        let maps_all = match is_shared {
+            true => self.near.len() == size,
+            false => size == 1,
+        };
+        let needs_data = match self.wanted.flavor {
+            Flavor::Create => size > 1,
+            Flavor::Dynamic => false,
+            Flavor::Allocate | Flavor::Shared => !maps_all,
+        };
+        let mut keys = [Vec::new(), Vec::new()];
+        let mut exposed = Exposed {
+            messenger: Arc::clone(self.messenger()),
+            regions: Vec::new(),
+        };
+        let parts = [
+            (!maps_all).then(|| (mapping.part(block, self.block_bytes()), self.block_bytes())),
+            (needs_data && self.wanted.bytes > 0).then_some((base, self.wanted.bytes)),
+        ];
+        for (part, key) in parts.into_iter().zip(&mut keys) {
+            if let Some((start, bytes)) = part {
+                let region = self.messenger().window().expose(&start.buffer(0, bytes))?;
+                *key = region.key().to_vec();
+                exposed.regions.push(region);
+            }
+        }
+        Ok((exposed, keys))
+    }
+
+    /// Returns a member as this process reaches it.
+    fn member(
+        &self,
+        member: usize,
+        place: Option<(&Arc<Mapping>, (usize, usize))>,
+        base: Out,
+        (block_key, data_key): (&[u8], &[u8]),
+    ) -> Result<Member> {
+        let rank = self.team.members().rank(member);
+        let rank = rank.ok_or_else(|| Error::new(Class::Intern, "a member without a rank"))?;
+        let told = self.told[member];
+        let is_own = member == self.team.me();
+        let window = self.messenger().window();
+        let block = match place {
+            Some((memory, (at, _))) => Block::Mapped {
+                memory: Arc::clone(memory),
+                at,
+            },
+            None => Block::Remote(window.reach(rank, block_key)?),
+        };
+        let is_mapped =
+            |memory: &Mapping| matches!(memory, Mapping::Shared(_)) && self.is_allocated();
+        let data = match (self.wanted.flavor, place) {
+            (Flavor::Dynamic, _) => Data::Attached,
+            _ if told.bytes == 0 => Data::Empty,
+            (_, Some((memory, (_, at)))) if is_mapped(memory) => {
+                Data::Mapped(memory.part(at, told.bytes as usize))
+            }
+            _ if is_own => Data::Mapped(base),
+            _ => Data::Remote(Parts::from(vec![Part {
+                target: window.reach(rank, data_key)?,
+                start: 0,
+                end: told.bytes as i64,
+            }])),
+        };
+        let waker = match (&block, is_own) {
+            (Block::Mapped { .. }, false) => self.waker(rank)?,
+            _ => None,
+        };
+        Ok(Member {
+            rank,
+            block,
+            data,
+            size: told.bytes,
+            unit: told.unit as i64,
+            waker,
+            open: AtomicU8::new(Open::None as u8),
+        })
+    }
+
+    fn waker(&self, rank: tagwire_base::Rank) -> Result<Option<Arc<dyn BoardWaker>>> {
+        let lent = self
+            .messenger()
+            .with_boards(rank, |boards, to| boards.waker(to))?;
+        Ok(lent.flatten())
+    }
+}
+
+impl Made {
+    fn window(mut self, handle: Win, session: Session) -> Window {
+        let size = self.team.size();
+        let values = Values {
+            base: self.base,
+            size: self.wanted.bytes as i64,
+            // Of a wider unit an int tells no more.
+            unit: i32::try_from(self.wanted.unit).unwrap_or(i32::MAX),
+            flavor: self.wanted.flavor as i32,
+            model: super::UNIFIED,
+        };
+        Window {
+            handle,
+            flavor: self.wanted.flavor,
+            session,
+            accesses: Accesses::new(&self.messenger),
+            messenger: self.messenger,
+            members: self.members.into(),
+            epochs: Lock::new(Epochs::new(size)),
+            open: AtomicU8::new(Open::None as u8),
+            counts: Lock::new(Counts {
+                starts: repeat_n(0, size).collect(),
+                posts: repeat_n(0, size).collect(),
+            }),
+            attached: Attached::new(size),
+            calls: AtomicU32::new(0),
+            values: Box::new(values),
+            attributes: Attributes::new(),
+            name: Lock::default(),
+            errhandler: Lock::new(Handler::Fatal),
+            hints: Lock::new(Entries::default()),
+            regions: Lock::new(std::mem::take(&mut self.exposed.regions)),
+            allocated: Lock::new(self.allocated),
+            team: self.team,
+            _mapping: self.mapping,
+        }
+    }
+}

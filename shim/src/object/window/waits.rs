@@ -1,0 +1,131 @@
+//! Waiting for the words of control blocks, and waking who waits.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
+
+use tagwire_pml::{ContextNames, Until};
+
+use crate::error::{Error, Result};
+use crate::object::window::Window;
+use crate::object::window::block::Word;
+
+/// So many looks are made before anything else is.
+const LOOKS: u32 = 64;
+
+/// Every so many calls of synchronization make progress: programs that wait for a value of a window call nothing else.
+const CALLS_PER_PROGRESS: u32 = 256;
+
+impl Window {
+    /// Waits until `ready` finds what is waited for in the block of member `on`.
+    ///
+    /// # Errors
+    /// Those of `ready`; `MPI_ERR_PROC_ABORTED` when a member of the window has failed.
+    #[inline]
+    pub(crate) fn wait(
+        &self,
+        on: usize,
+        what: &str,
+        mut ready: impl FnMut() -> Result<bool>,
+    ) -> Result {
+        // A look at a block that is not mapped takes as long as a message there and back.
+        let looks = match self.members[on].block.is_mapped() {
+            true => LOOKS,
+            false => 1,
+        };
+        for _ in 0..looks {
+            if ready()? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.wait_at_length(on, what, &mut ready)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_at_length(
+        &self,
+        on: usize,
+        what: &str,
+        ready: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result {
+        let block = &self.members[on].block;
+        let is_mapped = block.is_mapped();
+        if is_mapped {
+            block.add(&self.messenger, Word::Waiting, 1)?;
+        }
+        let describe = |_: &ContextNames| format!("{what} of {}", self.called());
+        let waited = self
+            .messenger
+            .progress_until(Until::done_with(&describe), || {
+                let found = ready().and_then(|is_ready| {
+                    if !is_ready {
+                        self.team.check_members()?;
+                    }
+                    Ok(is_ready)
+                });
+                Ok(match found {
+                    Ok(false) => None,
+                    Ok(true) => Some(Ok(())),
+                    Err(error) => Some(Err(error)),
+                })
+            });
+        if is_mapped {
+            block.subtract(&self.messenger, Word::Waiting, 1)?;
+        }
+        waited.map_err(Error::from)?
+    }
+
+    /// Wakes who waits for words of the block of member `on`, which have been changed.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    #[inline]
+    pub(crate) fn wake(&self, on: usize) -> Result {
+        let block = &self.members[on].block;
+        // The owner of another block looks when it has served the change.
+        if block.is_mapped() && block.get(&self.messenger, Word::Waiting)? > 0 {
+            self.wake_all();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn wake_all(&self) {
+        fence(SeqCst);
+        for waker in self
+            .members
+            .iter()
+            .filter_map(|member| member.waker.as_ref())
+        {
+            waker.wake();
+        }
+        // Another thread of this process.
+        self.messenger.notify();
+    }
+
+    /// Counts a call of synchronization, unless it is one that makes progress. Returns whether it did. Threads that count at once may
+    /// count as one.
+    #[inline]
+    pub(crate) fn count_unless_due(&self) -> bool {
+        let calls = self.calls.load(Relaxed).wrapping_add(1);
+        let counts = !calls.is_multiple_of(CALLS_PER_PROGRESS);
+        if counts {
+            self.calls.store(calls, Relaxed);
+        }
+        counts
+    }
+
+    /// Counts a call of synchronization, and makes progress with some.
+    ///
+    /// # Errors
+    /// Those of progress.
+    #[inline]
+    pub(crate) fn count_call(&self) -> Result {
+        if !self.count_unless_due() {
+            self.calls.fetch_add(1, Relaxed);
+            self.messenger.progress()?;
+        }
+        Ok(())
+    }
+}

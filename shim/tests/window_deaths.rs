@@ -1,0 +1,166 @@
+//! A member of a window that dies: the calls of the others that wait for it end, with an error that names it.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::windows::{ALL, EXCLUSIVE, Ints, Made, SHARED, window};
+use common::{WORLD, barrier, result};
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Win};
+use tagwire_shim::call::communicators::comm_set_errhandler;
+use tagwire_shim::call::groups;
+use tagwire_shim::call::windows::{creation, synchronization};
+use tagwire_shim::error::Class;
+use tagwire_shim::{Process, Result};
+
+/// How many ranks there are, and which dies.
+const SIZE: u32 = 3;
+const VICTIM: u32 = 1;
+
+/// What the victim has done when it dies, and what the others call then.
+struct Scenario {
+    what: &'static str,
+    before: fn(&Ints, Group) -> Result,
+    call: fn(&Ints, Group, i32) -> Result,
+}
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        what: "fence",
+        before: |_, _| Ok(()),
+        call: |window, _, _| window.fence(),
+    },
+    Scenario {
+        what: "a lock that it holds",
+        before: |window, _| window.lock(EXCLUSIVE, 0),
+        call: |window, _, _| window.lock(SHARED, 0),
+    },
+    Scenario {
+        what: "a lock that it shares",
+        before: |window, _| window.lock(SHARED, 2),
+        call: |window, _, _| window.lock(EXCLUSIVE, 2),
+    },
+    Scenario {
+        what: "the locks of all",
+        before: |window, _| window.lock(EXCLUSIVE, 2),
+        call: |window, _, _| window.lock_all(),
+    },
+    Scenario {
+        what: "its own lock",
+        before: |window, _| window.lock(EXCLUSIVE, VICTIM as i32),
+        call: |window, _, _| window.lock(EXCLUSIVE, VICTIM as i32),
+    },
+    Scenario {
+        what: "start",
+        before: |_, _| Ok(()),
+        call: |window, all, _| window.start(all),
+    },
+    Scenario {
+        what: "wait",
+        before: |window, all| window.post(all),
+        call: |window, all, _| {
+            window.post(all)?;
+            window.start(all)?;
+            window.complete()?;
+            window.wait()
+        },
+    },
+    Scenario {
+        what: "test",
+        before: |_, _| Ok(()),
+        call: |window, all, _| {
+            window.post(all)?;
+            loop {
+                let mut flag = 0;
+                synchronization::win_test(&window.process, window.win, result(&mut flag))?;
+                assert_eq!(flag, 0);
+            }
+        },
+    },
+    Scenario {
+        what: "free",
+        before: |_, _| Ok(()),
+        call: |window, _, _| {
+            let mut win = window.win;
+            let freed = creation::win_free(&window.process, result(&mut win));
+            assert_eq!(win, Win::NULL, "it is freed all the same");
+            freed
+        },
+    },
+    Scenario {
+        what: "another window",
+        before: |_, _| Ok(()),
+        call: |window, _, _| {
+            let mut win = Win::NULL;
+            let (process, info) = (&window.process, Info::NULL);
+            creation::win_create_dynamic(process, info, WORLD, result(&mut win))
+        },
+    },
+];
+
+fn group(process: &Process) -> Group {
+    let mut all = Group::NULL;
+    groups::comm_group(process, WORLD, result(&mut all)).unwrap();
+    all
+}
+
+/// Runs a scenario on a window, on threads that are not joined: that of the victim is there for ever.
+fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static str, &'static str)]) {
+    let job = LocalJob::new(SIZE).unwrap();
+    let (sender, ends) = channel();
+    for number in 0..SIZE {
+        let (job, sender) = (job.clone(), sender.clone());
+        std::thread::spawn(move || {
+            let member = job.member(Rank::new(number));
+            let process = Arc::new(Process::open(Box::new(member), settings).unwrap());
+            for comm in [WORLD, Comm::SELF] {
+                comm_set_errhandler(&process, comm, Errhandler::RETURN).unwrap();
+            }
+            let (window, all) = (window(&process, made, 4), group(&process));
+            if number == VICTIM {
+                (scenario.before)(&window, all).unwrap();
+                barrier(&process);
+                job.declare_failed(Rank::new(VICTIM));
+                loop {
+                    std::thread::park();
+                }
+            }
+            barrier(&process);
+            let ended = (scenario.call)(&window, all, number as i32);
+            // Its process is left as it is, with the window.
+            std::mem::forget(window);
+            let _ = sender.send(ended);
+        });
+    }
+    for _ in 1..SIZE {
+        let ended = ends.recv_timeout(Duration::from_secs(60));
+        let what = format!("{}, {made:?}, {settings:?}", scenario.what);
+        let ended = ended.unwrap_or_else(|_| panic!("{what}: somebody hangs"));
+        let error = ended.expect_err(&what);
+        assert_eq!(error.code(), Class::ProcAborted as i32, "{what}: {error:?}");
+        let names_it = error.text().contains(&format!("rank {VICTIM}"));
+        assert!(names_it, "{what}: {error:?}");
+    }
+}
+
+#[test]
+fn calls_that_wait_for_a_member_end_when_it_dies() {
+    for scenario in SCENARIOS {
+        for made in ALL {
+            run(scenario, made, &[("wait", "yield")]);
+        }
+    }
+}
+
+/// The same where waits sleep.
+#[test]
+fn sleepers_hear_of_a_death() {
+    for scenario in SCENARIOS {
+        run(scenario, Made::Allocated, &[]);
+    }
+}
