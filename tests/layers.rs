@@ -113,6 +113,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-base",
             "tagwire-transport",
             "tagwire-rails",
+            "tagwire-matching",
             "tagwire-pml",
             "tagwire-layout",
             "tagwire-coll",

@@ -257,7 +257,11 @@ impl Job<'_> {
             provider: opened.flatten(),
             file: joined(libraries.into_iter().map(|library| library.file).collect()),
             pml: pml.map(|_| config.choice("pml").to_owned()),
-            engine: matcher(pml)?,
+            engine: match matches {
+                // With its parameters.
+                false => pml.map(|_| config.named("engine").to_string()),
+                true => matcher(pml)?,
+            },
             engine_of_cm: matcher(cm)?,
             ..Used::default()
         })

@@ -387,7 +387,7 @@ const fn value_name(kind: &Kind) -> &'static str {
         Kind::Bytes { .. } => "BYTES",
         Kind::BytesOrAuto { .. } => "BYTES|auto",
         Kind::Duration { .. } => "DURATION",
-        Kind::Choice { .. } | Kind::Stack { .. } => "NAME",
+        Kind::Choice { .. } | Kind::Named { .. } | Kind::Stack { .. } => "NAME",
         _ => "TEXT",
     }
 }

@@ -7,12 +7,30 @@ mod unexpected;
 use std::fmt::Debug;
 
 use tagwire_base::ContextId;
+use tagwire_base::named::{Named, Spec};
 
+use crate::description::{Description, Grade};
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
-use crate::storage::{Capacity, Private, Selector, Storage, Table};
+use crate::storage::{Capacity, Cells, Private, Selector, Storage, Table};
 
 pub(crate) use hash::hash;
+
+pub(crate) static DESCRIPTION: Description = Description {
+    named: Named {
+        name: "bins",
+        parameters: &[],
+    },
+    about: "one list for each queue; hash bins by context, source and tag once a search looks far",
+    source: "ours; a wildcard receive lies in the bin of its own pattern",
+    limits: "a receive that stays posted for ever keeps a queue in bins; tags that are chosen to collide make one bin long",
+    grade: |_| Grade::Exact,
+};
+
+/// Opens the engine; it has no parameters.
+pub(crate) fn open<C: Cells>(_: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
+    Box::new(HashBins::new(Private::<LINKS, C>::new(capacity)))
+}
 
 /// Keeps a queue as a list while searches find what they want in front, else in bins keyed by
 /// context, source and tag.
