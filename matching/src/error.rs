@@ -20,7 +20,7 @@ pub enum Error {
         /// The name and the parameters as given.
         engine: String,
         /// What is wrong with them.
-        why: Refused,
+        why: Box<Refused>,
     },
 }
 

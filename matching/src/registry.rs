@@ -148,7 +148,7 @@ fn bad(text: &str, refused: Refused) -> Error {
         Refused::Name { name, .. } => unknown(&name),
         why => Error::BadEngine {
             engine: text.to_owned(),
-            why,
+            why: Box::new(why),
         },
     }
 }

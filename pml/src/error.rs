@@ -95,13 +95,11 @@ pub enum Error {
         /// The transport.
         transport: String,
     },
-    /// An engine is chosen, and the layer leaves matching to its transport.
+    /// An engine is chosen, and the layer, cm, leaves matching to its transport.
     #[error(
-        "the engine '{engine}' runs under ob1 alone: under '{layer}' the transport matches, here {matcher} (settings 'engine' and 'pml')"
+        "the engine '{engine}' runs under ob1 alone: under cm the transport matches, here {matcher} (settings 'engine' and 'pml')"
     )]
     NoEngine {
-        /// The layer.
-        layer: &'static str,
         /// The engine.
         engine: String,
         /// What matches.

@@ -247,11 +247,7 @@ fn refuse_engine(config: &Config, matcher: &'static str) -> Result<()> {
     if engine == matcher || engine == AnyEngine::DEFAULT {
         return Ok(());
     }
-    Err(Error::NoEngine {
-        layer: "cm",
-        engine,
-        matcher,
-    })
+    Err(Error::NoEngine { engine, matcher })
 }
 
 fn warn_of_unused(config: &Config, matcher: &str) {
@@ -345,7 +341,7 @@ mod tests {
         let refused = refuse_engine(&config, "bins").unwrap_err().to_string();
         assert_eq!(
             refused,
-            "the engine 'source:dir=array' runs under ob1 alone: under 'cm' the transport matches, here bins \
+            "the engine 'source:dir=array' runs under ob1 alone: under cm the transport matches, here bins \
              (settings 'engine' and 'pml')"
         );
     }
