@@ -3,17 +3,12 @@
 //! It does not predict what the engine will choose. It looks at the choice, says whether the grade allows it, and goes on
 //! with what the engine has done: so engines that MPI allows but that differ from the oracle pass too.
 
-use std::fmt;
-
 use tagwire_matching::{
-    ArriveOutcome, CancelOutcome, Capacity, Cookie, Engine, Envelope, Grade, Handle, Pattern,
-    PostOutcome, QueueStats, Stats,
+    ArriveOutcome, Capacity, Cookie, Engine, Envelope, Grade, Pattern, PostOutcome, Stats,
 };
 
 use crate::program::{Operation, Words};
-
-/// What an engine may not do, in words.
-pub type Complaint = String;
+use crate::queued::{Answer, Entry, Line};
 
 /// An engine and what it must hold.
 pub(crate) struct Follower<'a> {
@@ -23,24 +18,6 @@ pub(crate) struct Follower<'a> {
     messages: Line<Envelope>,
     /// How many operations there were: cookies are their numbers, from 1 on.
     steps: u32,
-}
-
-/// What is queued in one queue, in order, and what was.
-struct Line<T> {
-    entries: Vec<Entry<T>>,
-    capacity: usize,
-    /// Every entry that was ever queued: its handle, and the step that queued it.
-    queued: Vec<(Handle, Cookie)>,
-    stats: QueueStats,
-    /// What an entry is called.
-    noun: &'static str,
-}
-
-#[derive(Clone, Copy)]
-struct Entry<T> {
-    what: T,
-    cookie: Cookie,
-    handle: Handle,
 }
 
 impl<'a> Follower<'a> {
@@ -55,7 +32,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Has the engine do one operation; returns what it answered, in words.
-    pub(crate) fn apply(&mut self, operation: Operation) -> Result<Answer, Complaint> {
+    pub(crate) fn apply(&mut self, operation: Operation) -> Result<Answer, String> {
         self.steps += 1;
         let answer = match operation {
             Operation::Post(pattern) => self.post(pattern),
@@ -107,7 +84,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Compares all that is queued, and what was counted.
-    pub(crate) fn compare_all(&self) -> Result<(), Complaint> {
+    pub(crate) fn compare_all(&self) -> Result<(), String> {
         let mut receives = Vec::new();
         let mut note = |pattern, cookie| receives.push((pattern, cookie));
         self.engine.for_each_posted(&mut note);
@@ -125,7 +102,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Withdraws everything by its handle, also what has left, which leaves the engine empty.
-    pub(crate) fn drain(&mut self) -> Result<(), Complaint> {
+    pub(crate) fn drain(&mut self) -> Result<(), String> {
         for (handle, cookie) in std::mem::take(&mut self.receives.queued) {
             for _ in 0..2 {
                 let outcome = self.engine.cancel(handle);
@@ -141,7 +118,7 @@ impl<'a> Follower<'a> {
         self.compare_lengths()
     }
 
-    fn post(&mut self, pattern: Pattern) -> Result<Answer, Complaint> {
+    fn post(&mut self, pattern: Pattern) -> Result<Answer, String> {
         let cookie = Cookie(self.steps);
         let outcome = self.engine.post(pattern, cookie);
         let taken = match outcome {
@@ -163,7 +140,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn arrive(&mut self, envelope: Envelope) -> Result<Answer, Complaint> {
+    fn arrive(&mut self, envelope: Envelope) -> Result<Answer, String> {
         let cookie = Cookie(self.steps);
         let outcome = self.engine.arrive(envelope, cookie);
         let taken = match outcome {
@@ -178,11 +155,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn message_goes_to(
-        &mut self,
-        envelope: Envelope,
-        given: Option<Cookie>,
-    ) -> Result<(), Complaint> {
+    fn message_goes_to(&mut self, envelope: Envelope, given: Option<Cookie>) -> Result<(), String> {
         let place = self.judge_receive(envelope, given)?;
         self.receives.search(place);
         Ok(())
@@ -193,7 +166,7 @@ impl<'a> Follower<'a> {
         &self,
         envelope: Envelope,
         given: Option<Cookie>,
-    ) -> Result<Option<usize>, Complaint> {
+    ) -> Result<Option<usize>, String> {
         let receives = &self.receives;
         let accepts = |entry: &Entry<Pattern>| entry.what.accepts(&envelope);
         let first = receives.entries.iter().find(|entry| accepts(entry));
@@ -227,7 +200,7 @@ impl<'a> Follower<'a> {
         &self,
         pattern: Pattern,
         given: Option<(Envelope, Cookie)>,
-    ) -> Result<Option<usize>, Complaint> {
+    ) -> Result<Option<usize>, String> {
         let messages = &self.messages;
         let accepted = |entry: &&Entry<Envelope>| pattern.accepts(&entry.what);
         let Some((envelope, cookie)) = given else {
@@ -269,13 +242,13 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn compare_lengths(&self) -> Result<(), Complaint> {
+    fn compare_lengths(&self) -> Result<(), String> {
         self.receives.compare_length(self.engine.posted_len())?;
         self.messages.compare_length(self.engine.unexpected_len())
     }
 
     /// The counters of an exact engine are those of the oracle, but for how many entries it looked at.
-    fn compare_counters(&self) -> Result<(), Complaint> {
+    fn compare_counters(&self) -> Result<(), String> {
         if self.grade != Grade::Exact {
             return Ok(());
         }
@@ -289,190 +262,6 @@ impl<'a> Follower<'a> {
         match told == wanted {
             true => Ok(()),
             false => Err(format!("it counted {told:?}, and there were {wanted:?}")),
-        }
-    }
-}
-
-impl<T: Copy + PartialEq> Line<T> {
-    fn new(noun: &'static str, capacity: u32) -> Self {
-        Self {
-            entries: Vec::new(),
-            capacity: capacity.min(Capacity::MAX) as usize,
-            queued: Vec::new(),
-            stats: QueueStats::default(),
-            noun,
-        }
-    }
-
-    fn push(&mut self, what: T, cookie: Cookie, handle: Handle) -> Result<Answer, Complaint> {
-        let noun = self.noun;
-        if self.entries.len() >= self.capacity {
-            return Err(format!(
-                "the {noun} was queued, and {} are all that it may hold",
-                self.capacity
-            ));
-        }
-        if let Some(other) = self.entries.iter().find(|entry| entry.handle == handle) {
-            return Err(format!(
-                "the {noun} has the handle of that of line {}",
-                other.cookie.0
-            ));
-        }
-        self.entries.push(Entry {
-            what,
-            cookie,
-            handle,
-        });
-        self.queued.push((handle, cookie));
-        self.stats.queued += 1;
-        self.stats.high_water = self.stats.high_water.max(self.entries.len() as u32);
-        Ok(Answer::Queued)
-    }
-
-    fn is_full(&self) -> Result<Answer, Complaint> {
-        if self.entries.len() >= self.capacity {
-            return Ok(Answer::Full);
-        }
-        Err(format!(
-            "there is no room for the {}, and {} of {} are queued",
-            self.noun,
-            self.entries.len(),
-            self.capacity
-        ))
-    }
-
-    fn place_of(&self, cookie: Cookie) -> Result<usize, Complaint> {
-        let place = self.entries.iter().position(|entry| entry.cookie == cookie);
-        place.ok_or_else(|| self.no_such(cookie))
-    }
-
-    fn no_such(&self, cookie: Cookie) -> Complaint {
-        format!("it gave {} {}, which is not queued", self.noun, cookie.0)
-    }
-
-    /// Counts a search that took the entry at a place, or none.
-    fn search(&mut self, place: Option<usize>) {
-        if self.entries.is_empty() {
-            return;
-        }
-        match place {
-            Some(place) => {
-                self.entries.remove(place);
-                self.stats.hits += 1;
-            }
-            None => self.stats.misses += 1,
-        }
-    }
-
-    fn named(&self, which: u32) -> Option<(Handle, Cookie)> {
-        let which = (which as usize).checked_rem(self.queued.len())?;
-        self.queued.get(which).copied()
-    }
-
-    fn withdraw(
-        &mut self,
-        handle: Handle,
-        named: Cookie,
-        outcome: CancelOutcome,
-    ) -> Result<Answer, Complaint> {
-        let of = |entry: &Entry<T>| (entry.handle, entry.cookie) == (handle, named);
-        let place = self.entries.iter().position(of);
-        let noun = self.noun;
-        match (place, outcome) {
-            (Some(place), CancelOutcome::Cancelled(cookie)) if cookie == named => {
-                self.entries.remove(place);
-                Ok(Answer::Took(noun, cookie))
-            }
-            (None, CancelOutcome::AlreadyMatched) => Ok(Answer::Left(noun, named)),
-            (Some(_), CancelOutcome::AlreadyMatched) => Err(format!(
-                "the {noun} of line {} is queued, and its handle names nothing",
-                named.0
-            )),
-            (_, CancelOutcome::Cancelled(cookie)) => Err(format!(
-                "the handle of the {noun} of line {} named {}",
-                named.0, cookie.0
-            )),
-        }
-    }
-
-    fn compare_length(&self, told: usize) -> Result<(), Complaint> {
-        match told == self.entries.len() {
-            true => Ok(()),
-            false => Err(format!(
-                "it says that it holds {told} {}s, and they are {}",
-                self.noun,
-                self.entries.len()
-            )),
-        }
-    }
-
-    /// Compares what the engine visits with what is queued; two neighbours that `swap` allows may come in either order.
-    fn compare(
-        &self,
-        visited: Vec<(T, Cookie)>,
-        swap: impl Fn(&T, &T) -> bool,
-    ) -> Result<(), Complaint> {
-        let mut left: Vec<(T, Cookie)> = self.entries.iter().map(|e| (e.what, e.cookie)).collect();
-        for entry in &visited {
-            let place = left.iter().position(|one| one == entry);
-            let before = place.map(|place| &left[..place]);
-            if !before.is_some_and(|before| before.iter().all(|one| swap(&one.0, &entry.0))) {
-                return Err(format!(
-                    "it visits the {} of line {} where another one should come",
-                    self.noun, entry.1.0
-                ));
-            }
-            left.retain(|one| one != entry);
-        }
-        match left.first() {
-            Some((_, cookie)) => Err(format!(
-                "it does not visit the {} of line {}",
-                self.noun, cookie.0
-            )),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Line<Envelope> {
-    fn envelope_of(&self, cookie: Cookie) -> Option<Envelope> {
-        let entry = self.entries.iter().find(|entry| entry.cookie == cookie);
-        entry.map(|entry| entry.what)
-    }
-}
-
-/// What an engine answered.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Answer {
-    /// It found or took the entry that the operation of this number queued.
-    Took(&'static str, Cookie),
-    /// It found none.
-    None(&'static str),
-    /// The handle of this entry is stale.
-    Left(&'static str, Cookie),
-    Queued,
-    Full,
-    Nothing,
-}
-
-impl Answer {
-    const fn taken(noun: &'static str, given: Option<Cookie>) -> Self {
-        match given {
-            Some(cookie) => Self::Took(noun, cookie),
-            None => Self::None(noun),
-        }
-    }
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Took(noun, cookie) => write!(f, "the {noun} of line {}", cookie.0),
-            Self::None(noun) => write!(f, "no {noun}"),
-            Self::Left(noun, cookie) => write!(f, "the {noun} of line {} has left", cookie.0),
-            Self::Queued => f.write_str("queued"),
-            Self::Full => f.write_str("no room"),
-            Self::Nothing => f.write_str("-"),
         }
     }
 }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use tagwire_matching::{Capacity, Engine, Grade};
 
-use crate::follow::{Answer, Complaint, Follower};
+use crate::follow::Follower;
 use crate::program::{Operation, Program};
+use crate::queued::Answer;
 use crate::random::Random;
 use crate::shrink::shrink;
 
@@ -37,7 +38,7 @@ pub struct Failed {
     /// The shortest program that was found to fail.
     pub program: Program,
     /// What is wrong with its last operation.
-    pub complaint: Complaint,
+    pub complaint: String,
     /// A line for each operation, with what the engine answered.
     lines: Vec<String>,
 }
@@ -103,7 +104,7 @@ impl Gate {
 pub(crate) struct Trouble {
     /// How many of its operations it takes.
     pub(crate) operations: usize,
-    complaint: Complaint,
+    complaint: String,
 }
 
 fn run(

@@ -14,6 +14,7 @@ mod follow;
 pub mod gate;
 mod output;
 pub mod program;
+mod queued;
 mod random;
 mod shrink;
 

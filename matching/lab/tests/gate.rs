@@ -1,4 +1,6 @@
 //! The gate finds what is wrong with an engine, shows it in few operations, and passes engines that are right.
+//!
+//! `GATE_OPERATIONS` and `GATE_SEED` choose how long every engine is checked, and by which programs.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
@@ -103,16 +105,28 @@ fn the_latest_instead_of_the_earliest_passes_as_free_alone() {
     assert!(failed.program.operations.len() <= 6, "{failed}");
 }
 
+/// A number of the environment.
+fn chosen(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
 #[test]
 fn every_engine_passes_its_grade() {
+    let operations = chosen("GATE_OPERATIONS", 20_000);
     let plain = DESCRIPTIONS
         .iter()
         .map(|description| description.named.name);
     for name in plain.chain(VARIANTS.iter().copied()) {
         let name = named(name);
-        let passed = check(&name, gate(name.grade(), 20_000));
-        let passed = passed.unwrap_or_else(|failed| panic!("{name}:\n{failed}"));
-        assert_eq!(passed.operations, 20_000);
+        let held = Gate {
+            grade: name.grade(),
+            seed: chosen("GATE_SEED", 1),
+            operations,
+        };
+        let passed = check(&name, held);
+        let passed =
+            passed.unwrap_or_else(|failed| panic!("{name}, seed {}:\n{failed}", held.seed));
+        assert_eq!(passed.operations, operations);
     }
 }
 
