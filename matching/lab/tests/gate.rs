@@ -19,6 +19,7 @@ const VARIANTS: &[&str] = &[
     "source:any=rotate",
     "source:dir=array,any=rotate",
     "source:dir=trie4,any=rotate",
+    "bins:few=0,few-unexpected=0,first=1",
     "ucx:bins=3",
     "flajslik:bins=1,key=tag",
     "flajslik:key=source",

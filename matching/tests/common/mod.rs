@@ -16,6 +16,8 @@ pub const EXACT: &[&str] = &[
     "source:dir=trie4",
     "source:dir=trie4,ranks=16",
     "bins",
+    "bins:few=0,few-unexpected=0,first=1",
+    "bins:few=300,first=3",
     "ucx",
     "ucx:bins=3",
     "flajslik",
