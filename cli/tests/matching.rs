@@ -160,6 +160,12 @@ fn every_engine_matches_the_messages_of_a_job_under_ob1() {
 fn an_engine_is_refused_under_cm_with_the_reason() {
     let refused = run("bench latency -m 8 -i 10 -p cm --engine ucx:bins=64");
     assert_ne!(refused.status, 0, "{refused:#?}");
-    let told = "the engine 'ucx:bins=64' runs under ob1 alone: under cm the transport matches, here bins";
+    let told =
+        "the engine 'ucx:bins=64' runs under ob1 alone: under cm the transport matches, here bins";
     assert!(refused.stderr.contains(told), "{refused:#?}");
+    // Beside ob1, whose engine it is, cm is measured all the same.
+    let layers = run("bench latency -m 8 -i 10 --layers --engine ucx:bins=64 --format json");
+    assert_eq!(layers.status, 0, "{layers:#?}");
+    assert!(layers.stdout.contains("\"cm\""), "{layers:#?}");
+    assert!(!layers.stderr.contains("without cm"), "{layers:#?}");
 }
