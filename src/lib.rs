@@ -99,6 +99,7 @@
 //! | feature | brings |
 //! |---|---|
 //! | `coll` | collectives, neighbourhoods, and contexts beside the world's |
+//! | `engines` | published matching engines, for comparison, by the setting `engine` |
 //! | `launchers` | jobs of launchers with a PMI or PMIx, of Slurm and of torchrun |
 //! | `ofi`, `ucx` | networks by libfabric and by UCX, which are opened at run time |
 //! | `partitioned` | [`PartitionedSend`] and [`PartitionedRecv`] |

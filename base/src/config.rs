@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::named::Spec;
 
 pub mod parse;
 mod registry;
@@ -333,6 +334,19 @@ impl Config {
         match self.read(name) {
             Value::Stack(parts) => parts,
             other => wrong_kind(name, "choice of several", other),
+        }
+    }
+
+    /// One of the setting's names, with its parameters.
+    ///
+    /// # Panics
+    /// When no such setting is registered.
+    #[must_use]
+    #[track_caller]
+    pub fn named(&self, name: &str) -> &Spec {
+        match self.read(name) {
+            Value::Named(spec) => spec,
+            other => wrong_kind(name, "name with parameters", other),
         }
     }
 

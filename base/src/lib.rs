@@ -12,6 +12,7 @@ pub mod hex;
 pub mod host;
 pub mod ids;
 pub mod log;
+pub mod named;
 pub mod nearest;
 pub mod owner;
 pub mod slab;

@@ -216,7 +216,12 @@ impl Job<'_> {
     fn open_cm(&self, config: &Config, bootstrap: &SharedBootstrap) -> Option<PmlPort> {
         let mut config = config.clone();
         let scoped = bootstrap.scoped("cm");
-        let opened = match config.set("pml", "cm") {
+        // The engine that was chosen is that of ob1, beside which this one is measured.
+        let engine = config
+            .entry("engine")
+            .map(|entry| entry.setting().default_value());
+        let set = engine.and_then(|engine| config.set("engine", &engine.to_string()));
+        let opened = match set.and_then(|()| config.set("pml", "cm")) {
             Ok(()) => PmlPort::open(&config, self.plan.any_thread(), scoped),
             Err(error) => Err(error.into()),
         };
@@ -257,7 +262,11 @@ impl Job<'_> {
             provider: opened.flatten(),
             file: joined(libraries.into_iter().map(|library| library.file).collect()),
             pml: pml.map(|_| config.choice("pml").to_owned()),
-            engine: matcher(pml)?,
+            engine: match matches {
+                // With its parameters.
+                false => pml.map(|_| config.named("engine").to_string()),
+                true => matcher(pml)?,
+            },
             engine_of_cm: matcher(cm)?,
             ..Used::default()
         })

@@ -44,6 +44,9 @@ pub enum Action {
     /// Plots and tables of results of 'bench': a page for a browser, or files for papers
     #[command(after_help = AFTER_REPORT)]
     Report(report::ReportOptions),
+    /// Matching engines: what there are, whether they keep MPI's order, what a match costs
+    #[command(after_help = AFTER_MATCH)]
+    Match(tagwire_lab::MatchArgs),
     /// MPI programs on Tagwire, with no MPI installed
     #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
@@ -154,6 +157,16 @@ Examples:
   tagwire reproduce threads --quick -t shm,ofi:tcp,mpi:/opt/mpi   another
   tagwire reproduce mtl --quick -t shm,mpi:/opt/mpi  a paper in minutes, beside an MPI library
   tagwire reproduce mtl --resume                     go on after an interruption";
+
+const AFTER_MATCH: &str = "\
+Numbers of entries and of bytes: K is 1024.
+
+Exit status: 0 good, 1 usage, 2 the output could not be written, 3 an engine failed its check.
+
+Examples:
+  tagwire match list                                 engines, their parameters, where they were published
+  tagwire match check ucx:bins=64                    10^6 operations against the rules of MPI
+  tagwire match depth --engine list,bins             a match behind 0 to 64K receives";
 
 const AFTER_MPI: &str = "\
 Exit status: 0 good, 1 usage, or a library that is not there, 2 the tree could not be written.
@@ -323,6 +336,7 @@ const WITHOUT_SETTINGS: &[&str] = &[
     "compare",
     "completions",
     "man",
+    "match",
     "mpi",
     "report",
     "reproduce",
@@ -387,7 +401,7 @@ const fn value_name(kind: &Kind) -> &'static str {
         Kind::Bytes { .. } => "BYTES",
         Kind::BytesOrAuto { .. } => "BYTES|auto",
         Kind::Duration { .. } => "DURATION",
-        Kind::Choice { .. } | Kind::Stack { .. } => "NAME",
+        Kind::Choice { .. } | Kind::Named { .. } | Kind::Stack { .. } => "NAME",
         _ => "TEXT",
     }
 }

@@ -54,6 +54,9 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Run(options) => run::run(options, &invocation.settings),
         Action::Bench(options) => bench::bench(options, &invocation.settings),
         Action::Tune(options) => bench::tune(options, &invocation.settings),
+        Action::Match(options) => tagwire_lab::run(options)
+            .map(ExitCode::from)
+            .map_err(|error| Failure::with_status(error.exit_status(), error)),
         Action::Mpi(options) => mpi::mpi(options, manual::pages),
         Action::Completions(options) => manual::completions(options),
         Action::Man(options) => manual::man(options),

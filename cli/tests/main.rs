@@ -8,6 +8,7 @@ mod process;
 
 mod help;
 mod info;
+mod matching;
 mod mpiexec;
 mod process_bench;
 mod process_bench_runs;

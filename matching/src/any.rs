@@ -1,13 +1,15 @@
 //! The engines behind one type, chosen by name at run time.
 
+use std::fmt;
+
 use tagwire_base::ContextId;
-use tagwire_base::nearest::distance;
 
 use crate::bins::HashBins;
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::list::PlainList;
+use crate::registry::EngineName;
 use crate::sources::PerSource;
 use crate::storage::Capacity;
 
@@ -25,38 +27,49 @@ pub enum AnyEngine {
     Source(PerSource),
     /// Hash bins, lists while short: the default.
     Bins(HashBins),
+    /// Any other: each call is an indirect one.
+    Boxed(Boxed),
+}
+
+/// An engine behind a pointer, with its name.
+pub struct Boxed {
+    name: &'static str,
+    engine: Box<dyn Engine + Send>,
+}
+
+impl fmt::Debug for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Boxed").field(&self.name).finish()
+    }
 }
 
 impl AnyEngine {
-    /// The names of the engines.
-    pub const NAMES: &'static [&'static str] = &["list", "source", "bins"];
-
     /// The name of the engine that is used when the user names none.
     pub const DEFAULT: &'static str = "bins";
 
-    /// The engine called `name`, empty, with these bounds.
+    /// The engine called `name`, with its parameters behind a colon, empty and with these bounds.
     ///
     /// # Errors
-    /// [`Error::UnknownEngine`] when no engine has the name; it holds the nearest that exists.
+    /// [`UnknownEngine`](crate::Error::UnknownEngine) when no engine has the name,
+    /// [`BadEngine`](crate::Error::BadEngine) when it does not take the parameters; both hold the nearest that exists.
     pub fn by_name(name: &str, capacity: Capacity) -> Result<Self> {
-        match name {
-            "list" => Ok(Self::List(PlainList::with_capacity(capacity))),
-            "source" => Ok(Self::Source(PerSource::with_capacity(capacity))),
-            "bins" => Ok(Self::Bins(HashBins::with_capacity(capacity))),
-            _ => Err(Error::UnknownEngine {
-                name: name.to_owned(),
-                nearest: nearest(name),
-            }),
-        }
+        Ok(name.parse::<EngineName>()?.open(capacity))
     }
 
-    /// The name of this engine.
+    /// Returns an engine of any type under this name.
+    #[must_use]
+    pub fn boxed(name: &'static str, engine: Box<dyn Engine + Send>) -> Self {
+        Self::Boxed(Boxed { name, engine })
+    }
+
+    /// The name of this engine, without its parameters.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::List(_) => "list",
             Self::Source(_) => "source",
             Self::Bins(_) => "bins",
+            Self::Boxed(boxed) => boxed.name,
         }
     }
 }
@@ -68,6 +81,9 @@ macro_rules! each {
             AnyEngine::List($engine) => $call,
             AnyEngine::Source($engine) => $call,
             AnyEngine::Bins($engine) => $call,
+            AnyEngine::Boxed(Boxed {
+                engine: $engine, ..
+            }) => $call,
         }
     };
 }
@@ -136,40 +152,5 @@ impl Engine for AnyEngine {
 
     fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
         each!(self, engine => engine.set_assertions(context, assertions));
-    }
-}
-
-/// The engine whose name is the fewest edits away, however many they are.
-fn nearest(name: &str) -> &'static str {
-    let by_distance = |known: &&&str| distance(known, name);
-    let nearest = AnyEngine::NAMES.iter().min_by_key(by_distance);
-    nearest.copied().unwrap_or(AnyEngine::DEFAULT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_makes_the_engine_of_that_name() {
-        for name in AnyEngine::NAMES {
-            let engine = AnyEngine::by_name(name, Capacity::default()).unwrap();
-            assert_eq!(engine.name(), *name);
-        }
-        assert!(AnyEngine::NAMES.contains(&AnyEngine::DEFAULT));
-    }
-
-    #[test]
-    fn a_mistyped_name_is_refused_with_the_nearest() {
-        for (typed, meant) in [
-            ("lsit", "list"),
-            ("sources", "source"),
-            ("hashbins", "bins"),
-        ] {
-            let error = AnyEngine::by_name(typed, Capacity::default()).unwrap_err();
-            assert_eq!(error.code(), 200);
-            let text = format!("unknown matching engine '{typed}'; did you mean '{meant}'?");
-            assert_eq!(error.to_string(), text);
-        }
     }
 }

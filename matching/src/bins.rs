@@ -1,5 +1,7 @@
 //! The default engine: a list while matches are in front, hash bins once a search looks far.
 
+#[cfg(feature = "engines")]
+mod chosen;
 mod hash;
 mod posted;
 mod unexpected;
@@ -7,12 +9,39 @@ mod unexpected;
 use std::fmt::Debug;
 
 use tagwire_base::ContextId;
+use tagwire_base::named::{Named, Spec};
 
+use crate::description::{Description, Grade};
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
-use crate::storage::{Capacity, Private, Selector, Storage, Table};
+use crate::storage::{Capacity, Cells, Private, Selector, Storage, Table};
 
 pub(crate) use hash::hash;
+
+pub(crate) static DESCRIPTION: Description = Description {
+    named: Named {
+        name: "bins",
+        #[cfg(not(feature = "engines"))]
+        parameters: &[],
+        #[cfg(feature = "engines")]
+        parameters: chosen::PARAMETERS,
+    },
+    about: "one list for each queue; hash bins by context, source and tag once a search looks far",
+    source: "ours; a wildcard receive lies in the bin of its own pattern",
+    limits: "a receive that stays posted for ever keeps a queue in bins; tags that are chosen to collide make one bin long",
+    grade: |_| Grade::Exact,
+};
+
+/// Opens the engine with its parameters.
+pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
+    let storage = Private::<LINKS, C>::new(capacity);
+    #[cfg(feature = "engines")]
+    if !spec.is_plain() {
+        return Box::new(HashBins::of(storage, chosen::Chosen::new(spec)));
+    }
+    let _ = spec;
+    Box::new(HashBins::new(storage))
+}
 
 /// Keeps a queue as a list while searches find what they want in front, else in bins keyed by
 /// context, source and tag.
@@ -34,8 +63,9 @@ pub(crate) use hash::hash;
 /// context). Each is made by the first receive of its kind that would have to look far, and kept up
 /// from then until the queue drains. The two that serve any-tag leave internal messages out.
 #[derive(Debug)]
-pub struct HashBins<S = Private<LINKS>> {
+pub struct HashBins<S = Private<LINKS>, B = Fixed> {
     storage: S,
+    bounds: B,
     /// How many bins the tables hold, less one: derived from the storage, never read from it.
     posted_mask: usize,
     unexpected_mask: usize,
@@ -56,17 +86,28 @@ impl<S: Storage<LINKS>> HashBins<S> {
     /// it has bins for unexpected messages. Storage that cannot grow should bring about as many
     /// bins as entries; with no tables at all the engine is a plain list.
     pub fn new(storage: S) -> Self {
-        storage.control().reset();
-        for table in [Table::First, Table::Second] {
-            clear(storage.table(table));
-        }
-        Self::attach(storage)
+        Self::of(storage, Fixed)
     }
 
     /// Goes on with the engine whose state is in `storage`.
     pub fn attach(storage: S) -> Self {
+        Self::over(storage, Fixed)
+    }
+}
+
+impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
+    fn of(storage: S, bounds: B) -> Self {
+        storage.control().reset();
+        for table in [Table::First, Table::Second] {
+            clear(storage.table(table));
+        }
+        Self::over(storage, bounds)
+    }
+
+    fn over(storage: S, bounds: B) -> Self {
         let mut engine = Self {
             storage,
+            bounds,
             posted_mask: 0,
             unexpected_mask: 0,
         };
@@ -92,7 +133,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     }
 }
 
-impl<S: Storage<LINKS>> Engine for HashBins<S> {
+impl<S: Storage<LINKS>, B: Bounds> Engine for HashBins<S, B> {
     // The three calls of the hot path are inlined always: each is some forty instructions, and
     // leaves the rest to one tail call.
     #[inline(always)]
@@ -170,6 +211,39 @@ impl<S: Storage<LINKS>> Engine for HashBins<S> {
 
     fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
         self.promise(context, assertions);
+    }
+}
+
+/// When lists get bins, and how many.
+pub trait Bounds: Copy + Debug {
+    /// An arrival looks at this many receives of a list before the list gets bins.
+    fn few(self) -> usize;
+
+    /// A receive looks at this many messages of the list before there is an index.
+    fn few_unexpected(self) -> usize;
+
+    /// How many bins a queue gets when it first needs some.
+    fn first_bins(self) -> usize;
+}
+
+/// The bounds of jobs: [`FEW`], [`FEW_UNEXPECTED`] and 64 bins.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed;
+
+impl Bounds for Fixed {
+    #[inline(always)]
+    fn few(self) -> usize {
+        FEW
+    }
+
+    #[inline(always)]
+    fn few_unexpected(self) -> usize {
+        FEW_UNEXPECTED
+    }
+
+    #[inline(always)]
+    fn first_bins(self) -> usize {
+        FIRST_BINS
     }
 }
 

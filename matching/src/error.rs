@@ -1,5 +1,7 @@
 //! The errors of this crate.
 
+use tagwire_base::named::Refused;
+
 /// What can go wrong when an engine is set up. Nothing fails later: a full queue is a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,6 +14,14 @@ pub enum Error {
         /// The nearest name that exists.
         nearest: &'static str,
     },
+    /// The engine does not take these parameters.
+    #[error("matching engine '{engine}': {why}")]
+    BadEngine {
+        /// The name and the parameters as given.
+        engine: String,
+        /// What is wrong with them.
+        why: Box<Refused>,
+    },
 }
 
 impl Error {
@@ -20,6 +30,7 @@ impl Error {
     pub const fn code(&self) -> u32 {
         match self {
             Self::UnknownEngine { .. } => 200,
+            Self::BadEngine { .. } => 201,
         }
     }
 }

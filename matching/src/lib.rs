@@ -13,8 +13,8 @@
 //! - any-tag never takes an internal (negative) tag.
 //!
 //! [`Oracle`] states them in the plainest way, and every engine is tested against it. The engines
-//! are [`PlainList`], [`PerSource`] and the default, [`HashBins`]; [`AnyEngine`] chooses among them
-//! at run time. Each is generic over its [`storage`], so that the same code runs in
+//! of jobs are [`PlainList`], [`PerSource`] and the default, [`HashBins`]; the feature `engines` adds
+//! published ones. [`AnyEngine`] chooses among all by name at run time ([`registry`]). Each is generic over its [`storage`], so that the same code runs in
 //! private memory and in an arena that processes share. `docs/matching.md` has the pictures.
 //!
 //! ```
@@ -43,7 +43,10 @@
 
 mod any;
 pub mod bins;
+mod description;
 mod engine;
+#[cfg(feature = "engines")]
+mod engines;
 mod envelope;
 mod error;
 #[cfg(test)]
@@ -51,6 +54,7 @@ mod hostile_tests;
 pub mod list;
 pub mod oracle;
 mod queue;
+pub mod registry;
 pub mod sources;
 pub mod storage;
 
@@ -63,5 +67,6 @@ pub use envelope::{Cookie, Envelope, Handle, Pattern};
 pub use error::{Error, Result};
 pub use list::PlainList;
 pub use oracle::Oracle;
+pub use registry::{EngineName, Grade};
 pub use sources::PerSource;
 pub use storage::Capacity;

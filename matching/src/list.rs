@@ -1,9 +1,45 @@
 //! The plain engine: one list of receives, one list of messages.
 
+use tagwire_base::named::{Named, Spec};
+#[cfg(feature = "engines")]
+use tagwire_base::named::{Parameter, Range};
+
+use crate::description::{Description, Grade};
 use crate::engine::{ArriveOutcome, CancelOutcome, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 use crate::queue::{self, View};
 use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Word};
+
+pub(crate) static DESCRIPTION: Description = Description {
+    named: Named {
+        name: "list",
+        #[cfg(not(feature = "engines"))]
+        parameters: &[],
+        #[cfg(feature = "engines")]
+        parameters: &[Parameter {
+            name: "per",
+            range: Range::Word {
+                default: "vci",
+                words: &["vci", "context"],
+            },
+            help: "one list for all contexts, each entry's compared, or one for each context",
+        }],
+    },
+    about: "one list in order for each queue, walked from its head",
+    source: "MPICH ch4 (mpidig_recvq.h, per=vci); Open MPI's matching queues of a communicator (per=context)",
+    limits: "linear in the entries ahead of the match; nodes lie side by side, which peers' requests do not",
+    grade: |_| Grade::Exact,
+};
+
+/// Opens the engine with its parameters.
+pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
+    #[cfg(feature = "engines")]
+    if spec.word("per") == "context" {
+        return crate::engines::contexts::open::<C>(capacity);
+    }
+    let _ = spec;
+    Box::new(PlainList::new(Private::<LINKS, C>::new(capacity)))
+}
 
 /// Keeps each queue as one list in order and walks it: no index, so nothing to keep up.
 ///

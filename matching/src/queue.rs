@@ -311,13 +311,30 @@ impl<C: Cells, const LINKS: usize> View<'_, C, LINKS> {
     }
 }
 
-impl<C: Cells> View<'_, C, 1> {
-    /// Visits the receives in the order in which they were posted, whatever lists they are on.
-    pub(crate) fn visit_sorted(self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
+    /// The entries in the order in which they were queued, whatever lists they are on.
+    fn sorted(self) -> Vec<&'a Node<C, LINKS>> {
         let live = self.nodes.iter().filter(|node| node.kind.load() != FREE);
         let mut live: Vec<_> = live.collect();
         live.sort_by_key(|node| node.sequence.load());
-        for node in live {
+        live
+    }
+
+    /// Visits the messages in the order in which they arrived.
+    #[cfg(feature = "engines")]
+    pub(crate) fn visit_sorted_envelopes(self, visit: &mut dyn FnMut(Envelope, Cookie)) {
+        for node in self.sorted() {
+            if let Some(envelope) = node.selector().envelope() {
+                visit(envelope, node.cookie());
+            }
+        }
+    }
+}
+
+impl<C: Cells> View<'_, C, 1> {
+    /// Visits the receives in the order in which they were posted.
+    pub(crate) fn visit_sorted(self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        for node in self.sorted() {
             if let Some(pattern) = node.selector().pattern() {
                 visit(pattern, node.cookie());
             }

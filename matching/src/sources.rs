@@ -1,23 +1,108 @@
 //! The per-source engine: one pair of lists for each source, one list of any-source receives.
 
+#[cfg(feature = "engines")]
+mod array;
 mod directory;
+#[cfg(feature = "engines")]
+mod trie;
 
+use tagwire_base::named::{Named, Spec};
+#[cfg(feature = "engines")]
+use tagwire_base::named::{Parameter, Range};
+
+pub use self::directory::LINKS;
+use self::directory::{Directory, Hashed};
+use crate::description::{Description, Grade};
 use crate::engine::{ArriveOutcome, CancelOutcome, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 use crate::queue::{self, View};
 use crate::storage::{ANY_SOURCE, Capacity, Cells, Node, Private, Selector, Storage, Word};
 
+pub(crate) static DESCRIPTION: Description = Description {
+    named: Named {
+        name: "source",
+        #[cfg(not(feature = "engines"))]
+        parameters: &[],
+        #[cfg(feature = "engines")]
+        parameters: &[
+            Parameter {
+                name: "dir",
+                range: Range::Word {
+                    default: "hash",
+                    words: &["hash", "array", "trie4"],
+                },
+                help: "how a source's lists are found: a hash table of the sources heard of, a word for each rank, or four \
+                       levels of tables",
+            },
+            Parameter {
+                name: "ranks",
+                range: Range::Number {
+                    default: 1 << 16,
+                    min: 1,
+                    max: 1 << 24,
+                },
+                help: "with trie4: for how many ranks the tables are made; they have the fourth root of it in words",
+            },
+            Parameter {
+                name: "any",
+                range: Range::Word {
+                    default: "arrival",
+                    words: &["arrival", "rotate"],
+                },
+                help: "which message an any-source receive takes: the earliest, or that of the next source in turn",
+            },
+        ],
+    },
+    about: "lists for each source, one list of any-source receives, merged by sequence number",
+    source: "Open MPI ob1 (posted receives; any=rotate,dir=array: unexpected messages too); dir=trie4: Zounmevo and Afsahi, \
+             FGCS 30, 2014; dir=hash is ours",
+    limits: "linear in the entries of one source, and in the messages ahead for any-source; dir=array has 4 bytes for every \
+             rank up to the highest heard of; records and tables stay until the engine goes",
+    grade: |spec| {
+        if rotates(spec) {
+            Grade::Mpi
+        } else {
+            Grade::Exact
+        }
+    },
+};
+
+/// Opens the engine with its parameters.
+pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
+    let storage = Private::<LINKS, C>::new(capacity);
+    let rotates = rotates(spec);
+    #[cfg(feature = "engines")]
+    match spec.word("dir") {
+        "array" => return Box::new(PerSource::of(storage, array::Array, rotates)),
+        "trie4" => {
+            let trie = trie::Trie::for_ranks(spec.number("ranks"));
+            return Box::new(PerSource::of(storage, trie, rotates));
+        }
+        _ => {}
+    }
+    Box::new(PerSource::of(storage, Hashed, rotates))
+}
+
+fn rotates(spec: &Spec) -> bool {
+    cfg!(feature = "engines") && spec.word("any") == "rotate"
+}
+
 /// Keeps the receives and the messages of each source apart, as Open MPI's ob1 does.
 ///
 /// A receive from any source waits in a list of its own; an arrival walks its source's list and
 /// that one, and the earlier of the two finds wins. Messages are also in one list in order of
-/// arrival, which any-source receives walk. Sources are found through a directory that grows with
+/// arrival, which any-source receives walk. Sources are found through a directory `D`, by default one that grows with
 /// the sources that were heard of, never with the size of the job.
+///
+/// With the parameter `any=rotate` an any-source receive takes a message of the next source in turn that has one, as ob1
+/// does with unexpected messages: MPI orders the messages of one source only (MPI-5.0, section 3.5).
 ///
 /// Flat in the number of sources; linear in the entries of one source.
 #[derive(Debug)]
-pub struct PerSource<S = Private<LINKS>> {
+pub struct PerSource<S = Private<LINKS>, D = Hashed> {
     storage: S,
+    directory: D,
+    rotates: bool,
 }
 
 impl PerSource {
@@ -35,14 +120,28 @@ impl<S: Storage<LINKS>> PerSource<S> {
     /// Storage that cannot grow bounds the number of sources: a receive from, or a message of, one
     /// source too many results in `Full`.
     pub fn new(storage: S) -> Self {
-        storage.control().reset();
-        directory::clear(&storage);
-        Self { storage }
+        Self::of(storage, Hashed, false)
     }
 
     /// Goes on with the engine whose state is in `storage`.
     pub const fn attach(storage: S) -> Self {
-        Self { storage }
+        Self {
+            storage,
+            directory: Hashed,
+            rotates: false,
+        }
+    }
+}
+
+impl<S: Storage<LINKS>, D: Directory> PerSource<S, D> {
+    fn of(storage: S, directory: D, rotates: bool) -> Self {
+        storage.control().reset();
+        directory::clear(&storage);
+        Self {
+            storage,
+            directory,
+            rotates,
+        }
     }
 
     #[inline]
@@ -61,14 +160,14 @@ impl<S: Storage<LINKS>> PerSource<S> {
         if receive.kind & ANY_SOURCE != 0 {
             return Some(&self.storage.control().posted.head);
         }
-        let record = directory::find(&self.storage, receive.source())?;
+        let record = self.directory.find(&self.storage, receive.source())?;
         directory::posted_head(&self.storage, record)
     }
 
     /// The head of the list of a source's unexpected messages, if there is one.
     #[inline]
     fn unexpected_head(&self, source: u32) -> Option<&<S::Cells as Cells>::Word> {
-        let record = directory::find(&self.storage, source)?;
+        let record = self.directory.find(&self.storage, source)?;
         directory::unexpected_head(&self.storage, record)
     }
 
@@ -112,6 +211,9 @@ impl<S: Storage<LINKS>> PerSource<S> {
     fn find_unexpected(&self, receive: Selector) -> (Option<(u32, &UnexpectedNode<S>)>, u64) {
         let view = self.unexpected();
         if receive.kind & ANY_SOURCE != 0 {
+            if self.rotates {
+                return self.find_in_turn(receive);
+            }
             let head = view.queue.head.load();
             return view.find(ORDER, head, |entry, _| receive.accepts(entry));
         }
@@ -119,6 +221,31 @@ impl<S: Storage<LINKS>> PerSource<S> {
             return (None, 0);
         };
         view.find(SOURCE, head.load(), |entry, _| receive.accepts(entry))
+    }
+
+    /// The first message that the receive accepts of the source behind the one that was last, or of the next that has one.
+    #[inline(never)]
+    fn find_in_turn(&self, receive: Selector) -> (Option<(u32, &UnexpectedNode<S>)>, u64) {
+        let view = self.unexpected();
+        let last = &view.queue.reserved;
+        let places = self.directory.places(&self.storage);
+        let mut looked = 0;
+        for step in 1..=u64::from(places) {
+            let place = ((u64::from(last.load()) + step) % u64::from(places)) as u32;
+            let record = self.directory.at(&self.storage, place);
+            let Some(head) =
+                record.and_then(|record| directory::unexpected_head(&self.storage, record))
+            else {
+                continue;
+            };
+            let (found, steps) = view.find(SOURCE, head.load(), |entry, _| receive.accepts(entry));
+            looked += steps;
+            if found.is_some() {
+                last.store(place);
+                return (found, looked);
+            }
+        }
+        (None, looked)
     }
 
     fn take_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
@@ -134,7 +261,7 @@ impl<S: Storage<LINKS>> PerSource<S> {
 
     fn queue_posted(&mut self, receive: Selector, cookie: Cookie) -> Option<Handle> {
         if receive.kind & ANY_SOURCE == 0 {
-            directory::find_or_add(&mut self.storage, receive.source())?;
+            directory::find_or_add(&self.directory, &mut self.storage, receive.source())?;
         }
         let handle = queue::insert_posted(&mut self.storage, receive, cookie)?;
         if let Some(head) = self.posted_head(receive) {
@@ -144,7 +271,7 @@ impl<S: Storage<LINKS>> PerSource<S> {
     }
 
     fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> Option<Handle> {
-        let record = directory::find_or_add(&mut self.storage, message.source())?;
+        let record = directory::find_or_add(&self.directory, &mut self.storage, message.source())?;
         let handle = queue::insert_unexpected(&mut self.storage, message, cookie)?;
         let view = self.unexpected();
         view.append(ORDER, &view.queue.head, handle.slot);
@@ -164,7 +291,7 @@ impl<S: Storage<LINKS>> PerSource<S> {
     }
 }
 
-impl<S: Storage<LINKS>> Engine for PerSource<S> {
+impl<S: Storage<LINKS>, D: Directory> Engine for PerSource<S, D> {
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         let receive = Selector::of_receive(pattern);
         if let Some((_, taken)) = self.take_unexpected(receive) {
@@ -262,8 +389,6 @@ type PostedEntry<'a, S> = (
 );
 type UnexpectedNode<S> = Node<<S as Storage<LINKS>>::Cells, LINKS>;
 
-/// How many lists an unexpected message is on.
-pub const LINKS: usize = 2;
 /// A posted receive is on one list: its source's, or that of any-source receives.
 const CHAIN: usize = 0;
 /// The list of all messages in order of arrival.

@@ -82,7 +82,7 @@ pub trait Cells: Debug + 'static {
 }
 
 /// A word that is read and written whole, through a shared reference.
-pub trait Word<T>: Debug {
+pub trait Word<T>: Debug + Send {
     /// A word with this value.
     fn with(value: T) -> Self;
     /// Reads it.
@@ -110,7 +110,7 @@ impl Cells for Shared {
     type Wide = AtomicU64;
 }
 
-impl<T: Copy + Debug> Word<T> for Cell<T> {
+impl<T: Copy + Debug + Send> Word<T> for Cell<T> {
     #[inline]
     fn with(value: T) -> Self {
         Self::new(value)

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Arena, tag};
+use common::{Arena, EXACT, tag};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
@@ -299,7 +299,7 @@ mod private {
     proptest! {
         #[test]
         fn by_name(
-            name in prop::sample::select(AnyEngine::NAMES),
+            name in prop::sample::select(EXACT),
             capacity in capacities(),
             operations in programs(),
         ) {

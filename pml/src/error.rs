@@ -95,6 +95,16 @@ pub enum Error {
         /// The transport.
         transport: String,
     },
+    /// An engine is chosen, and the layer, cm, leaves matching to its transport.
+    #[error(
+        "the engine '{engine}' runs under ob1 alone: under cm the transport matches, here {matcher} (settings 'engine' and 'pml')"
+    )]
+    NoEngine {
+        /// The engine.
+        engine: String,
+        /// What matches.
+        matcher: &'static str,
+    },
     /// A rank was opened with another layer or transport.
     #[error(
         "rank {rank} speaks '{theirs}', this one '{own}': the settings 'pml' and 'transport' have to be the same in all ranks"
@@ -250,6 +260,7 @@ impl Error {
             Self::BadRegion(_) => 344,
             Self::OutsideRegion { .. } => 345,
             Self::NoSuchRegion(_) => 346,
+            Self::NoEngine { .. } => 347,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Entry, Origin, Setting};
 use tagwire_base::{Bootstrap, topology};
-use tagwire_matching::AnyEngine;
+use tagwire_matching::{AnyEngine, registry};
 
 use crate::cm::{Cm, CmOptions};
 use crate::contact::OpenTimeout;
@@ -34,11 +34,11 @@ pub const SETTINGS: &[Setting] = &[
         LAYERS,
         "The point-to-point layer: ob1 (matches itself), or cm (over a transport that matches)",
     ),
-    Setting::choice(
+    Setting::named(
         READER,
         "engine",
         AnyEngine::DEFAULT,
-        AnyEngine::NAMES,
+        registry::KNOWN,
         "The engine that matches messages and receives under ob1; under cm the transport matches, over shared memory with bins",
     ),
     Setting::integer(
@@ -148,7 +148,7 @@ impl Ob1Options {
     #[must_use]
     pub fn from_config(config: &Config) -> Self {
         Self {
-            engine: config.choice("engine").to_owned(),
+            engine: config.named("engine").to_string(),
             match_capacity: config.integer("match-capacity") as u32,
             packet: config.bytes_or_auto("packet"),
             eager_limit: config.bytes_or_auto("eager-limit"),
@@ -229,9 +229,8 @@ impl WaitPolicy {
     }
 }
 
-/// The settings of ob1 that cm leaves to its transport.
+/// The settings of ob1 that cm leaves to its transport, beside `engine`.
 const OF_OB1: &[&str] = &[
-    "engine",
     "match-capacity",
     "eager-limit",
     "packet",
@@ -242,18 +241,25 @@ const OF_OB1: &[&str] = &[
     "unexpected-headers",
 ];
 
-/// The settings in `config` that somebody set and that cm, over a transport where `matcher` matches,
-/// does not go by.
-fn unused_by_cm<'a>(config: &'a Config, matcher: &'a str) -> impl Iterator<Item = &'a Entry> {
+/// The settings in `config` that somebody set and that cm does not go by.
+fn unused_by_cm(config: &Config) -> impl Iterator<Item = &Entry> {
     OF_OB1
         .iter()
         .filter_map(|name| config.entry(name).ok())
         .filter(move |entry| entry.origin() != Origin::Default)
-        .filter(move |entry| entry.value().to_string() != matcher)
+}
+
+/// Refuses an engine that somebody chose, unless it is what matches here or the default.
+fn refuse_engine(config: &Config, matcher: &'static str) -> Result<()> {
+    let engine = config.named("engine").to_string();
+    if engine == matcher || engine == AnyEngine::DEFAULT {
+        return Ok(());
+    }
+    Err(Error::NoEngine { engine, matcher })
 }
 
 fn warn_of_unused(config: &Config, matcher: &str) {
-    for entry in unused_by_cm(config, matcher) {
+    for entry in unused_by_cm(config) {
         tracing::warn!(
             "the setting {} = {} has no effect: under cm the transport matches ({matcher}), by its own settings",
             entry.setting().name(),
@@ -287,6 +293,7 @@ pub fn open(
             layer: "cm",
             transport: tagwire_rails::named(config),
         })?;
+        refuse_engine(config, rail.matcher())?;
         warn_of_unused(config, rail.matcher());
         let policy = policy.over(rail.capabilities());
         let cm = Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?;
@@ -320,16 +327,30 @@ mod tests {
         let registry = Registry::new(&all());
         let mut config = Config::defaults(&registry);
         let unused = |config: &Config| -> Vec<&str> {
-            unused_by_cm(config, "bins")
+            unused_by_cm(config)
                 .map(|entry| entry.setting().name())
                 .collect()
         };
         assert_eq!(unused(&config), [""; 0]);
-        config.set("engine", "bins").unwrap();
         config.set("buffer-limit", "1M").unwrap();
         assert_eq!(unused(&config), [""; 0]);
-        config.set("engine", "list").unwrap();
         config.set("eager-limit", "4K").unwrap();
-        assert_eq!(unused(&config), ["engine", "eager-limit"]);
+        assert_eq!(unused(&config), ["eager-limit"]);
+    }
+
+    #[test]
+    fn cm_refuses_an_engine_with_the_reason() {
+        let registry = Registry::new(&all());
+        let mut config = Config::defaults(&registry);
+        refuse_engine(&config, "libfabric").unwrap();
+        config.set("engine", "list").unwrap();
+        refuse_engine(&config, "list").unwrap();
+        config.set("engine", "source:dir=array").unwrap();
+        let refused = refuse_engine(&config, "bins").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the engine 'source:dir=array' runs under ob1 alone: under cm the transport matches, here bins \
+             (settings 'engine' and 'pml')"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use super::setting::{Kind, Setting};
 use crate::error::{Error, Result};
+use crate::named::Spec;
 use crate::nearest::nearest;
 
 /// Every setting of a program, gathered from the crates that read them.
@@ -146,6 +147,13 @@ fn check(setting: &Setting) {
     if let Kind::Choice { default, names } | Kind::Stack { default, names, .. } = setting.kind() {
         assert!(
             names.contains(&default),
+            "the default '{default}' of '{name}' is none of its choices"
+        );
+    }
+    if let Kind::Named { default, known } = setting.kind() {
+        let read = Spec::parse(default, known).map(|spec| spec.to_string());
+        assert!(
+            read.as_deref() == Ok(default),
             "the default '{default}' of '{name}' is none of its choices"
         );
     }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::parse;
+use crate::named::{Named, Spec};
 use crate::nearest::nearest;
 
 /// What a size is called that nobody has chosen.
@@ -90,6 +91,13 @@ pub enum Kind {
         /// Those of the names that take a file and a detail.
         detailed: &'static [&'static str],
     },
+    /// One of several names with parameters, as [`Spec::parse`] reads it.
+    Named {
+        /// When nobody sets it.
+        default: &'static str,
+        /// The names.
+        known: &'static [&'static Named],
+    },
     /// Any text.
     Text {
         /// When nobody sets it.
@@ -115,6 +123,8 @@ pub enum Value {
     Choice(&'static str),
     /// Some of the setting's names, each once or with different details.
     Stack(Vec<Chosen>),
+    /// One of the setting's names with its parameters.
+    Named(Spec),
     /// A text.
     Text(String),
 }
@@ -226,6 +236,19 @@ impl Setting {
         Self::new(reader, name, Kind::Choice { default, names }, help)
     }
 
+    /// One of several names with parameters, such as `a:key=1`. That the default is one of the names is checked by
+    /// [`Registry::new`](super::Registry::new).
+    #[must_use]
+    pub const fn named(
+        reader: &'static str,
+        name: &'static str,
+        default: &'static str,
+        known: &'static [&'static Named],
+        help: &'static str,
+    ) -> Self {
+        Self::new(reader, name, Kind::Named { default, known }, help)
+    }
+
     /// Some of several names, such as `a+b:detail`; those of `detailed` take a detail. That the
     /// default is one of the names is checked by [`Registry::new`](super::Registry::new).
     #[must_use]
@@ -317,6 +340,9 @@ impl Setting {
                 file: None,
                 detail: None,
             }]),
+            Kind::Named { default, known } => {
+                Value::Named(Spec::parse(default, known).expect("the registry has checked it"))
+            }
             Kind::Text { default } => Value::Text(default.to_owned()),
         }
     }
@@ -349,6 +375,9 @@ impl Setting {
             Kind::Stack {
                 names, detailed, ..
             } => stack(text, names, detailed).map(Value::Stack),
+            Kind::Named { known, .. } => Spec::parse(text, known)
+                .map(Value::Named)
+                .map_err(|refused| refused.to_string()),
             Kind::Text { .. } => Ok(Value::Text(text.to_owned())),
         }
     }
@@ -424,6 +453,7 @@ impl Kind {
             Self::Duration { .. } => "duration",
             Self::Choice { .. } => "choice",
             Self::Stack { .. } => "choices",
+            Self::Named { .. } => "choice",
             Self::Text { .. } => "text",
         }
     }
@@ -461,6 +491,13 @@ impl Kind {
                 };
                 names.iter().map(shape).collect::<Vec<_>>().join(", ")
             }
+            Self::Named { known, .. } => {
+                let shape = |named: &&Named| match named.parameters {
+                    [] => named.name.to_owned(),
+                    _ => format!("{0}, {0}:...", named.name),
+                };
+                known.iter().map(shape).collect::<Vec<_>>().join(", ")
+            }
             Self::Text { .. } => "any text".to_owned(),
         }
     }
@@ -485,6 +522,7 @@ impl fmt::Display for Value {
                 }
                 Ok(())
             }
+            Self::Named(spec) => spec.fmt(f),
             Self::Text(text) => f.write_str(text),
         }
     }

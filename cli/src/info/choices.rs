@@ -25,19 +25,22 @@ pub fn choices(config: &Config, name: &str) -> Vec<Named> {
     let Ok(entry) = config.entry(name) else {
         return Vec::new();
     };
-    let (Kind::Choice { default, names } | Kind::Stack { default, names, .. }) =
-        entry.setting().kind()
-    else {
-        return Vec::new();
+    let (default, names) = match entry.setting().kind() {
+        Kind::Choice { default, names } | Kind::Stack { default, names, .. } => {
+            (default, names.to_vec())
+        }
+        Kind::Named { default, known } => (default, known.iter().map(|one| one.name).collect()),
+        _ => return Vec::new(),
     };
     let used = match entry.value() {
         Value::Stack(parts) => parts.iter().map(|part| part.name.to_owned()).collect(),
+        Value::Named(spec) => vec![spec.name().to_owned()],
         value => vec![value.to_string()],
     };
-    let named = |name: &&'static str| Named {
+    let named = |name: &'static str| Named {
         name,
-        default: *name == default,
+        default: name == default,
         used: used.iter().any(|used| used == name),
     };
-    names.iter().map(named).collect()
+    names.into_iter().map(named).collect()
 }

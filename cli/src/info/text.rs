@@ -10,6 +10,7 @@ use super::report::{LauncherReport, Machine, Report, SettingReport};
 use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
 use crate::stamp::Build;
 use tagwire_base::config::parse::format_bytes;
+use tagwire_matching::registry;
 use tagwire_transport::Limits;
 
 /// The report as text.
@@ -67,6 +68,16 @@ pub fn all_messages(page: &mut Page, all: &[MessagesReport]) {
 pub fn engines(page: &mut Page, engines: &[Named]) {
     page.section("Matching engines");
     page.line(&format!("  {}", choices(engines)));
+    for engine in registry::DESCRIPTIONS {
+        describe_engine(page, engine);
+    }
+}
+
+/// One matching engine.
+pub fn describe_engine(page: &mut Page, engine: &registry::Description) {
+    for line in engine.to_string().lines() {
+        page.line(&format!("  {line}"));
+    }
 }
 
 /// The point-to-point layers.

@@ -3,6 +3,7 @@
 use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
+use tagwire_matching::registry;
 
 use super::choices::{ENGINE, PML, choices};
 use super::page::Page;
@@ -91,7 +92,12 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
         return Ok(page.into_text());
     }
     if choices(config, ENGINE).iter().any(|one| one.name == name) {
-        return Ok(why_not::explain(name, config, topology)?.text);
+        page.line(why_not::explain(name, config, topology)?.text.trim_end());
+        let mut engines = registry::DESCRIPTIONS.iter();
+        if let Some(engine) = engines.find(|engine| engine.named.name == name) {
+            text::describe_engine(&mut page, engine);
+        }
+        return Ok(page.into_text());
     }
     Err(unknown(name, config, topology))
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_matching::{AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, Envelope, Pattern};
+use tagwire_matching::{
+    AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, Envelope, Pattern, registry,
+};
 
 /// Which of the posted receives the message is for.
 #[derive(Clone, Copy)]
@@ -42,7 +44,7 @@ impl Bench {
     fn new(name: &str, depth: u32, wildcards: u32) -> Self {
         let engine = AnyEngine::by_name(name, Capacity::default());
         let mut bench = Self {
-            engine: engine.expect("the name is one of AnyEngine::NAMES"),
+            engine: engine.expect("the name is known"),
             order: (0..depth.max(1)).collect(),
             oldest: 0,
             wildcards,
@@ -124,10 +126,10 @@ fn depths(criterion: &mut Criterion) {
     for (position, label) in Position::ALL {
         let mut group = criterion.benchmark_group(format!("depth/{label}"));
         quick(&mut group);
-        for name in AnyEngine::NAMES {
+        for name in registry::KNOWN.iter().map(|known| known.name) {
             for depth in [0, 1, 2, 4, 8, 16, 64, 1_024, 8_192, 65_536] {
                 let mut bench = Bench::new(name, depth, 0);
-                group.bench_function(BenchmarkId::new(*name, depth), |bencher| {
+                group.bench_function(BenchmarkId::new(name, depth), |bencher| {
                     bencher.iter(|| bench.pair(position, depth));
                 });
             }
@@ -140,10 +142,10 @@ fn wildcards(criterion: &mut Criterion) {
     for depth in [8, 1_024, 65_536] {
         let mut group = criterion.benchmark_group(format!("wildcards/{depth}"));
         quick(&mut group);
-        for name in AnyEngine::NAMES {
+        for name in registry::KNOWN.iter().map(|known| known.name) {
             for percent in [0, 1, 10, 50, 100] {
                 let mut bench = Bench::new(name, depth, percent);
-                group.bench_function(BenchmarkId::new(*name, percent), |bencher| {
+                group.bench_function(BenchmarkId::new(name, percent), |bencher| {
                     bencher.iter(|| bench.pair(Position::Random, depth));
                 });
             }
@@ -155,15 +157,15 @@ fn wildcards(criterion: &mut Criterion) {
 fn unexpected(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("unexpected/last");
     quick(&mut group);
-    for name in AnyEngine::NAMES {
+    for name in registry::KNOWN.iter().map(|known| known.name) {
         for depth in [0, 8, 1_024, 65_536] {
             let engine = AnyEngine::by_name(name, Capacity::default());
-            let mut engine = engine.expect("the name is one of AnyEngine::NAMES");
+            let mut engine = engine.expect("the name is known");
             for tag in 1..=depth {
                 let _ = engine.arrive(envelope(tag), Cookie(tag));
             }
             let message = envelope(0);
-            group.bench_function(BenchmarkId::new(*name, depth), |bencher| {
+            group.bench_function(BenchmarkId::new(name, depth), |bencher| {
                 bencher.iter(|| {
                     let _ = black_box(engine.arrive(black_box(message), Cookie(0)));
                     let _ = black_box(engine.post(black_box(Pattern::exact(message)), Cookie(0)));

@@ -2,7 +2,7 @@
 
 use tagwire_base::ContextId;
 
-use super::{FEW, FIRST_BINS, HashBins, LINKS, hash};
+use super::{Bounds, HashBins, LINKS, hash};
 use crate::engine::{ContextAssertions, PostOutcome};
 use crate::envelope::{Cookie, Handle};
 use crate::queue::{self, View};
@@ -15,7 +15,7 @@ struct Candidate<'a, C: Cells> {
     head: &'a C::Word,
 }
 
-impl<S: Storage<LINKS>> HashBins<S> {
+impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     #[inline]
     pub(super) fn posted(&self) -> View<'_, S::Cells, 1> {
         queue::posted(&self.storage)
@@ -43,8 +43,8 @@ impl<S: Storage<LINKS>> HashBins<S> {
         }
         let accepts = |entry: Selector, _: &Node<S::Cells, 1>| entry.accepts(message);
         let first = view.queue.head.load();
-        let (mut found, mut looked) = view.find_within(FEW, CHAIN, first, accepts);
-        if found.is_none() && view.len() as usize > FEW {
+        let (mut found, mut looked) = view.find_within(self.bounds.few(), CHAIN, first, accepts);
+        if found.is_none() && view.len() as usize > self.bounds.few() {
             if self.index_posted() {
                 return self.take_binned(message, looked);
             }
@@ -67,8 +67,8 @@ impl<S: Storage<LINKS>> HashBins<S> {
         if view.queue.mode.load() & BINNED == 0 {
             let accepts = |entry: Selector, _: &Node<S::Cells, 1>| entry.accepts(message);
             let first = view.queue.head.load();
-            let (found, steps) = view.find_within(FEW, CHAIN, first, accepts);
-            if found.is_some() || view.len() as usize <= FEW {
+            let (found, steps) = view.find_within(self.bounds.few(), CHAIN, first, accepts);
+            if found.is_some() || view.len() as usize <= self.bounds.few() {
                 view.count_probe(steps);
                 return found.map(|(_, node)| node.cookie());
             }
@@ -231,7 +231,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     }
 
     /// The kinds of wildcards that are posted and may take the message.
-    fn wildcards_for(&self, message: Selector) -> impl Iterator<Item = u32> + use<'_, S> {
+    fn wildcards_for(&self, message: Selector) -> impl Iterator<Item = u32> + use<'_, S, B> {
         let control = self.storage.control();
         let bit = promise_bit(message.kind);
         let mut barred = 0;
@@ -296,7 +296,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     #[cold]
     #[inline(never)]
     fn index_posted(&mut self) -> bool {
-        let wanted = (self.posted().len() as usize).max(FIRST_BINS);
+        let wanted = (self.posted().len() as usize).max(self.bounds.first_bins());
         if self.storage.table(Table::First).len() < wanted {
             self.storage
                 .grow_table(Table::First, wanted.next_power_of_two());

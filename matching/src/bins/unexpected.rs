@@ -1,12 +1,12 @@
 //! The unexpected messages of [`HashBins`]: a list in order of arrival, and indexes over it.
 
-use super::{FEW_UNEXPECTED, FIRST_BINS, HashBins, INDEXES, LINKS, clear, hash};
+use super::{Bounds, HashBins, INDEXES, LINKS, clear, hash};
 use crate::engine::ArriveOutcome;
 use crate::envelope::{Cookie, Envelope, Handle};
 use crate::queue::{self, View};
 use crate::storage::{ANY_TAG, Cells, Node, Selector, Storage, Table, WILD, Word};
 
-impl<S: Storage<LINKS>> HashBins<S> {
+impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     #[inline]
     pub(super) fn unexpected(&self) -> View<'_, S::Cells, LINKS> {
         queue::unexpected(&self.storage)
@@ -103,8 +103,9 @@ impl<S: Storage<LINKS>> HashBins<S> {
         let first = view.queue.head.load();
         let mut looked = 0;
         if view.queue.mode.load() & Index::of(receive.kind).bit() == 0 {
-            let (found, steps) = view.find_within(FEW_UNEXPECTED, ORDER, first, accepts);
-            if found.is_some() || view.len() as usize <= FEW_UNEXPECTED {
+            let (found, steps) =
+                view.find_within(self.bounds.few_unexpected(), ORDER, first, accepts);
+            if found.is_some() || view.len() as usize <= self.bounds.few_unexpected() {
                 return (found.map(|(slot, _)| slot), steps);
             }
             if !self.index_unexpected(Index::of(receive.kind)) {
@@ -195,7 +196,10 @@ impl<S: Storage<LINKS>> HashBins<S> {
     #[inline(never)]
     fn index_unexpected(&mut self, index: Index) -> bool {
         let view = self.unexpected();
-        let wanted = INDEXES * (view.len() as usize).max(FIRST_BINS).next_power_of_two();
+        let wanted = INDEXES
+            * (view.len() as usize)
+                .max(self.bounds.first_bins())
+                .next_power_of_two();
         let unused = view.queue.mode.load() == 0;
         if unused && self.storage.table(Table::Second).len() < wanted {
             self.storage.grow_table(Table::Second, wanted);

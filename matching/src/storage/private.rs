@@ -1,7 +1,6 @@
 //! Storage in memory that one process has to itself; it grows by doubling.
 
-use super::{Control, Local, NIL, Node, Storage, Table};
-use std::cell::Cell;
+use super::{Cells, Control, Local, NIL, Node, Storage, Table, Word};
 
 /// How many entries each queue may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,17 +30,19 @@ impl Default for Capacity {
 }
 
 /// Storage in private memory: nothing at first, doubled when spent, up to a capacity.
+///
+/// Its words are plain ones; others, such as words that count who reads them, are a parameter.
 #[derive(Debug)]
-pub struct Private<const LINKS: usize> {
-    control: Control<Local>,
-    posted: Vec<Node<Local, 1>>,
-    unexpected: Vec<Node<Local, LINKS>>,
-    first: Vec<Cell<u32>>,
-    second: Vec<Cell<u32>>,
+pub struct Private<const LINKS: usize, C: Cells = Local> {
+    control: Control<C>,
+    posted: Vec<Node<C, 1>>,
+    unexpected: Vec<Node<C, LINKS>>,
+    first: Vec<C::Word>,
+    second: Vec<C::Word>,
     capacity: Capacity,
 }
 
-impl<const LINKS: usize> Private<LINKS> {
+impl<const LINKS: usize, C: Cells> Private<LINKS, C> {
     /// Empty storage that grows up to `capacity`.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
@@ -56,26 +57,26 @@ impl<const LINKS: usize> Private<LINKS> {
     }
 }
 
-impl<const LINKS: usize> Storage<LINKS> for Private<LINKS> {
-    type Cells = Local;
+impl<const LINKS: usize, C: Cells> Storage<LINKS> for Private<LINKS, C> {
+    type Cells = C;
 
     #[inline]
-    fn control(&self) -> &Control<Local> {
+    fn control(&self) -> &Control<C> {
         &self.control
     }
 
     #[inline]
-    fn posted(&self) -> &[Node<Local, 1>] {
+    fn posted(&self) -> &[Node<C, 1>] {
         &self.posted
     }
 
     #[inline]
-    fn unexpected(&self) -> &[Node<Local, LINKS>] {
+    fn unexpected(&self) -> &[Node<C, LINKS>] {
         &self.unexpected
     }
 
     #[inline]
-    fn table(&self, which: Table) -> &[Cell<u32>] {
+    fn table(&self, which: Table) -> &[C::Word] {
         match which {
             Table::First => &self.first,
             Table::Second => &self.second,
@@ -96,14 +97,14 @@ impl<const LINKS: usize> Storage<LINKS> for Private<LINKS> {
             Table::Second => &mut self.second,
         };
         if words > table.len() {
-            table.resize_with(words, || Cell::new(NIL));
+            table.resize_with(words, || C::Word::with(NIL));
         }
         true
     }
 }
 
 #[cold]
-fn grow<const LINKS: usize>(nodes: &mut Vec<Node<Local, LINKS>>, capacity: u32) -> bool {
+fn grow<C: Cells, const LINKS: usize>(nodes: &mut Vec<Node<C, LINKS>>, capacity: u32) -> bool {
     let capacity = capacity.min(Capacity::MAX) as usize;
     if nodes.len() >= capacity {
         return false;

@@ -7,6 +7,28 @@ use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::storage::{Control, NIL, Node, Shared, Storage, Table};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, Pattern, PostOutcome};
 
+/// Engines by name, with parameters that take other ways: all that are exact.
+pub const EXACT: &[&str] = &[
+    "list",
+    "list:per=context",
+    "source",
+    "source:dir=array",
+    "source:dir=trie4",
+    "source:dir=trie4,ranks=16",
+    "bins",
+    "bins:few=0,few-unexpected=0,first=1",
+    "bins:few=300,first=3",
+    "ucx",
+    "ucx:bins=3",
+    "flajslik",
+    "flajslik:bins=1",
+    "flajslik:bins=8,key=source",
+    "flajslik:bins=8,key=tag",
+    "chunks",
+    "chunks:k=1",
+    "chunks:k=7",
+];
+
 /// Negative tags are internal ones.
 pub fn tag(value: i32) -> Tag {
     Tag::user(value).unwrap_or_else(|| Tag::internal(!value as u32))

@@ -1,0 +1,171 @@
+//! The matching laboratory, and jobs on each of its engines.
+
+use serde_json::Value;
+
+use crate::command::{Outcome, tagwire};
+
+/// Engines by name, with parameters that take other ways.
+const ENGINES: &[&str] = &[
+    "list:per=context",
+    "source:dir=array",
+    "source:dir=trie4,any=rotate",
+    "ucx:bins=64",
+    "flajslik:bins=16,key=tag",
+    "chunks:k=3",
+];
+
+fn run(line: &str) -> Outcome {
+    tagwire().args(line.split_whitespace()).outcome()
+}
+
+#[test]
+fn an_engine_passes_its_grade_or_is_shown_a_program() {
+    let line =
+        "match check list,flajslik:bins=8,key=tag source:any=rotate --operations 3000 --seed 5";
+    let passed = run(line);
+    assert_eq!((passed.status, &*passed.stderr), (0, ""), "{passed:#?}");
+    for part in [
+        "list: passed as exact: 3000 operations in ",
+        "flajslik:bins=8,key=tag: passed as exact: 3000 operations",
+        "source:any=rotate: passed as mpi: 3000 operations",
+        "seed 5\n",
+    ] {
+        assert!(passed.stdout.contains(part), "{part}: {passed:#?}");
+    }
+    let failed = run("match check source:any=rotate --grade exact --operations 3000");
+    assert_eq!(failed.status, 3, "{failed:#?}");
+    for part in [
+        "FAILED as exact",
+        "  1  arrive ",
+        "-> queued\n",
+        "  wrong: the receive took",
+    ] {
+        assert!(failed.stdout.contains(part), "{part}: {failed:#?}");
+    }
+    let listed = run("match list").stdout;
+    assert!(
+        listed.contains("ucx: bins by a hash of the 64-bit tag"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_is_right() {
+    for (line, told) in [
+        ("match check ucz", "did you mean 'ucx'?"),
+        (
+            "match check ucx:bin=8",
+            "'ucx' has no parameter 'bin'; did you mean 'bins'?",
+        ),
+        (
+            "match check ucx:bins=1",
+            "'bins' of 'ucx' is 2 to 1048576, not '1'",
+        ),
+        ("match check list --grade exactly", "exact, mpi, free"),
+        (
+            "match depth --engine list:per=contxt",
+            "'per' of 'list' is vci, context, not 'contxt'",
+        ),
+        ("match depth --ahead 2M", "at most 1048576 entries"),
+        (
+            "match depth --queue unexpected --wild 1 --wild-kind both",
+            "no meaning for --queue unexpected",
+        ),
+        ("match depth -o rows.txt", ".json or .csv"),
+        (
+            "info --engine flajslik:key=sauce",
+            "'key' of 'flajslik' is source, tag, both, not 'sauce'",
+        ),
+    ] {
+        let refused = run(line);
+        assert_eq!(refused.status, 1, "{line}: {refused:#?}");
+        assert!(refused.stderr.contains(told), "{line}: {refused:#?}");
+    }
+}
+
+#[test]
+fn depth_has_a_row_for_each_case_with_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("depth.csv");
+    let line = "match depth --engine list,ucx:bins=64 --ahead 0,16 --wild 0,50 --blocks 3 --sweep 1M --format json -o";
+    let outcome = tagwire().args(line.split(' ')).arg(&file).outcome();
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(document["schema"], "tagwire.match/1");
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 2 * 2 * 2);
+    for row in rows {
+        let figure = |name: &str| row[name].as_f64().unwrap();
+        assert!(
+            figure("ns_min") <= figure("ns") && figure("ns") <= figure("ns_max"),
+            "{row}"
+        );
+        assert_eq!(row["checked"]["grade"], "exact", "{row}");
+        if row["cache"] == "cold" {
+            assert!(figure("lines") <= figure("l1_misses"), "{row}");
+        }
+        if row["engine"] == "list" {
+            assert_eq!(figure("attempts"), figure("ahead") + 1.0, "{row}");
+        }
+    }
+    let written = std::fs::read_to_string(file).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines.len(), rows.len() + 1);
+    assert!(lines[0].starts_with("engine,queue,"), "{written}");
+    let fields = lines[0].split(',').count();
+    assert!(
+        lines.iter().all(|line| line.split(',').count() == fields),
+        "{written}"
+    );
+}
+
+#[test]
+fn instructions_of_a_list_grow_with_the_entries_ahead() {
+    let line = "match depth --engine list --ahead 0,256 --cache hot --blocks 1 --count instructions --format json";
+    let outcome = run(line);
+    if outcome
+        .stderr
+        .contains("'valgrind --version' cannot be run")
+    {
+        return eprintln!("SKIPPED: no valgrind");
+    }
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let of = |row: usize| document["rows"][row]["instructions"].as_f64().unwrap();
+    let each = (of(1) - of(0)) / 256.0;
+    // About 15 where code is optimised.
+    assert!((4.0..400.0).contains(&each), "{each} for each entry");
+}
+
+#[test]
+fn every_engine_matches_the_messages_of_a_job_under_ob1() {
+    for engine in ENGINES {
+        for queue in ["--posted", "--unexpected"] {
+            let line =
+                format!("bench latency -m 8 -i 20 -x 2 {queue} 40 --format json --engine {engine}");
+            let outcome = run(&line);
+            assert_eq!(outcome.status, 0, "{line}: {outcome:#?}");
+            let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+            let used = &document["environment"]["transports"][0];
+            assert_eq!(
+                (&used["pml"], &used["engine"]),
+                (&"ob1".into(), &(*engine).into())
+            );
+            assert!(document["rows"][0]["figures"]["latency_us"].as_f64() > Some(0.0));
+        }
+    }
+}
+
+#[test]
+fn an_engine_is_refused_under_cm_with_the_reason() {
+    let refused = run("bench latency -m 8 -i 10 -p cm --engine ucx:bins=64");
+    assert_ne!(refused.status, 0, "{refused:#?}");
+    let told =
+        "the engine 'ucx:bins=64' runs under ob1 alone: under cm the transport matches, here bins";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    // Beside ob1, whose engine it is, cm is measured all the same.
+    let layers = run("bench latency -m 8 -i 10 --layers --engine ucx:bins=64 --format json");
+    assert_eq!(layers.status, 0, "{layers:#?}");
+    assert!(layers.stdout.contains("\"cm\""), "{layers:#?}");
+    assert!(!layers.stderr.contains("without cm"), "{layers:#?}");
+}

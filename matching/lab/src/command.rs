@@ -1,0 +1,126 @@
+//! The command line of `tagwire match`.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use tagwire_base::config::parse;
+use tagwire_matching::registry::DESCRIPTIONS;
+use tagwire_matching::storage::Local;
+use tagwire_matching::{EngineName, Grade};
+
+use crate::depth::{self, DepthArgs};
+use crate::error::Result;
+use crate::gate::Gate;
+use crate::output::print;
+
+/// Matching engines: what there are, whether they keep MPI's order, what they cost.
+#[derive(Debug, Clone, Args)]
+pub struct MatchArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// Engines with their parameters, sources and limits
+    List,
+    /// Check engines on random programs, and show the shortest one that fails
+    #[command(after_help = AFTER_CHECK)]
+    Check(CheckArgs),
+    /// Measure one match by entries ahead, entries behind, share of wildcards and engine
+    #[command(after_help = depth::AFTER_HELP)]
+    Depth(Box<DepthArgs>),
+}
+
+#[derive(Debug, Clone, Args)]
+struct CheckArgs {
+    /// Engines by name, with parameters behind a colon: ucx:bins=64
+    #[arg(value_name = "ENGINE", required = true)]
+    engines: Vec<String>,
+
+    /// What they are held to [default: what each promises]
+    #[arg(long, value_name = "GRADE", value_parser = grade)]
+    grade: Option<Grade>,
+
+    /// Operations for each engine, over all programs
+    #[arg(long, value_name = "COUNT", default_value = "1000000", value_parser = parse::bytes)]
+    operations: u64,
+
+    /// What the random programs follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+const AFTER_CHECK: &str = "\
+Grades: exact (as the oracle: messages of all sources in the order of arrival), mpi (messages of one source and context
+in their order, receives in theirs), free (overtaking allowed). A failure is shown as a program: each line is a call of
+the engine with its answer, and 'line 2' names what that call queued.
+
+Exit status: 0 all engines passed, 1 usage, 2 the output could not be written, 3 an engine failed.
+
+Examples:
+  tagwire match check ucx                                   10^6 operations
+  tagwire match check list,flajslik:bins=16,key=tag         several engines
+  tagwire match check source:any=rotate --grade exact       fails: MPI allows more than the oracle does
+  tagwire match check chunks:k=7 --operations 1G --seed 7";
+
+/// Does what is asked for; returns the exit status.
+///
+/// # Errors
+/// What cannot be asked for, and output that cannot be written.
+pub fn run(args: &MatchArgs) -> Result<u8> {
+    match &args.action {
+        Action::List => list(),
+        Action::Check(args) => check(args),
+        Action::Depth(args) => depth::run(args),
+    }
+}
+
+fn list() -> Result<u8> {
+    let texts: Vec<String> = DESCRIPTIONS.iter().map(ToString::to_string).collect();
+    print(&texts.join("\n"))?;
+    Ok(PASSED)
+}
+
+fn check(args: &CheckArgs) -> Result<u8> {
+    let mut status = PASSED;
+    for engine in EngineName::parse_list(&args.engines.join(","))? {
+        let grade = args.grade.unwrap_or_else(|| engine.grade());
+        let gate = Gate {
+            grade,
+            seed: args.seed,
+            operations: args.operations,
+        };
+        let seed = args.seed;
+        let mut text = String::new();
+        match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+            Ok(passed) => {
+                let (operations, programs) = (passed.operations, passed.programs);
+                let _ = writeln!(
+                    text,
+                    "{engine}: passed as {grade}: {operations} operations in {programs} programs, seed {seed}"
+                );
+            }
+            Err(failed) => {
+                let (programs, length) = (failed.programs, failed.program.operations.len());
+                let _ = writeln!(
+                    text,
+                    "{engine}: FAILED as {grade} in program {programs}, seed {seed}; its shortest form, of {length} operations:\n{failed}"
+                );
+                status = FAILED;
+            }
+        }
+        print(&text)?;
+    }
+    Ok(status)
+}
+
+fn grade(text: &str) -> Result<Grade, String> {
+    let all = [Grade::Exact, Grade::Mpi, Grade::Free];
+    let found = all.into_iter().find(|grade| grade.name() == text);
+    found.ok_or_else(|| format!("it is one of {}", Grade::NAMES.join(", ")))
+}
+
+/// The exit status when all engines passed, and when one failed.
+const PASSED: u8 = 0;
+const FAILED: u8 = 3;

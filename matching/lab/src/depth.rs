@@ -1,0 +1,305 @@
+//! `tagwire match depth`: what one match costs, by entries ahead, entries behind, share of wildcards and engine.
+
+mod axes;
+mod cache;
+mod callgrind;
+mod cells;
+mod count;
+mod rows;
+mod scenario;
+mod time;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tagwire_base::config::parse;
+use tagwire_matching::registry::DESCRIPTIONS;
+use tagwire_matching::storage::Local;
+use tagwire_matching::{Capacity, EngineName};
+
+use self::axes::{Cache, Format, Layout, Queue, WildKind};
+use self::count::Counts;
+use self::rows::{Checked, Report, Row};
+use self::scenario::Scenario;
+use crate::error::{Error, Result};
+use crate::gate::Gate;
+
+/// The options of the test.
+#[derive(Debug, Clone, Args)]
+pub struct DepthArgs {
+    /// Engines by name, with parameters behind a colon: list,ucx:bins=64 [default: all, without parameters]
+    #[arg(long, value_name = "LIST")]
+    engine: Option<String>,
+
+    /// The queue that is searched: posted (a message arrives), unexpected (a receive is posted)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "posted"
+    )]
+    queue: Vec<Queue>,
+
+    /// Entries before the one that matches
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,16,1K,64K", value_parser = entries)]
+    ahead: Vec<u32>,
+
+    /// Entries behind it
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0", value_parser = entries)]
+    behind: Vec<u32>,
+
+    /// Wildcards in percent: of the receives in the queue, or of those that are posted
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
+    wild: Vec<u32>,
+
+    /// What the wildcards are: any source, any tag, or both (posted alone)
+    #[arg(long, value_name = "KIND", default_value = "source")]
+    wild_kind: WildKind,
+
+    /// How entries lie: fresh (in the order of the queue), shuffled (as in a program that has run for a while)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "fresh"
+    )]
+    layout: Vec<Layout>,
+
+    /// Caches: hot (matches in a row), cold (swept before each match)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "hot,cold"
+    )]
+    cache: Vec<Cache>,
+
+    /// Bytes that are written to sweep the caches
+    #[arg(long, value_name = "BYTES", default_value = "32M", value_parser = bytes)]
+    sweep: u64,
+
+    /// Blocks whose median is reported, each on an engine of its own
+    #[arg(long, value_name = "COUNT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    blocks: u32,
+
+    /// What is counted beside: lines (cache lines and misses of a model), instructions (by valgrind)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "lines"
+    )]
+    count: Vec<Count>,
+
+    /// Bytes of the model's first level of cache
+    #[arg(long, value_name = "BYTES", default_value = "32K", value_parser = bytes)]
+    l1: u64,
+
+    /// Bytes of the model's second level
+    #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = bytes)]
+    l2: u64,
+
+    /// What a shuffled layout and the check follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Measure engines that were not checked before
+    #[arg(long)]
+    unchecked: bool,
+
+    /// How the rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+
+    /// Also write the rows to this file: .json or .csv
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Only do so many matches of the one case: what is run under valgrind
+    #[arg(long, hide = true)]
+    only_matches: Option<u32>,
+}
+
+pub(crate) const AFTER_HELP: &str = "\
+Figures are of one match: the arrival that takes a posted receive, or the receive that takes an unexpected message.
+ns: median of blocks (hot) or of single matches (cold, less what the clock takes); attempts: entries looked at; lines:
+distinct cache lines of the engine's storage; l1 and l2: misses of a model, fully associative with LRU. Lines and misses
+do not depend on the machine. K is 1024.
+
+Exit status: 0 good, 1 usage, 2 the output could not be written or valgrind failed, 3 an engine fails its check.
+
+Examples:
+  tagwire match depth                                           all engines, 0 to 64K receives ahead
+  tagwire match depth --engine list,bins --layout fresh,shuffled --cache hot
+  tagwire match depth --engine source,ucx --wild 0,1,10,50 --ahead 1K
+  tagwire match depth --engine bins --count lines,instructions -o depth.json";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Count {
+    Lines,
+    Instructions,
+}
+
+/// Measures what is asked for; returns the exit status.
+pub(crate) fn run(args: &DepthArgs) -> Result<u8> {
+    let engines = match &args.engine {
+        Some(list) => EngineName::parse_list(list)?,
+        None => {
+            let names: Vec<&str> = DESCRIPTIONS.iter().map(|one| one.named.name).collect();
+            EngineName::parse_list(&names.join(","))?
+        }
+    };
+    let scenarios = scenarios(args)?;
+    if let Some(matches) = args.only_matches {
+        return only(&engines, &scenarios, matches);
+    }
+    rows::check_output(args.output.as_deref())?;
+    if args.count.contains(&Count::Instructions) {
+        callgrind::require()?;
+    }
+    let mut report = Report::new(args.format, args.seed, [args.l1, args.l2]);
+    for engine in &engines {
+        let checked = checked(engine, args)?;
+        for scenario in &scenarios {
+            for row in measure(engine, scenario, args)? {
+                report.add(Row { checked, ..row })?;
+            }
+        }
+    }
+    report.finish(args.output.as_deref())?;
+    Ok(0)
+}
+
+/// Every combination of the lists, in the order in which rows are printed.
+fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
+    let is_unexpected = args.queue.contains(&Queue::Unexpected);
+    if is_unexpected && args.wild_kind == WildKind::Both && args.wild.iter().any(|wild| *wild > 0) {
+        return Err(Error::Usage(
+            "--wild-kind both has no meaning for --queue unexpected: such a receive takes the first message whatever it is"
+                .to_owned(),
+        ));
+    }
+    let mut all = Vec::new();
+    for &queue in &args.queue {
+        for &layout in &args.layout {
+            for &wild in &args.wild {
+                for &behind in &args.behind {
+                    all.extend(args.ahead.iter().map(|&ahead| Scenario {
+                        queue,
+                        ahead,
+                        behind,
+                        wild,
+                        kind: args.wild_kind,
+                        layout,
+                        seed: args.seed,
+                    }));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Has the engine pass its grade, unless it is to be measured as it is.
+fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
+    if args.unchecked {
+        return Ok(None);
+    }
+    let gate = Gate {
+        grade: engine.grade(),
+        seed: args.seed,
+        operations: CHECKED,
+    };
+    match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+        Ok(passed) => Ok(Some(Checked {
+            grade: gate.grade.name(),
+            operations: passed.operations,
+            seed: gate.seed,
+        })),
+        Err(_) => Err(Error::Unsound {
+            engine: engine.to_string(),
+            grade: gate.grade,
+        }),
+    }
+}
+
+/// The rows of a case: one for each state of the caches.
+fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result<Vec<Row>> {
+    let is_counted = |what| args.count.contains(&what);
+    let instructions = match is_counted(Count::Instructions) {
+        true => Some(callgrind::per_match(engine, scenario)?),
+        false => None,
+    };
+    let attempts = count::attempts(engine, scenario);
+    let mut rows = Vec::new();
+    for &cache in &args.cache {
+        let counts = is_counted(Count::Lines)
+            .then(|| count::lines(engine, scenario, cache, [args.l1, args.l2]));
+        let times = match cache {
+            Cache::Hot => time::hot(engine, scenario, args.blocks),
+            Cache::Cold => time::cold(engine, scenario, args.blocks, args.sweep as usize),
+        };
+        let Counts {
+            lines,
+            first,
+            second,
+        } = counts.unwrap_or_default();
+        let counted = |figure: f64| counts.is_some().then_some(figure);
+        rows.push(Row {
+            engine: engine.to_string(),
+            queue: scenario.queue,
+            layout: scenario.layout,
+            cache,
+            wild: scenario.wild,
+            wild_kind: scenario.kind,
+            ahead: scenario.ahead,
+            behind: scenario.behind,
+            ns: times.median,
+            ns_min: times.least,
+            ns_max: times.greatest,
+            attempts,
+            lines: counted(lines),
+            l1_misses: counted(first),
+            l2_misses: counted(second),
+            instructions,
+            checked: None,
+        });
+    }
+    Ok(rows)
+}
+
+/// Does the matches of one case and no more.
+fn only(engines: &[EngineName], scenarios: &[Scenario], matches: u32) -> Result<u8> {
+    let ([engine], [scenario]) = (engines, scenarios) else {
+        return Err(Error::Usage("--only-matches is of one case".to_owned()));
+    };
+    let mut engine = engine.open(Capacity::default());
+    scenario.prepare(&mut engine, callgrind::MOST);
+    for index in 0..matches {
+        if !scenario.operate(&mut engine, index) {
+            return Err(Error::Usage(format!("match {index} failed")));
+        }
+    }
+    Ok(0)
+}
+
+fn entries(text: &str) -> Result<u32, String> {
+    let number = parse::bytes(text).map_err(|_| "expected a number such as 8 or 64K".to_owned())?;
+    let number = u32::try_from(number)
+        .ok()
+        .filter(|number| *number <= LONGEST);
+    number.ok_or_else(|| format!("expected at most {LONGEST} entries"))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let size = parse::bytes(text)?;
+    (64..=1 << 34)
+        .contains(&size)
+        .then_some(size)
+        .ok_or_else(|| "expected 64 to 16G".to_owned())
+}
+
+/// The longest queue.
+const LONGEST: u32 = 1 << 20;
+/// Operations by which an engine is checked before it is measured.
+const CHECKED: u64 = 20_000;

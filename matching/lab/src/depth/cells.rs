@@ -1,0 +1,64 @@
+//! Words that note which cache line each access touches.
+//!
+//! An engine over them does what it always does, and the lines that an operation touches can be counted without counters
+//! of the processor, the same on every machine with the same allocator. What an engine keeps outside of its storage, on
+//! the stack or in its own struct, is not seen.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
+
+use tagwire_matching::storage::{Cells, Word};
+
+/// The kind of these words.
+#[derive(Debug)]
+pub(crate) enum Counting {}
+
+impl Cells for Counting {
+    type Word = Counted<u32>;
+    type Wide = Counted<u64>;
+}
+
+/// A word whose accesses are noted; as large as a plain one, so that entries lie as they always do.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Counted<T: Copy>(Cell<T>);
+
+impl<T: Copy + Debug + Send> Word<T> for Counted<T> {
+    fn with(value: T) -> Self {
+        Self(Cell::new(value))
+    }
+
+    fn load(&self) -> T {
+        note(self);
+        self.0.get()
+    }
+
+    fn store(&self, value: T) {
+        note(self);
+        self.0.set(value);
+    }
+}
+
+thread_local! {
+    /// The lines that were touched, in order, without repetitions in a row. A word has no room for whose log it writes, so it
+    /// is the thread's.
+    static LOG: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+fn note<T>(word: &T) {
+    let line = std::ptr::from_ref(word).addr() / LINE;
+    LOG.with_borrow_mut(|log| {
+        if log.last() != Some(&line) {
+            log.push(line);
+        }
+    });
+}
+
+/// Hands over the lines that this thread's engines have touched since the last call.
+pub(crate) fn take_log(into: &mut Vec<usize>) {
+    into.clear();
+    LOG.with_borrow_mut(|log| std::mem::swap(log, into));
+}
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;

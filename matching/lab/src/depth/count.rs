@@ -1,0 +1,127 @@
+//! What matches cost in entries, cache lines and misses.
+
+use tagwire_matching::{Capacity, Engine, EngineName};
+
+use super::axes::Cache;
+use super::cache::{Caches, Misses};
+use super::cells::{Counting, take_log};
+use super::scenario::Scenario;
+
+/// Figures of one match, on the average.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Counts {
+    /// Distinct cache lines.
+    pub lines: f64,
+    /// Misses of the first level and of the second.
+    pub first: f64,
+    pub second: f64,
+}
+
+/// Returns how many entries a match looks at.
+pub(super) fn attempts(engine: &EngineName, scenario: &Scenario) -> f64 {
+    let matches = scenario.matches(MOST);
+    let mut engine = engine.open(Capacity::default());
+    scenario.prepare(&mut engine, matches);
+    let before = engine.stats().attempts();
+    let taken = (0..matches)
+        .filter(|index| scenario.operate(&mut engine, *index))
+        .count();
+    (engine.stats().attempts() - before) as f64 / taken.max(1) as f64
+}
+
+/// Returns the lines of a match and the misses of caches of these sizes.
+pub(super) fn lines(
+    engine: &EngineName,
+    scenario: &Scenario,
+    cache: Cache,
+    sizes: [u64; 2],
+) -> Counts {
+    let matches = scenario.matches(MOST);
+    let mut caches = Caches::new(sizes);
+    let mut log = Vec::new();
+    take_log(&mut log);
+    let mut engine = engine.open_over::<Counting>(Capacity::default());
+    scenario.prepare(&mut *engine, matches);
+    take_log(&mut log);
+    caches.touch(&log);
+    let (mut distinct, mut misses) = (0, Misses::default());
+    for index in 0..matches {
+        if cache == Cache::Cold {
+            caches.clear();
+        }
+        scenario.operate(&mut *engine, index);
+        take_log(&mut log);
+        let missed = caches.touch(&log);
+        misses.first += missed.first;
+        misses.second += missed.second;
+        log.sort_unstable();
+        log.dedup();
+        distinct += log.len();
+    }
+    let each = |total: u64| total as f64 / f64::from(matches);
+    Counts {
+        lines: each(distinct as u64),
+        first: each(misses.first),
+        second: each(misses.second),
+    }
+}
+
+/// Matches that are counted.
+const MOST: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::super::axes::{Layout, Queue, WildKind};
+    use super::*;
+
+    fn scenario(ahead: u32) -> Scenario {
+        Scenario {
+            queue: Queue::Posted,
+            ahead,
+            behind: 0,
+            wild: 0,
+            kind: WildKind::Source,
+            layout: Layout::Fresh,
+            seed: 1,
+        }
+    }
+
+    fn cold(name: &str, ahead: u32) -> Counts {
+        let engine: EngineName = name.parse().unwrap();
+        lines(&engine, &scenario(ahead), Cache::Cold, [32 << 10, 1 << 20])
+    }
+
+    /// 32-byte nodes in a row: a line for every two, or three where nodes lie across lines.
+    #[test]
+    fn a_list_touches_the_lines_of_all_entries_ahead() {
+        let (near, far) = (cold("list", 0), cold("list", 1024));
+        let more = far.lines - near.lines;
+        assert!((511.0..=514.0).contains(&more), "{near:?} {far:?}");
+        assert!(far.first >= far.lines, "{far:?}");
+    }
+
+    /// Other tags lie in other bins, so that hardly any entry ahead is touched.
+    #[test]
+    fn bins_touch_few_lines_at_any_depth() {
+        let (near, far) = (cold("bins", 64), cold("bins", 4096));
+        assert!(near.lines < 12.0 && far.lines < 14.0, "{near:?} {far:?}");
+    }
+
+    /// What was touched before is there, as long as it fits.
+    #[test]
+    fn hot_caches_miss_what_does_not_fit() {
+        let engine: EngineName = "list".parse().unwrap();
+        let hot = |ahead, sizes| lines(&engine, &scenario(ahead), Cache::Hot, sizes);
+        assert_eq!(hot(256, [32 << 10, 1 << 20]).first, 0.0);
+        let walk = hot(4096, [32 << 10, 1 << 20]);
+        assert!(walk.first > 2000.0 && walk.second == 0.0, "{walk:?}");
+        let small = hot(4096, [4 << 10, 64 << 10]);
+        assert!(small.second > 2000.0, "{small:?}");
+    }
+
+    #[test]
+    fn a_list_looks_at_all_entries_ahead_and_at_the_match() {
+        let engine: EngineName = "list".parse().unwrap();
+        assert_eq!(attempts(&engine, &scenario(100)), 101.0);
+    }
+}

@@ -1,0 +1,213 @@
+//! The rows of `tagwire match depth`, as text, JSON (schema `tagwire.match/1`) and CSV.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::axes::{Cache, Format, Layout, Queue, WildKind};
+use crate::error::{Error, Result};
+use crate::output::print;
+
+/// One case of one engine.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Row {
+    pub engine: String,
+    pub queue: Queue,
+    pub layout: Layout,
+    pub cache: Cache,
+    pub wild: u32,
+    pub wild_kind: WildKind,
+    pub ahead: u32,
+    pub behind: u32,
+    pub ns: f64,
+    pub ns_min: f64,
+    pub ns_max: f64,
+    pub attempts: f64,
+    pub lines: Option<f64>,
+    pub l1_misses: Option<f64>,
+    pub l2_misses: Option<f64>,
+    pub instructions: Option<f64>,
+    /// How the engine was checked before; `None` where it was not.
+    pub checked: Option<Checked>,
+}
+
+/// What an engine has passed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Checked {
+    pub grade: &'static str,
+    pub operations: u64,
+    pub seed: u64,
+}
+
+/// What is written to files.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    test: &'static str,
+    seed: u64,
+    /// Bytes of the model's levels.
+    caches: [u64; 2],
+    rows: &'a [Row],
+}
+
+/// Prints rows as they come, and keeps them.
+#[derive(Debug)]
+pub(super) struct Report {
+    format: Format,
+    seed: u64,
+    caches: [u64; 2],
+    rows: Vec<Row>,
+}
+
+impl Report {
+    pub(super) const fn new(format: Format, seed: u64, caches: [u64; 2]) -> Self {
+        Self {
+            format,
+            seed,
+            caches,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, row: Row) -> Result<()> {
+        if self.format == Format::Text {
+            if self.rows.is_empty() {
+                print(&head())?;
+            }
+            print(&line(&row))?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Prints what is not printed yet, and writes the file.
+    pub(super) fn finish(&self, path: Option<&Path>) -> Result<()> {
+        match self.format {
+            Format::Text => {}
+            Format::Json => print(&self.json())?,
+            Format::Csv => print(&self.csv())?,
+        }
+        let Some(path) = path else { return Ok(()) };
+        let text = match is_csv(path) {
+            true => self.csv(),
+            false => self.json(),
+        };
+        fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
+    }
+
+    fn json(&self) -> String {
+        let document = Document {
+            schema: "tagwire.match/1",
+            test: "depth",
+            seed: self.seed,
+            caches: self.caches,
+            rows: &self.rows,
+        };
+        let text = serde_json::to_string_pretty(&document);
+        text.expect("its keys are text and its numbers finite") + "\n"
+    }
+
+    fn csv(&self) -> String {
+        let mut text = String::from(
+            "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,lines,l1_misses,l2_misses,\
+             instructions,checked\n",
+        );
+        for row in &self.rows {
+            let value = serde_json::to_value(row).expect("its keys are text");
+            let fields = value.as_object().into_iter().flatten();
+            let field = |(name, value): (&String, &Value)| match value {
+                Value::Null => (name.clone(), String::new()),
+                Value::String(text) if text.contains(',') => (name.clone(), format!("\"{text}\"")),
+                Value::String(text) => (name.clone(), text.clone()),
+                Value::Object(checked) => (name.clone(), words(checked)),
+                other => (name.clone(), other.to_string()),
+            };
+            let fields: Vec<(String, String)> = fields.map(field).collect();
+            let heads = text.lines().next().unwrap_or_default().split(',');
+            let of = |head: &str| fields.iter().find(|(name, _)| name == head);
+            let line: Vec<&str> = heads
+                .map(|head| of(head).map_or("", |(_, value)| value.as_str()))
+                .collect();
+            let line = line.join(",");
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Refuses a file of another kind before anything is measured.
+pub(super) fn check_output(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let is_known = is_csv(path) || path.extension().is_some_and(|kind| kind == "json");
+    match is_known {
+        true => Ok(()),
+        false => Err(Error::Usage(format!(
+            "'{}' is to be written as what? Its name ends with .json or .csv",
+            path.display()
+        ))),
+    }
+}
+
+fn is_csv(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "csv")
+}
+
+fn words(checked: &serde_json::Map<String, Value>) -> String {
+    let word = |name: &str| checked.get(name).map_or_else(String::new, plain);
+    format!("{} {} {}", word("grade"), word("operations"), word("seed"))
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn head() -> String {
+    format!(
+        "# tagwire match depth: figures of one match\n\
+         {:<24} {:<10} {:<8} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} checked\n",
+        "engine",
+        "queue",
+        "layout",
+        "",
+        "wild",
+        "ahead",
+        "behind",
+        "ns",
+        "attempts",
+        "lines",
+        "l1",
+        "l2",
+        "instructions"
+    )
+}
+
+fn line(row: &Row) -> String {
+    let word = |value: Value| plain(&value);
+    let shown = |figure: Option<f64>| {
+        figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"))
+    };
+    let mut text = format!(
+        "{:<24} {:<10} {:<8} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1}",
+        row.engine,
+        word(serde_json::json!(row.queue)),
+        word(serde_json::json!(row.layout)),
+        word(serde_json::json!(row.cache)),
+        row.wild,
+        row.ahead,
+        row.behind,
+        row.ns,
+        row.attempts
+    );
+    for figure in [row.lines, row.l1_misses, row.l2_misses] {
+        let _ = write!(text, " {:>9}", shown(figure));
+    }
+    let checked = row.checked.map_or("no", |checked| checked.grade);
+    let _ = writeln!(text, " {:>12} {checked}", shown(row.instructions));
+    text
+}

@@ -1,0 +1,255 @@
+//! A queue of some length, and the matches that are measured in it.
+//!
+//! ```text
+//!   [ahead: entries that do not match] [the matches, equal entries] [behind: entries that do not match]
+//! ```
+//!
+//! Each measured operation takes the first of the equal entries, which has all of `ahead` before it: so every one finds the
+//! same queue, but for those that were taken. The first few go unmeasured, since an engine may build its tables then.
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, Pattern, PostOutcome};
+
+use super::axes::{Layout, Queue, WildKind};
+use crate::random::Random;
+
+/// What is in the queue, and what is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub queue: Queue,
+    pub ahead: u32,
+    pub behind: u32,
+    /// In percent: of the receives that lie in the queue, or of those that are posted.
+    pub wild: u32,
+    pub kind: WildKind,
+    pub layout: Layout,
+    pub seed: u64,
+}
+
+impl Scenario {
+    /// Returns how many matches are timed or counted for a figure: fewer where each takes long.
+    pub(crate) fn matches(&self, most: u32) -> u32 {
+        (WORK / (self.ahead + 1)).clamp(8, most)
+    }
+
+    /// Fills an empty engine for so many matches, and does the unmeasured ones.
+    pub(crate) fn prepare(&self, engine: &mut dyn Engine, matches: u32) {
+        let total = self.ahead + self.behind + matches + WARM;
+        if self.layout == Layout::Shuffled {
+            self.shuffle(engine, total);
+        }
+        for index in 0..self.ahead {
+            self.queue_other(engine, index);
+        }
+        for _ in 0..matches + WARM {
+            self.queue_match(engine);
+        }
+        for index in self.ahead..self.ahead + self.behind {
+            self.queue_other(engine, index);
+        }
+        for index in 0..WARM {
+            let is_wild = self.wild == 100 || self.wild > 0 && index % 2 == 1;
+            self.take(engine, is_wild);
+        }
+    }
+
+    /// Does the match of this number; returns whether there was one.
+    #[inline]
+    pub(crate) fn operate(&self, engine: &mut dyn Engine, index: u32) -> bool {
+        self.take(
+            engine,
+            self.queue == Queue::Unexpected && self.is_wild(index),
+        )
+    }
+
+    #[inline]
+    fn take(&self, engine: &mut dyn Engine, is_wild: bool) -> bool {
+        match self.queue {
+            Queue::Posted => matches!(
+                engine.arrive(message(SOURCE, 0), Cookie(0)),
+                ArriveOutcome::Matched(Cookie(MATCH))
+            ),
+            Queue::Unexpected => {
+                let mut pattern = Pattern::exact(message(SOURCE, 0));
+                if is_wild {
+                    widen(&mut pattern, self.kind);
+                }
+                matches!(
+                    engine.post(pattern, Cookie(0)),
+                    PostOutcome::Matched(Cookie(MATCH))
+                )
+            }
+        }
+    }
+
+    /// Whether the entry or operation of this number is a wildcard: they are spread evenly.
+    const fn is_wild(&self, index: u32) -> bool {
+        let share = self.wild as u64;
+        (index as u64 + 1) * share / 100 > index as u64 * share / 100
+    }
+
+    /// Queues an entry that no match takes.
+    fn queue_other(&self, engine: &mut dyn Engine, index: u32) {
+        let tag = 1 + index % LARGEST_TAG;
+        match self.queue {
+            Queue::Posted => {
+                let _ = engine.post(self.other_receive(index, tag), Cookie(0));
+            }
+            Queue::Unexpected => {
+                // A receive of any tag from the source of the matches takes none of the others.
+                let source = if self.kind == WildKind::Tag {
+                    SOURCE + 1
+                } else {
+                    SOURCE
+                };
+                let _ = engine.arrive(message(source, tag), Cookie(0));
+            }
+        }
+    }
+
+    fn other_receive(&self, index: u32, tag: u32) -> Pattern {
+        let mut pattern = Pattern::exact(message(SOURCE, tag));
+        if !self.is_wild(index) {
+            return pattern;
+        }
+        match self.kind {
+            WildKind::Source => {}
+            WildKind::Tag => pattern.source = Rank::new(SOURCE + 1 + index).into(),
+            WildKind::Both => pattern.context = ContextId::new(1),
+        }
+        widen(&mut pattern, self.kind);
+        pattern
+    }
+
+    fn queue_match(&self, engine: &mut dyn Engine) {
+        match self.queue {
+            Queue::Posted => {
+                let _ = engine.post(Pattern::exact(message(SOURCE, 0)), Cookie(MATCH));
+            }
+            Queue::Unexpected => {
+                let _ = engine.arrive(message(SOURCE, 0), Cookie(MATCH));
+            }
+        }
+    }
+
+    /// Leaves the free slots of the queue in a random order: entries then lie where a program that has run for a while has
+    /// them, and not side by side in the order of the list.
+    fn shuffle(&self, engine: &mut dyn Engine, slots: u32) {
+        let mut handles: Vec<Handle> = Vec::new();
+        for _ in 0..slots {
+            match self.queue {
+                Queue::Posted => {
+                    let pattern = Pattern::exact(message(SOURCE, 0));
+                    if let PostOutcome::Queued(handle) = engine.post(pattern, Cookie(0)) {
+                        handles.push(handle);
+                    }
+                }
+                Queue::Unexpected => {
+                    let outcome = engine.arrive(message(SOURCE, 0), Cookie(0));
+                    if let ArriveOutcome::Queued(handle) = outcome {
+                        handles.push(handle);
+                    }
+                }
+            }
+        }
+        Random::new(self.seed).shuffle(&mut handles);
+        for handle in handles {
+            let _ = match self.queue {
+                Queue::Posted => engine.cancel(handle),
+                Queue::Unexpected => engine.discard(handle),
+            };
+        }
+    }
+}
+
+fn widen(pattern: &mut Pattern, kind: WildKind) {
+    if kind != WildKind::Tag {
+        pattern.source = SourceSelector::ANY;
+    }
+    if kind != WildKind::Source {
+        pattern.tag = TagSelector::ANY;
+    }
+}
+
+fn message(source: u32, tag: u32) -> Envelope {
+    Envelope {
+        source: Rank::new(source),
+        tag: Tag::user(tag as i32).unwrap_or(Tag::internal(0)),
+        context: ContextId::WORLD,
+    }
+}
+
+/// Entries that all matches of a figure look at, at most, where each looks at all that are ahead.
+const WORK: u32 = 1 << 20;
+/// Matches that go unmeasured.
+const WARM: u32 = 4;
+/// Who sends the messages of the matches.
+const SOURCE: u32 = 1;
+/// The cookie of the entries that are to be matched.
+const MATCH: u32 = 1;
+/// Tags of the others go up to this one.
+const LARGEST_TAG: u32 = 1 << 22;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tagwire_matching::{Capacity, Oracle};
+
+    /// What is counted is a match behind exactly so many entries, whatever the share of wildcards.
+    #[test]
+    fn every_match_has_the_entries_ahead_before_it() {
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            for (kind, wild) in [
+                (WildKind::Source, 0),
+                (WildKind::Source, 30),
+                (WildKind::Tag, 100),
+                (WildKind::Both, 50),
+            ] {
+                if queue == Queue::Unexpected && kind == WildKind::Both {
+                    continue;
+                }
+                for layout in [Layout::Fresh, Layout::Shuffled] {
+                    let scenario = Scenario {
+                        queue,
+                        ahead: 37,
+                        behind: 5,
+                        wild,
+                        kind,
+                        layout,
+                        seed: 1,
+                    };
+                    let mut oracle = Oracle::with_capacity(Capacity::default());
+                    scenario.prepare(&mut oracle, 10);
+                    let before = oracle.stats().attempts();
+                    for index in 0..10 {
+                        assert!(scenario.operate(&mut oracle, index), "{scenario:?}");
+                    }
+                    assert_eq!(oracle.stats().attempts() - before, 10 * 38, "{scenario:?}");
+                    let left = oracle.posted_len() + oracle.unexpected_len();
+                    assert_eq!(left, 42, "{scenario:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_share_of_wildcards_is_exact_and_spread() {
+        for wild in [0, 1, 10, 50, 99, 100] {
+            let scenario = Scenario {
+                queue: Queue::Posted,
+                ahead: 0,
+                behind: 0,
+                wild,
+                kind: WildKind::Source,
+                layout: Layout::Fresh,
+                seed: 1,
+            };
+            for from in [0, 300] {
+                let count = (from..from + 100)
+                    .filter(|index| scenario.is_wild(*index))
+                    .count();
+                assert_eq!(count as u32, wild);
+            }
+        }
+    }
+}

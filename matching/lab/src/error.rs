@@ -1,0 +1,46 @@
+//! The errors of this crate.
+
+use std::io;
+
+/// What the laboratory cannot do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An engine's name or parameter.
+    #[error(transparent)]
+    Engine(#[from] tagwire_matching::Error),
+    /// Options that make no sense together.
+    #[error("{0}")]
+    Usage(String),
+    /// An engine that is to be measured does not pass.
+    #[error(
+        "{engine} fails as {grade} and is not measured ('tagwire match check {engine}' shows how; --unchecked measures it)"
+    )]
+    Unsound {
+        /// The engine.
+        engine: String,
+        /// What it promises.
+        grade: tagwire_matching::Grade,
+    },
+    /// Something that was to be written.
+    #[error("cannot write {0}: {1}")]
+    Output(String, #[source] io::Error),
+    /// Valgrind, or this program under it.
+    #[error("cannot count instructions: {0}")]
+    Callgrind(String),
+}
+
+impl Error {
+    /// Returns the exit status of the command.
+    #[must_use]
+    pub const fn exit_status(&self) -> u8 {
+        match self {
+            Self::Engine(_) | Self::Usage(_) => 1,
+            Self::Output(..) | Self::Callgrind(_) => 2,
+            Self::Unsound { .. } => 3,
+        }
+    }
+}
+
+/// This crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,215 @@
+//! The queues of UCX's tag matching (`src/ucp/tag/tag_match.h` and `.inl` of UCX 1.2x).
+//!
+//! A receive whose mask is full lies in a bin by its tag, any other in one wildcard queue. Each receive has a sequence
+//! number; while a wildcard is pending, an arrival walks its bin and the wildcard queue together in the order of these
+//! numbers. A message lies in its bin and in the list of all; a receive with a full mask walks the bin, any other the list.
+//!
+//! ```text
+//!   Table::First    heads of posted receives: one for each bin, and that of the wildcard queue
+//!   Table::Second   heads of unexpected messages: one for each bin; the list of all begins in the queue's control words
+//! ```
+//!
+//! The 64-bit tag is laid out as Open MPI's UCX layer has it: 24 bits of tag, 20 of source, 20 of context. Wider fields are
+//! hashed as if they were cut off there, and compared whole. The bin of a tag is `(low % P) ^ (high % P)` over its 32-bit
+//! halves, where P is the largest prime that is no greater than `bins`: 1,021 for the 1,024 bins of UCX.
+
+use tagwire_base::named::{Named, Parameter, Range, Spec};
+
+use super::{Arranged, Arrangement, Found};
+use crate::description::{Description, Grade};
+use crate::engine::Engine;
+use crate::queue;
+use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Table, WILD, Word};
+
+pub(crate) static DESCRIPTION: Description = Description {
+    named: Named {
+        name: "ucx",
+        parameters: &[Parameter {
+            name: "bins",
+            range: Range::Number {
+                default: 1024,
+                min: 2,
+                max: 1 << 20,
+            },
+            help: "bins of each queue; the hash goes by the largest prime that is no greater",
+        }],
+    },
+    about: "bins by a hash of the 64-bit tag, one queue of all wildcards, merged by sequence number",
+    source: "UCX, src/ucp/tag/tag_match.h; tag layout of Open MPI's UCX layer",
+    limits: "one pending wildcard: an arrival walks its bin and the whole wildcard queue; a wildcard receive walks all \
+             unexpected messages; structured tags collide in bins",
+    grade: |_| Grade::Exact,
+};
+
+/// Opens the engine with its parameters.
+pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
+    let bins = spec.number("bins");
+    let arrangement = Hashed {
+        prime: prime_up_to(bins),
+        // As many as the exclusive-or of two residues can name.
+        heads: bins.next_power_of_two() as usize,
+    };
+    let mut storage = Private::<LINKS, C>::new(capacity);
+    storage.grow_table(Table::First, arrangement.heads + 1);
+    storage.grow_table(Table::Second, arrangement.heads);
+    Box::new(Arranged::new(arrangement, storage))
+}
+
+#[derive(Debug)]
+struct Hashed {
+    prime: u32,
+    heads: usize,
+}
+
+impl Hashed {
+    /// The bin of an exact key.
+    const fn bin(&self, entry: Selector) -> usize {
+        let tag = (entry.tag() as u64 & 0xff_ffff) << 40
+            | (entry.source() as u64 & 0xf_ffff) << 20
+            | (entry.kind & !WILD) as u64;
+        let (high, low) = ((tag >> 32) as u32, tag as u32);
+        ((low % self.prime) ^ (high % self.prime)) as usize
+    }
+
+    /// The place of a receive's head: its bin, or the wildcard queue.
+    const fn posted_place(&self, receive: Selector) -> usize {
+        match receive.kind & WILD {
+            0 => self.bin(receive),
+            _ => self.heads,
+        }
+    }
+
+    /// Walks a bin and the wildcard queue together, lower sequence numbers first.
+    fn find_in_both<S: Storage<LINKS>>(
+        storage: &S,
+        [mut exact, mut wild]: [u32; 2],
+        message: Selector,
+    ) -> Found {
+        let view = queue::posted(storage);
+        for looked in 1..=view.nodes.len() as u64 {
+            let (slot, node) = match (view.node(exact), view.node(wild)) {
+                (Some(a), Some(b)) if b.sequence.load() < a.sequence.load() => (&mut wild, b),
+                (Some(a), _) => (&mut exact, a),
+                (None, Some(b)) => (&mut wild, b),
+                (None, None) => {
+                    return Found {
+                        slot: None,
+                        looked: looked - 1,
+                    };
+                }
+            };
+            if node.selector().accepts(message) {
+                return Found {
+                    slot: Some(*slot),
+                    looked,
+                };
+            }
+            *slot = node.links[CHAIN].next.load();
+        }
+        Found {
+            slot: None,
+            looked: view.nodes.len() as u64,
+        }
+    }
+}
+
+impl<S: Storage<LINKS>> Arrangement<S, LINKS> for Hashed {
+    fn place_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+        let place = self.posted_place(node.selector());
+        if let Some(head) = storage.table(Table::First).get(place) {
+            queue::posted(storage).push(CHAIN, head, slot, node);
+        }
+    }
+
+    fn place_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+        let view = queue::unexpected(storage);
+        view.push(ALL, &view.queue.head, slot, node);
+        if let Some(head) = storage.table(Table::Second).get(self.bin(node.selector())) {
+            view.push(BIN, head, slot, node);
+        }
+    }
+
+    fn remove_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+        let place = self.posted_place(node.selector());
+        if let Some(head) = storage.table(Table::First).get(place) {
+            queue::posted(storage).unlink(CHAIN, head, slot, node);
+        }
+    }
+
+    fn remove_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+        let view = queue::unexpected(storage);
+        view.unlink(ALL, &view.queue.head, slot, node);
+        if let Some(head) = storage.table(Table::Second).get(self.bin(node.selector())) {
+            view.unlink(BIN, head, slot, node);
+        }
+    }
+
+    fn find_posted(&self, storage: &S, message: Selector) -> Found {
+        let heads = storage.table(Table::First);
+        let (Some(bin), Some(wild)) = (heads.get(self.bin(message)), heads.get(self.heads)) else {
+            return Found::default();
+        };
+        let view = queue::posted(storage);
+        if view.node(wild.load()).is_some() {
+            return Self::find_in_both(storage, [bin.load(), wild.load()], message);
+        }
+        Found::of(view.find(CHAIN, bin.load(), |entry, _| entry.accepts(message)))
+    }
+
+    fn find_unexpected(&self, storage: &S, receive: Selector) -> Found {
+        let view = queue::unexpected(storage);
+        let accepts = |entry: Selector, _: &_| receive.accepts(entry);
+        if receive.kind & WILD != 0 {
+            return Found::of(view.find(ALL, view.queue.head.load(), accepts));
+        }
+        match storage.table(Table::Second).get(self.bin(receive)) {
+            Some(head) => Found::of(view.find(BIN, head.load(), accepts)),
+            None => Found::default(),
+        }
+    }
+}
+
+/// The largest prime that is no greater than `most`, which is 2 or more.
+fn prime_up_to(most: u32) -> u32 {
+    let is_prime = |number: &u32| {
+        let mut divisors = (2..).take_while(|divisor| divisor * divisor <= *number);
+        divisors.all(|divisor| !number.is_multiple_of(divisor))
+    };
+    (2..=most).rev().find(is_prime).unwrap_or(2)
+}
+
+/// Lists that a message is on: that of all, and its bin's.
+const LINKS: usize = 2;
+const ALL: usize = 0;
+const BIN: usize = 1;
+/// The list that a receive is on.
+const CHAIN: usize = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prime_of_ucx_is_that_of_its_table() {
+        for (bins, prime) in [(1024, 1021), (64, 61), (2, 2), (3, 3), (1 << 20, 1_048_573)] {
+            assert_eq!(prime_up_to(bins), prime);
+        }
+    }
+
+    /// The tag is in the upper half of the 64-bit tag alone.
+    #[test]
+    fn tags_a_multiple_of_the_prime_apart_collide() {
+        let hashed = Hashed {
+            prime: 1021,
+            heads: 1024,
+        };
+        let of = |tag: u32| {
+            hashed.bin(Selector {
+                key: u64::from(tag),
+                kind: 0,
+            })
+        };
+        assert_eq!(of(0), of(1021));
+        assert_ne!(of(0), of(1));
+    }
+}

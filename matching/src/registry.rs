@@ -1,0 +1,208 @@
+//! The engines by their names: what each is, which parameters it takes, and how it is opened.
+//!
+//! An engine is a file with a [`Description`] and a function that opens it, and a line of `engines!` below. The setting
+//! `engine`, `tagwire info` and `tagwire match` all go by this table.
+
+use std::cell::Cell;
+use std::fmt;
+use std::str::FromStr;
+
+use tagwire_base::named::{Named, Refused, Spec};
+use tagwire_base::nearest::distance;
+
+use crate::any::AnyEngine;
+pub use crate::description::{Description, Grade};
+use crate::engine::Engine;
+#[cfg(feature = "engines")]
+use crate::engines::{chunks, flajslik, ucx};
+use crate::error::{Error, Result};
+use crate::storage::{Capacity, Cells};
+use crate::{bins, list, sources};
+
+/// An engine's name with its parameters, such as `ucx:bins=64`.
+#[derive(Debug, Clone)]
+pub struct EngineName {
+    spec: Spec,
+    description: &'static Description,
+}
+
+impl EngineName {
+    /// Returns the name with the parameters of `spec`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEngine`] where no engine has the name.
+    pub fn new(spec: Spec) -> Result<Self> {
+        let mut known = DESCRIPTIONS.iter();
+        let description = known.find(|description| description.named.name == spec.name());
+        match description {
+            Some(description) => Ok(Self { spec, description }),
+            None => Err(unknown(spec.name())),
+        }
+    }
+
+    /// Reads several names with commas between them.
+    ///
+    /// # Errors
+    /// As [`EngineName::from_str`], for the first that is refused.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>> {
+        let specs = Spec::parse_list(text, KNOWN).map_err(|refused| bad(text, refused))?;
+        specs.into_iter().map(Self::new).collect()
+    }
+
+    /// Returns what there is to say of the engine.
+    #[must_use]
+    pub const fn description(&self) -> &'static Description {
+        self.description
+    }
+
+    /// Returns the name without parameters.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.spec.name()
+    }
+
+    /// Returns what the engine promises with these parameters.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        (self.description.grade)(&self.spec)
+    }
+
+    /// Returns the engine, empty, in private memory and with these bounds.
+    #[must_use]
+    pub fn open(&self, capacity: Capacity) -> AnyEngine {
+        match (self.name(), self.spec.is_plain()) {
+            ("list", true) => AnyEngine::List(list::PlainList::with_capacity(capacity)),
+            ("source", true) => AnyEngine::Source(sources::PerSource::with_capacity(capacity)),
+            ("bins", true) => AnyEngine::Bins(bins::HashBins::with_capacity(capacity)),
+            (name, _) => AnyEngine::boxed(name, self.open_over::<Apart>(capacity)),
+        }
+    }
+}
+
+/// The words of engines behind a pointer: those of [`Local`](crate::storage::Local), but with code of their own. Were it shared
+/// with the engines that [`AnyEngine`] calls directly, their searches would have two callers and be inlined into neither.
+#[derive(Debug)]
+enum Apart {}
+
+impl Cells for Apart {
+    type Word = Cell<u32>;
+    type Wide = Cell<u64>;
+}
+
+impl FromStr for EngineName {
+    type Err = Error;
+
+    /// Reads `NAME` or `NAME:KEY=VALUE,...`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEngine`] and [`Error::BadEngine`], with the nearest right name.
+    fn from_str(text: &str) -> Result<Self> {
+        Self::new(Spec::parse(text, KNOWN).map_err(|refused| bad(text, refused))?)
+    }
+}
+
+/// As it is read; parameters that have their default are left out.
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.spec.to_string())
+    }
+}
+
+/// Enters the engine of each module into the table.
+macro_rules! engines {
+    ($($(#[$attribute:meta])* $module:ident,)*) => {
+        /// The names of the engines with their parameters.
+        pub static KNOWN: &[&Named] = &[$($(#[$attribute])* &$module::DESCRIPTION.named,)*];
+
+        /// All engines that can be chosen by name.
+        pub static DESCRIPTIONS: &[&Description] = &[$($(#[$attribute])* &$module::DESCRIPTION,)*];
+
+        impl EngineName {
+            /// Returns the engine, empty, in private memory made of words of the kind `C`, and with these bounds.
+            #[must_use]
+            pub fn open_over<C: Cells>(&self, capacity: Capacity) -> Box<dyn Engine + Send> {
+                $($(#[$attribute])*
+                if std::ptr::eq(self.description, &$module::DESCRIPTION) {
+                    return $module::open::<C>(&self.spec, capacity);
+                })*
+                unreachable!("a description is one of the table")
+            }
+        }
+    };
+}
+
+engines! {
+    list,
+    sources,
+    bins,
+    #[cfg(feature = "engines")]
+    ucx,
+    #[cfg(feature = "engines")]
+    flajslik,
+    #[cfg(feature = "engines")]
+    chunks,
+}
+
+fn bad(text: &str, refused: Refused) -> Error {
+    match refused {
+        Refused::Name { name, .. } => unknown(&name),
+        why => Error::BadEngine {
+            engine: text.to_owned(),
+            why: Box::new(why),
+        },
+    }
+}
+
+/// Names the engine that is the fewest edits away, however many they are.
+fn unknown(name: &str) -> Error {
+    let by_distance = |known: &&str| distance(known, name);
+    let nearest = KNOWN.iter().map(|known| known.name).min_by_key(by_distance);
+    Error::UnknownEngine {
+        name: name.to_owned(),
+        nearest: nearest.unwrap_or(AnyEngine::DEFAULT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_makes_the_engine_of_that_name() {
+        for description in DESCRIPTIONS {
+            let name: EngineName = description.named.name.parse().unwrap();
+            assert_eq!(name.to_string(), description.named.name);
+            assert_eq!(
+                name.open(Capacity::default()).name(),
+                description.named.name
+            );
+            for text in [description.about, description.source, description.limits] {
+                assert!(!text.is_empty() && !text.ends_with('.'), "{name}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistyped_name_is_refused_with_the_nearest() {
+        for (typed, meant) in [
+            ("lsit", "list"),
+            ("sources", "source"),
+            ("hashbins", "bins"),
+        ] {
+            let error = typed.parse::<EngineName>().unwrap_err();
+            assert_eq!(error.code(), 200);
+            let text = format!("unknown matching engine '{typed}'; did you mean '{meant}'?");
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "engines")]
+    fn a_mistyped_parameter_is_refused_with_the_nearest() {
+        let error = "ucx:bin=64".parse::<EngineName>().unwrap_err();
+        assert_eq!(error.code(), 201);
+        let text =
+            "matching engine 'ucx:bin=64': 'ucx' has no parameter 'bin'; did you mean 'bins'?";
+        assert_eq!(error.to_string(), text);
+    }
+}

@@ -1,0 +1,186 @@
+//! What published engines look at, as their sources say: entries, never times.
+#![cfg(feature = "engines")]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use common::{message, queue_message, queue_receive, receive};
+use tagwire_base::ContextId;
+use tagwire_matching::{AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, PostOutcome};
+
+fn engine(name: &str) -> AnyEngine {
+    AnyEngine::by_name(name, Capacity::default()).unwrap()
+}
+
+/// Entries that a call looks at.
+fn looked(engine: &mut AnyEngine, call: impl FnOnce(&mut AnyEngine)) -> u64 {
+    let before = engine.stats().attempts();
+    call(engine);
+    engine.stats().attempts() - before
+}
+
+fn goes_to(engine: &mut AnyEngine, source: u32, tag: i32, cookie: u32) {
+    let outcome = engine.arrive(message(source, tag), Cookie(0));
+    assert_eq!(outcome, ArriveOutcome::Matched(Cookie(cookie)));
+}
+
+fn takes(engine: &mut AnyEngine, source: Option<u32>, tag: Option<i32>) -> u32 {
+    match engine.post(receive(source, tag), Cookie(0)) {
+        PostOutcome::Matched(Cookie(cookie)) => cookie,
+        other => panic!("took nothing: {other:?}"),
+    }
+}
+
+#[test]
+fn entries_of_other_contexts_are_looked_at_by_one_list_alone() {
+    for (name, entries) in [("list", 101), ("list:per=context", 1), ("chunks", 1)] {
+        let mut engine = engine(name);
+        for tag in 0..100 {
+            let mut pattern = receive(Some(0), Some(tag));
+            pattern.context = ContextId::new(7);
+            queue_receive(&mut engine, pattern, 1);
+        }
+        queue_receive(&mut engine, receive(Some(0), Some(5)), 2);
+        let count = looked(&mut engine, |engine| goes_to(engine, 0, 5, 2));
+        assert_eq!(count, entries, "{name}");
+    }
+}
+
+#[test]
+fn every_directory_leads_to_the_entries_of_one_source() {
+    for name in ["source", "source:dir=array", "source:dir=trie4,ranks=100"] {
+        let mut engine = engine(name);
+        for source in (0..1_000).rev() {
+            queue_receive(&mut engine, receive(Some(source), Some(1)), source);
+        }
+        let count = looked(&mut engine, |engine| goes_to(engine, 777, 1, 777));
+        assert_eq!(count, 1, "{name}");
+    }
+}
+
+/// Open MPI's ob1: an any-source receive takes from the source behind the one that was last.
+#[test]
+fn a_rotation_serves_sources_in_turn() {
+    for name in ["source:any=rotate", "source:dir=array,any=rotate"] {
+        let mut engine = engine(name);
+        for cookie in 0..9 {
+            // Three messages of source 0, then of 1, then of 2.
+            queue_message(&mut engine, message(cookie / 3, 1), cookie);
+        }
+        let sources = |engine: &mut AnyEngine| [0; 9].map(|_| takes(engine, None, Some(1)));
+        let taken = sources(&mut engine);
+        // Each source's own messages are in their order.
+        for source in 0..3 {
+            let own: Vec<u32> = taken
+                .into_iter()
+                .filter(|cookie| cookie / 3 == source)
+                .collect();
+            assert_eq!(
+                own,
+                [3 * source, 3 * source + 1, 3 * source + 2],
+                "{name}: {taken:?}"
+            );
+        }
+        for turn in taken.chunks(3) {
+            let mut sources: Vec<u32> = turn.iter().map(|cookie| cookie / 3).collect();
+            sources.sort_unstable();
+            assert_eq!(sources, [0, 1, 2], "{name}: {taken:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pending_wildcard_makes_arrivals_of_ucx_walk_its_queue() {
+    let mut engine = engine("ucx");
+    for tag in 0..1_000 {
+        queue_receive(&mut engine, receive(Some(0), Some(tag)), 1);
+    }
+    let without = looked(&mut engine, |engine| goes_to(engine, 0, 999, 1));
+    assert!(without <= 2, "{without}");
+    for tag in 0..100 {
+        queue_receive(&mut engine, receive(None, Some(5_000 + tag)), 2);
+    }
+    queue_receive(&mut engine, receive(Some(0), Some(2_000)), 3);
+    let with = looked(&mut engine, |engine| goes_to(engine, 0, 2_000, 3));
+    assert!((101..=103).contains(&with), "{with}");
+}
+
+/// Tags 1,021 apart lie in one bin of UCX, whose modulus that is.
+#[test]
+fn tags_that_collide_make_a_bin_of_ucx_a_list() {
+    let deepest = |step: i32| {
+        let mut engine = engine("ucx");
+        for index in 0..100 {
+            queue_receive(
+                &mut engine,
+                receive(Some(0), Some(index * step)),
+                index as u32,
+            );
+        }
+        looked(&mut engine, |engine| goes_to(engine, 0, 99 * step, 99))
+    };
+    assert_eq!(deepest(1021), 100);
+    assert_eq!(deepest(1), 1);
+}
+
+/// A wildcard receive of either walks every unexpected message, unless what is hashed is exact.
+#[test]
+fn wildcard_receives_walk_all_messages_but_where_the_key_is_exact() {
+    for (name, any_source) in [
+        ("ucx", 101),
+        ("flajslik", 101),
+        ("flajslik:bins=1024,key=source", 101),
+        ("flajslik:bins=1024,key=tag", 10),
+    ] {
+        let mut engine = engine(name);
+        for tag in 0..101 {
+            queue_message(&mut engine, message(1, tag), tag as u32);
+        }
+        let count = looked(&mut engine, |engine| {
+            assert_eq!(takes(engine, None, Some(100)), 100);
+        });
+        match any_source {
+            101 => assert_eq!(count, 101, "{name}"),
+            most => assert!(count <= most, "{name}: {count}"),
+        }
+    }
+}
+
+#[test]
+fn a_walk_of_the_wildcards_of_flajslik_ends_at_the_earlier_find() {
+    let mut engine = engine("flajslik");
+    queue_receive(&mut engine, receive(Some(0), Some(0)), 7);
+    for tag in 1..1_000 {
+        queue_receive(&mut engine, receive(None, Some(tag)), 0);
+    }
+    let count = looked(&mut engine, |engine| goes_to(engine, 0, 0, 7));
+    assert!(count <= 2, "{count}");
+}
+
+/// Holes are skipped, and chunks without entries leave their chain: a queue that turns over stays as long as it is.
+#[test]
+fn chunks_skip_holes_and_give_empty_chunks_back() {
+    let mut engine = engine("chunks:k=4");
+    let mut handles = Vec::new();
+    for tag in 0..64 {
+        handles.push(queue_receive(
+            &mut engine,
+            receive(Some(0), Some(tag)),
+            tag as u32,
+        ));
+    }
+    // One in four stays.
+    for (tag, handle) in handles.into_iter().enumerate() {
+        if tag % 4 != 1 {
+            let _ = engine.cancel(handle);
+        }
+    }
+    let count = looked(&mut engine, |engine| goes_to(engine, 0, 61, 61));
+    assert_eq!(count, 16);
+    for turn in 0..10_000_u32 {
+        queue_receive(&mut engine, receive(Some(0), Some(100)), turn);
+        goes_to(&mut engine, 0, 100, turn);
+    }
+    let count = looked(&mut engine, |engine| goes_to(engine, 0, 57, 57));
+    assert_eq!(count, 15);
+}
