@@ -19,6 +19,8 @@ use super::liveness::Liveness;
 use super::memfd;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::remote::{Registrations, strike_out};
+use super::room::Size;
+use super::rooms::{self, Rooms};
 use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
@@ -50,6 +52,8 @@ pub struct Shm {
     /// Something besides the rings is to be looked at.
     pub(super) attention: bool,
     pub(super) transfers: Transfers,
+    /// What is left for the rooms of peers.
+    pub(super) rooms: Rooms,
     /// Everything known of peers, by endpoint.
     pub(super) peers: Vec<Peer>,
     pub(super) by_rank: HashMap<Rank, EndpointId>,
@@ -91,7 +95,8 @@ impl Shm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let system =
             |what: &str, error| tagwire_base::Error::system(format!("{NAME}: {what}"), error);
-        let extent = extent(&options, size)?;
+        let budget = rooms::budget(&options, bootstrap.locality().local_size);
+        let extent = extent(&options, size, rooms::largest(budget))?;
         let segment =
             Segment::create(extent).map_err(|error| system("make shared memory", error))?;
         let header = segment
@@ -113,6 +118,7 @@ impl Shm {
             nonce_address: nonce.address(),
             barriers,
             matches: extent.matches,
+            room: extent.room,
             arena: extent.arena,
         };
         identity.write(&header.identity);
@@ -125,6 +131,7 @@ impl Shm {
             seen_contacts: 0,
             attention: false,
             transfers: Transfers::new(&options),
+            rooms: Rooms::new(budget, extent.room),
             peers: Vec::new(),
             by_rank: HashMap::new(),
             lost: HashSet::new(),
@@ -439,17 +446,19 @@ impl Drop for Shm {
     }
 }
 
-/// The parts of a rank's segment in a job of `size`: of the arena, as much as the limit of file sizes leaves room for.
-fn extent(options: &ShmOptions, size: u32) -> Result<Extent> {
+/// The parts of a rank's segment in a job of `size`, with rooms up to `room`: of these and of the arena, as much as the limit of file sizes leaves
+/// space for.
+fn extent(options: &ShmOptions, size: u32, room: Size) -> Result<Extent> {
     let wanted = Extent {
         size,
         matches: options.matches,
+        room,
         arena: (options.arena as u64).next_multiple_of(arena::STEP),
     };
     let Some(limit) = memfd::limit() else {
         return Ok(wanted);
     };
-    let extent = wanted.within(Some(limit));
+    let extent = wanted.within(limit);
     if extent.len() > limit {
         let shortfall = memfd::shortfall(extent.len(), limit);
         let remedy = if options.matches {
@@ -461,7 +470,11 @@ fn extent(options: &ShmOptions, size: u32) -> Result<Extent> {
         let error = io::Error::new(io::ErrorKind::FileTooLarge, shortfall + remedy);
         return Err(tagwire_base::Error::system(what, error).into());
     }
-    if extent != wanted {
+    if extent.room != wanted.room {
+        let shortfall = memfd::shortfall(wanted.len(), limit);
+        tracing::info!("rings of long messages do not grow: {shortfall}");
+    }
+    if extent.arena != wanted.arena {
         tracing::info!(
             "shared buffers have {} bytes in all, not the {} of the setting 'shm-arena': {}",
             extent.arena,

@@ -21,6 +21,7 @@ mod hostile;
 mod processes;
 mod remote;
 mod ring;
+mod room;
 mod sighting;
 mod traffic;
 mod transfers;
