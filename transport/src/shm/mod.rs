@@ -52,8 +52,10 @@ mod room;
 mod rooms;
 mod segment;
 mod sighting;
+mod transfer;
 mod transfers;
 mod waiter;
+mod ways;
 
 #[cfg(all(test, loom))]
 mod models;
@@ -65,6 +67,7 @@ pub use kind::ShmKind;
 pub use matching::{ShmMatch, visits};
 pub use probe::{Probe, probe};
 pub use rank::Shm;
+pub use ways::CopyWay;
 
 /// The name in settings and reports.
 const NAME: &str = "shm";

@@ -174,6 +174,12 @@ impl Peer {
         self.sighting.is_still(&self.liveness, has_nonce)
     }
 
+    /// Whether the peer provably touches no memory of ours any more: its process has ended, or it
+    /// has closed, which it does only when it is not copying.
+    pub(super) fn is_harmless(&self) -> bool {
+        self.has_closed() || self.liveness.is_over()
+    }
+
     /// What the peer replied to our hello.
     pub(super) fn answer(&self) -> u64 {
         use std::sync::atomic::Ordering::Acquire;

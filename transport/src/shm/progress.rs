@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::NAME;
+use super::layout::SLOTS;
 use super::peer::{Inbound, PeerState};
 use super::rank::Shm;
 use super::ring::Pop;
-use super::transfers::Lost;
+use super::transfer::{Lost, Transfers};
 use super::waiter;
 use crate::error::Error;
 use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
@@ -43,7 +44,11 @@ impl Shm {
     fn take_arrivals(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
-            let taken = drain(way, burst, upcalls);
+            let mut taken = drain(way, burst, upcalls);
+            if taken.pieces {
+                taken.count += self.transfers.take_pieces(way);
+                taken.broken = way.broken.is_some();
+            }
             events += taken.count;
             if taken.count != 0 && way.consumer.has_given_credits() {
                 way.wake_for_credits();
@@ -148,9 +153,8 @@ impl Shm {
             events += self.look_at_late_contact(endpoint, upcalls);
         }
         if let Some(at) = self.inbound.iter().position(|way| way.endpoint == endpoint) {
-            // A ring holds no more than this, so a peer that still lives cannot keep us here.
             let mut way = self.inbound.swap_remove(at);
-            events += drain(&mut way, super::layout::SLOTS, upcalls).count;
+            events += drain_all(&mut way, &mut self.transfers, upcalls);
             let area = way.consumer.memory();
             super::matching::store_state(&area.taken, way.consumer.state());
             if !matches!(event, PeerEvent::Left(_)) {
@@ -215,6 +219,8 @@ impl Shm {
 /// What came of looking into a ring.
 pub(super) struct Taken {
     pub count: usize,
+    /// What comes next is a piece of a transfer.
+    pub pieces: bool,
     /// Something impossible was found.
     pub broken: bool,
 }
@@ -238,10 +244,18 @@ pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls
         match popped {
             Pop::Message(()) => count += 1,
             Pop::Empty | Pop::Left => break,
+            Pop::Other => {
+                return Taken {
+                    count,
+                    pieces: true,
+                    broken: false,
+                };
+            }
             Pop::Corrupt(shape) => {
                 note_corrupt(way, shape);
                 return Taken {
                     count,
+                    pieces: false,
                     broken: true,
                 };
             }
@@ -249,7 +263,26 @@ pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls
     }
     Taken {
         count,
+        pieces: false,
         broken: false,
+    }
+}
+
+/// Delivers all that a peer has left in its ring. It holds no more than its slots, so that a peer that still lives cannot keep
+/// us here.
+fn drain_all(way: &mut Inbound, transfers: &mut Transfers, upcalls: &mut dyn Upcalls) -> usize {
+    let mut count = 0;
+    loop {
+        let taken = drain(way, SLOTS, upcalls);
+        count += taken.count;
+        if !taken.pieces || count >= SLOTS {
+            return count;
+        }
+        let pieces = transfers.take_pieces(way);
+        count += pieces;
+        if pieces == 0 {
+            return count;
+        }
     }
 }
 

@@ -22,8 +22,9 @@ use super::remote::{Registrations, strike_out};
 use super::room::Size;
 use super::rooms::{self, Rooms};
 use super::segment::{Extent, HeaderMap, Segment};
-use super::transfers::Transfers;
+use super::transfer::Transfers;
 use super::waiter::{self, ShmWaiter};
+use super::ways::CopyWay;
 use crate::allocation::Allocation;
 use crate::body::Body;
 use crate::byte::ByteTransport;
@@ -125,6 +126,7 @@ impl Shm {
         let attaches = options.cross_attach != CrossAttach::Off;
         let attachable = attaches.then(Attachable::new);
         check_attach(&options, &identity)?;
+        check_way(&options, &identity)?;
         Ok(Self {
             outbound: Vec::new(),
             inbound: Vec::new(),
@@ -328,6 +330,7 @@ impl Transport for Shm {
                     Attach::Forbidden(reason) => format!("not attached ({reason})"),
                 },
             );
+            self.transfers.describe_ways(EndpointId(index as u32), out);
         }
     }
 }
@@ -498,4 +501,30 @@ fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
         })),
         _ => Ok(()),
     }
+}
+
+/// The way that a setting fixes has to be one that can be used here.
+fn check_way(options: &ShmOptions, own: &Identity) -> Result<()> {
+    let Some(way) = options.way else {
+        return Ok(());
+    };
+    let attaches = || Attach::test(own.pid, own.nonce_address, own.nonce);
+    let reason = match (way, options.cross_attach) {
+        (CopyWay::OneSide | CopyWay::Ring, _) if options.matches => {
+            "ranks that match for each other (pml=cm) copy by halves".to_owned()
+        }
+        (CopyWay::Ring, _) => return Ok(()),
+        (_, CrossAttach::Off) => "shm-cma is off, and long messages go through the ring".to_owned(),
+        _ => match attaches() {
+            Attach::Forbidden(reason) => {
+                format!("this system forbids the kernel's copy ({reason})")
+            }
+            _ => return Ok(()),
+        },
+    };
+    Err(Error::Base(tagwire_base::Error::BadSetting {
+        name: "shm-way".to_owned(),
+        value: way.name().to_owned(),
+        expected: format!("{reason}; auto takes what there is"),
+    }))
 }

@@ -150,10 +150,25 @@ impl<M: RingMemory> Producer<M> {
     /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or reports that there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
+        self.push_kind(KIND_MESSAGE, class, header, data)
+    }
+
+    /// The same, of a piece of a transfer.
+    pub(super) fn push_piece(&mut self, header: AmHeader, data: &[u8]) -> bool {
+        self.push_kind(KIND_PIECE, Class::Data, header, data)
+    }
+
+    /// Whether a piece of `len` bytes would find space.
+    pub(super) fn has_space(&mut self, len: usize) -> bool {
+        self.next_slot(Class::Data).is_some()
+            && (len <= super::layout::INLINE || self.reserve(len).is_some())
+    }
+
+    #[inline(always)]
+    fn push_kind(&mut self, mut kind: u16, class: Class, header: AmHeader, data: &[u8]) -> bool {
         let Some(index) = self.next_slot(class) else {
             return false;
         };
-        let mut kind = KIND_MESSAGE;
         if data.len() <= super::layout::INLINE {
             self.memory.write(Place::Inline(index), data);
         } else {
@@ -371,6 +386,8 @@ pub(super) enum Pop<R> {
     Left,
     /// A message, and what became of it.
     Message(R),
+    /// What is there is of the other kind: a piece of a transfer where a message was asked for, and the other way round.
+    Other,
     /// What no correct producer writes: the upper half of the slot's first word.
     Corrupt(u32),
 }
@@ -468,14 +485,35 @@ impl<M: RingMemory> Consumer<M> {
         &mut self,
         look: impl FnOnce(AmHeader, Payload<'_>) -> Option<R>,
     ) -> Pop<R> {
+        self.pop_kind::<KIND_MESSAGE, R>(look)
+    }
+
+    /// Takes the next slot where it is a piece of a transfer, which `look` sees.
+    pub(super) fn pop_piece<R>(&mut self, look: impl FnOnce(AmHeader, Payload<'_>) -> R) -> Pop<R> {
+        self.pop_kind::<KIND_PIECE, R>(|header, payload| Some(look(header, payload)))
+    }
+
+    #[inline(always)]
+    fn pop_kind<const KIND: u16, R>(
+        &mut self,
+        look: impl FnOnce(AmHeader, Payload<'_>) -> Option<R>,
+    ) -> Pop<R> {
         let first = self.first_word();
         let next = self.head.wrapping_add(1);
         if first as u32 != next {
             return Pop::Empty;
         }
         let (kind, len) = ((first >> 32) as u16, (first >> 48) as usize);
-        if len > M::MAX_SEND as usize || (kind != KIND_MESSAGE && !self.is_in_room(kind, len)) {
-            return Pop::Corrupt((first >> 32) as u32);
+        if len > M::MAX_SEND as usize || (kind != KIND && !self.is_in_room::<KIND>(kind, len)) {
+            let other = if KIND == KIND_PIECE {
+                KIND_MESSAGE
+            } else {
+                KIND_PIECE
+            };
+            return match kind & 0xff == other {
+                true => Pop::Other,
+                false => Pop::Corrupt((first >> 32) as u32),
+            };
         }
         let index = self.index();
         // Where messages come in a stream, the next lines are fetched while this one is looked at.
@@ -513,11 +551,11 @@ impl<M: RingMemory> Consumer<M> {
             || self.room.owes(&M::ROOMS)
     }
 
-    /// Whether a slot of this kind has a payload of `len` bytes in the room, which is granted.
+    /// Whether a slot of kind `KIND` has a payload of `len` bytes in the room, which is granted.
     #[inline(never)]
-    fn is_in_room(&self, kind: u16, len: usize) -> bool {
-        let is_message = kind & 0xff == KIND_MESSAGE;
-        is_message && len > super::layout::INLINE && self.room.allows(Size::of_mark(kind))
+    fn is_in_room<const KIND: u16>(&self, kind: u16, len: usize) -> bool {
+        let is_kind = kind & 0xff == KIND;
+        is_kind && len > super::layout::INLINE && self.room.allows(Size::of_mark(kind))
     }
 
     /// The place of a long payload. Out of line, as above.
@@ -629,8 +667,10 @@ const AHEAD: u32 = 8;
 /// How many slots ahead of its next message a consumer fetches lines.
 const BEHIND: u32 = 8;
 
-/// A message of the layer above; the only kind there is so far.
+/// A message of the layer above.
 const KIND_MESSAGE: u16 = 1;
+/// A piece of a transfer that goes through the ring.
+const KIND_PIECE: u16 = 2;
 
 #[cfg(test)]
 impl<M: RingMemory> Producer<M> {

@@ -25,6 +25,7 @@ mod room;
 mod sighting;
 mod traffic;
 mod transfers;
+mod ways;
 
 const LANE: Lane = Lane(0);
 
