@@ -147,6 +147,7 @@ const TESTED: &[&str] = &[
 /// lent buffers, locks.
 const UNSAFE: &[&str] = &[
     "base/src/thread.rs",
+    "bench/examples/room.rs",
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
     "bench/src/mpi/collective.rs",

@@ -4,6 +4,7 @@ use tagwire_base::config::{Config, Setting};
 
 use super::arena;
 use super::matching::{MAX_HEADERS, MAX_OVERFLOW};
+use super::ways::CopyWay;
 
 /// Whether ranks copy straight between each other's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,10 @@ pub struct ShmOptions {
     pub headers: usize,
     /// Bytes of the arena that [`allocate`](crate::Transport::allocate) takes from, rounded up to 64 KiB; 0 for none.
     pub arena: usize,
+    /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory.
+    pub room: Option<usize>,
+    /// How long messages are moved, always; `None`: found by trial.
+    pub way: Option<CopyWay>,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]
     pub matches: bool,
@@ -64,6 +69,8 @@ impl Default for ShmOptions {
             overflow: MAX_OVERFLOW,
             headers: MAX_HEADERS,
             arena: ARENA,
+            room: None,
+            way: None,
             matches: false,
         }
     }
@@ -91,6 +98,8 @@ impl ShmOptions {
             overflow: config.bytes("shm-overflow"),
             headers: config.integer("shm-headers") as usize,
             arena: config.bytes("shm-arena"),
+            room: config.bytes_or_auto("shm-room"),
+            way: CopyWay::named(config.choice("shm-way")),
             matches: false,
         }
     }
@@ -160,6 +169,21 @@ pub const SETTINGS: &[Setting] = &[
         "Memory of a rank from which its program can allocate buffers that peers map, so that large messages are copied once where \
          cross-memory attach is forbidden too; only addresses are taken until it is allocated",
     ),
+    Setting::bytes_or_auto(
+        READER,
+        "shm-room",
+        0..=1 << 40,
+        "Memory of this machine in which the rings between ranks that send each other long messages may grow, over all ranks of the job; auto \
+         is 1/64 of the machine's. A ring is back to 64K within 10 s of silence",
+    ),
+    Setting::choice(
+        READER,
+        "shm-way",
+        "auto",
+        &["auto", "halves", "one-side", "ring"],
+        "How two ranks copy a long message: as is found by trial for each pair and length, or always by the kernel with one half each, by the \
+         kernel with the side that joins last alone, or through the memory of their ring",
+    ),
 ];
 
 /// Bytes of an arena, unless said otherwise.
@@ -183,13 +207,16 @@ mod tests {
             ("shm-descriptor", "passed"),
             ("shm-chunk-min", "2M"),
             ("shm-arena", "3G"),
+            ("shm-room", "96M"),
+            ("shm-way", "one-side"),
         ] {
             config.set(name, value).expect("the settings exist");
         }
         let options = ShmOptions::from_config(&config);
         assert_eq!(options.cross_attach, CrossAttach::Off);
         assert_eq!(options.descriptor, DescriptorWay::Passed);
-        assert_eq!(options.arena, 3 << 30);
+        assert_eq!((options.arena, options.room), (3 << 30, Some(96 << 20)));
+        assert_eq!(options.way, Some(CopyWay::OneSide));
         // The largest chunk is never below the smallest.
         assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));
     }

@@ -356,12 +356,8 @@ impl Shm {
         let mut consumer = Consumer::new(area.clone());
         // Where this rank matches, the sender may have looked at its messages itself.
         consumer.resume(super::matching::load_state(&area.taken));
-        self.inbound.push(Inbound {
-            consumer,
-            endpoint,
-            header: peer.header.clone(),
-            broken: None,
-        });
+        let way = Inbound::new(consumer, endpoint, peer.header.clone());
+        self.inbound.push(way);
         upcalls.peer(PeerEvent::Up { endpoint, rank });
         1
     }

@@ -7,6 +7,7 @@ use tagwire_base::Rank;
 
 use super::arena;
 use super::layout::{IdentityLine, MAGIC, VERSION};
+use super::room::Size;
 use super::segment::Extent;
 
 /// Who a rank is. What a peer says of itself is believed only where it can be checked.
@@ -30,6 +31,8 @@ pub(super) struct Identity {
     pub barriers: bool,
     /// Whether its segment has a match list.
     pub matches: bool,
+    /// The largest room that it may grant a sender.
+    pub room: Size,
     /// Bytes of its arena, a multiple of [`arena::STEP`].
     pub arena: u64,
 }
@@ -47,7 +50,10 @@ impl Identity {
             u64::from(self.descriptor),
             self.nonce,
             self.nonce_address,
-            u64::from(self.barriers) | u64::from(self.matches) << 1 | self.arena,
+            u64::from(self.barriers)
+                | u64::from(self.matches) << 1
+                | u64::from(self.room.0) << 2
+                | self.arena,
         ]
     }
 
@@ -76,9 +82,10 @@ impl Identity {
             nonce_address: words[6],
             barriers: words[7] & 1 != 0,
             matches: match words[7] % arena::STEP {
-                flags @ 0..=3 => flags & 2 != 0,
+                flags @ 0..=15 => flags & 2 != 0,
                 flags => return Err(format!("unknown flags {flags:#x}")),
             },
+            room: Size((words[7] >> 2 & 3) as u8),
             arena: match words[7] & !(arena::STEP - 1) {
                 len @ 0..=arena::MOST => len,
                 len => return Err(format!("an impossible arena of {len} bytes")),
@@ -91,6 +98,7 @@ impl Identity {
         Extent {
             size: self.size,
             matches: self.matches,
+            room: self.room,
             arena: self.arena,
         }
     }

@@ -5,7 +5,8 @@
 //! ```text
 //!   0          header   identity | sleeping | contacts | closed | bitmap of contacts | registrations, see `remote`
 //!   H          area 0   what rank 0 sends to the owner       (H: header, rounded up to pages)
-//!   H +  64 K  area 1   what rank 1 sends to the owner
+//!   H + 64 K   room 0   for long messages of rank 0; as long as the identity says, see `room`
+//!   ...        area 1   what rank 1 sends to the owner
 //!   ...
 //!   then       target   of a rank that matches: what it shares with its senders, see `target`
 //!   then       arena    user memory, as long as the identity says, see `arena`
@@ -14,11 +15,13 @@
 //!        0   hello      identity of the sender            written by the sender
 //!       64   admission  secret, state, closed             written by the sender
 //!      128   answer     accepted or refused               written by the owner
-//!      192   credit     slots | payload consumed          written by the owner
+//!      192   credit     slots | payload consumed; of room written by the owner
 //!      256   taken      where the ring has been read to   written under the match lock
 //!      320   allowed    messages the sender may have sent written under the match lock
 //!      384   holding    messages the sender keeps back    written by the sender
 //!      448   accessing  at which registration it is       written by the sender
+//!      512   grant      how large the room is, see `room` written by the owner
+//!      576   left       which room it left, see `room`    written by the sender
 //!     1024   offers     64 descriptors of one line        see `offers`
 //!     5120   slots      256 slots of one line             see `ring`
 //!    21504   payload    43 KiB of payload, in lines
@@ -31,10 +34,12 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::room::{Size, Table};
+
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 5;
+pub(super) const VERSION: u64 = 6;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -48,6 +53,12 @@ pub(super) const INLINE: usize = 40;
 pub(super) const PAYLOAD: usize = AREA - 1024 - OFFERS * 64 - SLOTS * 64;
 /// Largest payload of a message.
 pub(super) const MAX_SEND: usize = 8192;
+/// Bytes of the room behind an area, by its size. Multiples of the pages of every machine.
+pub(super) const ROOMS: Table = [0, 256 << 10, 1 << 20, 4 << 20];
+/// The largest of them.
+pub(super) const LARGEST_ROOM: Size = Size(ROOMS.len() as u8 - 1);
+/// The shortest payload that goes into a room. Shorter ones stay where both sides have their lines in the nearest cache.
+pub(super) const LONG: usize = 4096;
 /// Offers that may be open in one direction between two ranks.
 pub(super) const OFFERS: usize = 64;
 /// Registrations that a rank may have at once.
@@ -70,7 +81,8 @@ pub(super) struct IdentityLine {
     pub nonce: AtomicU64,
     /// ... at this address: who can read it there can attach.
     pub nonce_address: AtomicU64,
-    /// Bit 0: takes part in memory barriers. Bit 1: the segment has a match list. From bit 16 on: the length of the arena, whose lower bits are 0.
+    /// Bit 0: takes part in memory barriers. Bit 1: the segment has a match list. Bits 2 and 3: the largest size of
+    /// rooms. From bit 16 on: the length of the arena, whose lower bits are 0.
     pub flags: AtomicU64,
 }
 
@@ -78,6 +90,15 @@ pub(super) struct IdentityLine {
 #[repr(C, align(64))]
 pub(super) struct Line64 {
     pub word: AtomicU64,
+}
+
+/// What the owner has consumed.
+#[repr(C, align(64))]
+pub(super) struct CreditLine {
+    /// Slots, and the position in the payload ring in the upper half.
+    pub word: AtomicU64,
+    /// The position in the room.
+    pub room: AtomicU64,
 }
 
 /// A futex word on its own line.
@@ -206,13 +227,15 @@ pub(super) struct PairArea {
     pub hello: IdentityLine,
     pub admission: AdmissionLine,
     pub answer: Line64,
-    pub credit: Line64,
+    pub credit: CreditLine,
     pub taken: TakenLine,
     pub allowed: AllowedLine,
     pub holding: Line64,
     /// The line of the owner's registrations that the sender is at, counted from 1; 0 where it is at none.
     pub accessing: Line64,
-    reserved: [Line64; 8],
+    pub grant: Line64,
+    pub left: Line64,
+    reserved: [Line64; 6],
     pub offers: [DescriptorLine; OFFERS],
     pub slots: [Slot; SLOTS],
     pub payload: UnsafeCell<[u8; PAYLOAD]>,
@@ -253,4 +276,6 @@ const _: () = {
     // must hold a largest message and the gap at the ring's end.
     assert!(PAYLOAD - PAYLOAD / 4 >= 2 * MAX_SEND);
     assert!(MAX_SEND <= u16::MAX as usize);
+    // Whichever room there is holds more than a largest message with the gap at its end, and what is not credited.
+    assert!(ROOMS[1] as usize >= 8 * MAX_SEND);
 };

@@ -7,7 +7,7 @@
 //! nobody touched does not exist; once the last process has ended nothing is left.
 //!
 //! **Small messages** go through a ring of slots of one line each in the receiver's memory
-//! (`ring`): no system call, no lock, no fence.
+//! (`ring`): no system call, no lock, no fence. Who sends long ones gets more memory for them while it does (`room`, `rooms`).
 //!
 //! **Large messages** are copied once, from user memory to user memory, by cross-memory attach,
 //! in chunks that either side takes (`offers`): when both wait both copy. Memory that was allocated from a rank's
@@ -48,10 +48,14 @@ mod progress;
 mod rank;
 mod remote;
 mod ring;
+mod room;
+mod rooms;
 mod segment;
 mod sighting;
+mod transfer;
 mod transfers;
 mod waiter;
+mod ways;
 
 #[cfg(all(test, loom))]
 mod models;
@@ -63,6 +67,7 @@ pub use kind::ShmKind;
 pub use matching::{ShmMatch, visits};
 pub use probe::{Probe, probe};
 pub use rank::Shm;
+pub use ways::CopyWay;
 
 /// The name in settings and reports.
 const NAME: &str = "shm";

@@ -15,19 +15,23 @@ use loom::thread;
 use super::matching;
 use super::offers::{self, Side, Standing, Taken};
 use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
+use super::room::{Size, Table, Words};
 use super::waiter::word;
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
 
-/// Two slots and two lines, with cells that notice when one side reads what the other writes.
-struct Model {
+/// Two slots, two lines, and two of a room where there is one, with cells that notice when one side reads what the other writes.
+struct Model<const ROOM: bool> {
     slots: [[AtomicU64; 3]; 2],
     credit: AtomicU64,
     inline: [UnsafeCell<u64>; 2],
     lines: [UnsafeCell<u64>; 2],
+    /// Granted, consumed, left.
+    words: [AtomicU64; 3],
+    room: [UnsafeCell<u64>; 2],
 }
 
-impl Model {
+impl<const ROOM: bool> Model<ROOM> {
     fn new() -> Arc<Self> {
         let slot = || [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
         Arc::new(Self {
@@ -35,6 +39,8 @@ impl Model {
             credit: AtomicU64::new(0),
             inline: [UnsafeCell::new(0), UnsafeCell::new(0)],
             lines: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            words: slot(),
+            room: [UnsafeCell::new(0), UnsafeCell::new(0)],
         })
     }
 
@@ -42,16 +48,29 @@ impl Model {
         match place {
             Place::Inline(index) => &self.inline[index],
             Place::Bulk(offset) => &self.lines[offset / 64],
+            Place::Room(offset) => &self.room[offset / 64],
         }
     }
 }
 
-impl RingMemory for Arc<Model> {
+impl<const ROOM: bool> RingMemory for Arc<Model<ROOM>> {
     type Word = AtomicU64;
     const SLOTS: u32 = 2;
     const CONTROL_SLOTS: u32 = 1;
     const PAYLOAD: u32 = 128;
     const MAX_SEND: u32 = 64;
+    const ROOMS: Table = [0, 128, 128, 128];
+    const LONG: usize = if ROOM { 41 } else { usize::MAX };
+
+    fn room(&self) -> Option<Words<'_, AtomicU64>> {
+        let [grant, credit, left] = &self.words;
+        ROOM.then_some(Words {
+            grant,
+            credit,
+            left,
+            most: Size(1),
+        })
+    }
 
     fn slot(&self, index: usize) -> &[AtomicU64; 3] {
         &self.slots[index]
@@ -76,7 +95,7 @@ impl RingMemory for Arc<Model> {
 
 fn messages_arrive(lengths: &'static [usize]) {
     loom::model(move || {
-        let memory = Model::new();
+        let memory = Model::<false>::new();
         let mut producer = Producer::new(Arc::clone(&memory));
         let mut consumer = Consumer::new(memory);
         let sender = thread::spawn(move || {
@@ -112,6 +131,42 @@ fn short_messages_arrive_whole_and_in_order() {
 #[test]
 fn long_messages_arrive_whole_and_in_order() {
     messages_arrive(&[64, 41, 64]);
+}
+
+/// The room is granted and taken back while messages come; once it is left, its memory is the owner's.
+#[test]
+fn a_room_that_was_left_is_touched_by_nobody() {
+    loom::model(|| {
+        let memory = Model::<true>::new();
+        let mut producer = Producer::new(Arc::clone(&memory));
+        let mut consumer = Consumer::new(Arc::clone(&memory));
+        consumer.grow_room(Size(1));
+        let sender = thread::spawn(move || {
+            for i in 0..2 {
+                producer.look_at_room();
+                while !producer.push(Class::Control, AmHeader([i, !i]), &[i as u8 + 1; 64]) {
+                    thread::yield_now();
+                }
+            }
+            producer.look_at_room();
+        });
+        consumer.withdraw_room();
+        let (mut taken, mut is_left) = (0, false);
+        for _ in 0..3 {
+            let popped = consumer.pop(|header, payload| {
+                assert_eq!(header.0, [taken, !taken]);
+                assert_eq!(payload.to_vec(), vec![taken as u8 + 1; 64]);
+            });
+            taken += u64::from(matches!(popped, Pop::Message(())));
+            if !is_left && consumer.leaves_room() {
+                is_left = true;
+                // SAFETY: nobody else has the cells any more; loom checks it.
+                let free = |cell: &UnsafeCell<u64>| cell.with_mut(|cell| unsafe { *cell = 9 });
+                memory.room.iter().for_each(free);
+            }
+        }
+        sender.join().unwrap();
+    });
 }
 
 /// Runs a sender and a sleeper; `barrier` stands for the membarrier. Panics

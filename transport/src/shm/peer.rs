@@ -12,6 +12,7 @@ use super::layout::{ANSWER_NONE, CLOSED_LEFT, MAX_SEND};
 use super::liveness::Liveness;
 use super::matching::TargetMap;
 use super::ring::Producer;
+use super::room::Tenant;
 use super::segment::{AreaMap, HeaderMap, Segment};
 use super::sighting::Sighting;
 use super::waiter;
@@ -173,6 +174,12 @@ impl Peer {
         self.sighting.is_still(&self.liveness, has_nonce)
     }
 
+    /// Whether the peer provably touches no memory of ours any more: its process has ended, or it
+    /// has closed, which it does only when it is not copying.
+    pub(super) fn is_harmless(&self) -> bool {
+        self.has_closed() || self.liveness.is_over()
+    }
+
     /// What the peer replied to our hello.
     pub(super) fn answer(&self) -> u64 {
         use std::sync::atomic::Ordering::Acquire;
@@ -239,4 +246,44 @@ pub(super) struct Inbound {
     pub header: Option<HeaderMap>,
     /// Something impossible was found: nothing is read any more.
     pub broken: Option<String>,
+    pub tenant: Tenant,
+}
+
+impl Inbound {
+    pub(super) fn new(
+        consumer: super::ring::Consumer<AreaMap>,
+        endpoint: EndpointId,
+        header: Option<HeaderMap>,
+    ) -> Self {
+        Self {
+            consumer,
+            endpoint,
+            header,
+            broken: None,
+            tenant: Tenant::default(),
+        }
+    }
+
+    /// Wakes a peer that sleeps because its ring was full. As with messages, the sleeper has closed
+    /// the race: it tries to send once more after its barrier.
+    #[inline(never)]
+    pub(super) fn wake_for_credits(&self) {
+        if let Some(header) = &self.header {
+            compiler_fence(SeqCst);
+            if waiter::word::is_armed(&header.sleeping.word) {
+                waiter::wake(&header.sleeping.word);
+            }
+        }
+    }
+
+    /// The slow checks of what a peer sends: credits that are owed, and stamps.
+    pub(super) fn look_after(&mut self) {
+        self.consumer.settle();
+        if self.consumer.has_given_credits() {
+            self.wake_for_credits();
+        }
+        if self.broken.is_none() && !self.consumer.stamp_is_sane() {
+            self.broken = Some("a slot with an impossible stamp".to_owned());
+        }
+    }
 }

@@ -6,6 +6,7 @@ use super::cma::{self, Attach, Nonce};
 use super::config::ShmOptions;
 use super::liveness::Liveness;
 use super::memfd;
+use super::room::Size;
 use super::segment::{Extent, Obstacle, Segment};
 use super::waiter;
 
@@ -34,6 +35,7 @@ pub fn probe() -> Probe {
     let extent = Extent {
         size: 1,
         matches: false,
+        room: Size::NONE,
         arena: 0,
     };
     let segment = Segment::create(extent).map_err(|error| format!("memfd: {error}"));
@@ -74,6 +76,7 @@ fn room(limit: Option<u64>) -> Result<(), String> {
     let wanted = Extent {
         size: 2,
         matches: true,
+        room: Size::NONE,
         arena: ShmOptions::default().arena as u64,
     };
     match limit {

@@ -1,13 +1,13 @@
 //! What has arrived: deliveries, first contacts, peers that end.
 
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::compiler_fence;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::NAME;
+use super::layout::SLOTS;
 use super::peer::{Inbound, PeerState};
 use super::rank::Shm;
 use super::ring::Pop;
-use super::transfers::Lost;
+use super::transfer::{Lost, Transfers};
 use super::waiter;
 use crate::error::Error;
 use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
@@ -44,10 +44,15 @@ impl Shm {
     pub fn take_arrivals<U: Upcalls + ?Sized>(&mut self, burst: usize, upcalls: &mut U) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
-            let taken = drain(way, burst, upcalls);
+            let mut taken = drain(way, burst, upcalls);
+            if taken.pieces {
+                taken.count += self.transfers.take_pieces(way);
+                taken.broken = way.broken.is_some();
+            }
             events += taken.count;
             if taken.count != 0 && way.consumer.has_given_credits() {
-                wake_for_credits(way);
+                way.wake_for_credits();
+                self.rooms.consider(way);
             }
             if taken.broken {
                 self.attention = true;
@@ -121,18 +126,17 @@ impl Shm {
         reason: String,
         upcalls: &mut dyn Upcalls,
     ) -> usize {
+        let peer = self.peers[endpoint.index()].rank;
         // Nothing more of it is looked at.
-        self.inbound.retain(|way| way.endpoint != endpoint);
+        let (ways, own) = (&mut self.inbound, &self.segment);
+        self.rooms.evict(ways, endpoint, own, peer);
         let error = Error::Protocol {
             transport: NAME,
-            peer: self.peers[endpoint.index()].rank,
+            peer,
             reason,
         };
-        self.end_peer(
-            endpoint,
-            PeerEvent::Protocol(Some(endpoint), error),
-            upcalls,
-        )
+        let event = PeerEvent::Protocol(Some(endpoint), error);
+        self.end_peer(endpoint, event, upcalls)
     }
 
     /// Ends everything with a peer: delivers what it left, reports `event`, and begins to end
@@ -149,9 +153,8 @@ impl Shm {
             events += self.look_at_late_contact(endpoint, upcalls);
         }
         if let Some(at) = self.inbound.iter().position(|way| way.endpoint == endpoint) {
-            // A ring holds no more than this, so a peer that still lives cannot keep us here.
-            let way = &mut self.inbound[at];
-            events += drain(way, super::layout::SLOTS, upcalls).count;
+            let mut way = self.inbound.swap_remove(at);
+            events += drain_all(&mut way, &mut self.transfers, upcalls);
             let area = way.consumer.memory();
             super::matching::store_state(&area.taken, way.consumer.state());
             if !matches!(event, PeerEvent::Left(_)) {
@@ -160,7 +163,8 @@ impl Shm {
                     .word
                     .store(super::layout::ANSWER_REFUSED, Release);
             }
-            self.inbound.swap_remove(at);
+            let sender = self.peers[endpoint.index()].rank;
+            self.rooms.end(&mut way, &self.segment, sender);
         }
         self.outbound[endpoint.index()] = None;
         self.awaiting.retain(|awaited| *awaited != endpoint);
@@ -179,14 +183,11 @@ impl Shm {
 
     /// The slow checks: the dead, the sleeping, the insane.
     pub(super) fn look_after(&mut self, upcalls: &mut dyn Upcalls) {
+        let now = self.clock.now();
         for way in &mut self.inbound {
-            way.consumer.settle();
-            if way.consumer.has_given_credits() {
-                wake_for_credits(way);
-            }
-            if way.broken.is_none() && !way.consumer.stamp_is_sane() {
-                way.broken = Some("a slot with an impossible stamp".to_owned());
-            }
+            way.look_after();
+            let sender = self.peers[way.endpoint.index()].rank;
+            self.rooms.look_after(way, &self.segment, sender, now);
         }
         self.bury_broken(upcalls);
         for index in 0..self.peers.len() {
@@ -194,7 +195,8 @@ impl Shm {
             if self.peers[index].state != PeerState::Alive {
                 continue;
             }
-            if let Some(out) = &self.outbound[index] {
+            if let Some(out) = &mut self.outbound[index] {
+                out.producer.look_at_room();
                 if !out.producer.credit_is_sane() {
                     self.break_off(endpoint, "impossible credits".to_owned(), upcalls);
                     continue;
@@ -217,6 +219,8 @@ impl Shm {
 /// What came of looking into a ring.
 pub(super) struct Taken {
     pub count: usize,
+    /// What comes next is a piece of a transfer.
+    pub pieces: bool,
     /// Something impossible was found.
     pub broken: bool,
 }
@@ -240,10 +244,18 @@ pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls
         match popped {
             Pop::Message(()) => count += 1,
             Pop::Empty | Pop::Left => break,
+            Pop::Other => {
+                return Taken {
+                    count,
+                    pieces: true,
+                    broken: false,
+                };
+            }
             Pop::Corrupt(shape) => {
                 note_corrupt(way, shape);
                 return Taken {
                     count,
+                    pieces: false,
                     broken: true,
                 };
             }
@@ -251,18 +263,25 @@ pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls
     }
     Taken {
         count,
+        pieces: false,
         broken: false,
     }
 }
 
-/// Wakes a peer that sleeps because its ring was full. As with messages, the sleeper has closed
-/// the race: it tries to send once more after its barrier.
-#[inline(never)]
-pub(super) fn wake_for_credits(way: &Inbound) {
-    if let Some(header) = &way.header {
-        compiler_fence(SeqCst);
-        if waiter::word::is_armed(&header.sleeping.word) {
-            waiter::wake(&header.sleeping.word);
+/// Delivers all that a peer has left in its ring. It holds no more than its slots, so that a peer that still lives cannot keep
+/// us here.
+fn drain_all(way: &mut Inbound, transfers: &mut Transfers, upcalls: &mut dyn Upcalls) -> usize {
+    let mut count = 0;
+    loop {
+        let taken = drain(way, SLOTS, upcalls);
+        count += taken.count;
+        if !taken.pieces || count >= SLOTS {
+            return count;
+        }
+        let pieces = transfers.take_pieces(way);
+        count += pieces;
+        if pieces == 0 {
+            return count;
         }
     }
 }

@@ -19,9 +19,12 @@ use super::liveness::Liveness;
 use super::memfd;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::remote::{Registrations, strike_out};
+use super::room::Size;
+use super::rooms::{self, Rooms};
 use super::segment::{Extent, HeaderMap, Segment};
-use super::transfers::Transfers;
+use super::transfer::Transfers;
 use super::waiter::{self, ShmWaiter};
+use super::ways::CopyWay;
 use crate::allocation::Allocation;
 use crate::body::Body;
 use crate::byte::ByteTransport;
@@ -50,6 +53,8 @@ pub struct Shm {
     /// Something besides the rings is to be looked at.
     pub(super) attention: bool,
     pub(super) transfers: Transfers,
+    /// What is left for the rooms of peers.
+    pub(super) rooms: Rooms,
     /// Everything known of peers, by endpoint.
     pub(super) peers: Vec<Peer>,
     pub(super) by_rank: HashMap<Rank, EndpointId>,
@@ -91,7 +96,8 @@ impl Shm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let system =
             |what: &str, error| tagwire_base::Error::system(format!("{NAME}: {what}"), error);
-        let extent = extent(&options, size)?;
+        let budget = rooms::budget(&options, bootstrap.locality().local_size);
+        let extent = extent(&options, size, rooms::largest(budget))?;
         let segment =
             Segment::create(extent).map_err(|error| system("make shared memory", error))?;
         let header = segment
@@ -113,18 +119,21 @@ impl Shm {
             nonce_address: nonce.address(),
             barriers,
             matches: extent.matches,
+            room: extent.room,
             arena: extent.arena,
         };
         identity.write(&header.identity);
         let attaches = options.cross_attach != CrossAttach::Off;
         let attachable = attaches.then(Attachable::new);
         check_attach(&options, &identity)?;
+        check_way(&options, &identity)?;
         Ok(Self {
             outbound: Vec::new(),
             inbound: Vec::new(),
             seen_contacts: 0,
             attention: false,
             transfers: Transfers::new(&options),
+            rooms: Rooms::new(budget, extent.room),
             peers: Vec::new(),
             by_rank: HashMap::new(),
             lost: HashSet::new(),
@@ -321,6 +330,7 @@ impl Transport for Shm {
                     Attach::Forbidden(reason) => format!("not attached ({reason})"),
                 },
             );
+            self.transfers.describe_ways(EndpointId(index as u32), out);
         }
     }
 }
@@ -439,17 +449,19 @@ impl Drop for Shm {
     }
 }
 
-/// The parts of a rank's segment in a job of `size`: of the arena, as much as the limit of file sizes leaves room for.
-fn extent(options: &ShmOptions, size: u32) -> Result<Extent> {
+/// The parts of a rank's segment in a job of `size`, with rooms up to `room`: of these and of the arena, as much as the limit of file sizes leaves
+/// space for.
+fn extent(options: &ShmOptions, size: u32, room: Size) -> Result<Extent> {
     let wanted = Extent {
         size,
         matches: options.matches,
+        room,
         arena: (options.arena as u64).next_multiple_of(arena::STEP),
     };
     let Some(limit) = memfd::limit() else {
         return Ok(wanted);
     };
-    let extent = wanted.within(Some(limit));
+    let extent = wanted.within(limit);
     if extent.len() > limit {
         let shortfall = memfd::shortfall(extent.len(), limit);
         let remedy = if options.matches {
@@ -461,7 +473,11 @@ fn extent(options: &ShmOptions, size: u32) -> Result<Extent> {
         let error = io::Error::new(io::ErrorKind::FileTooLarge, shortfall + remedy);
         return Err(tagwire_base::Error::system(what, error).into());
     }
-    if extent != wanted {
+    if extent.room != wanted.room {
+        let shortfall = memfd::shortfall(wanted.len(), limit);
+        tracing::info!("rings of long messages do not grow: {shortfall}");
+    }
+    if extent.arena != wanted.arena {
         tracing::info!(
             "shared buffers have {} bytes in all, not the {} of the setting 'shm-arena': {}",
             extent.arena,
@@ -485,4 +501,30 @@ fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
         })),
         _ => Ok(()),
     }
+}
+
+/// The way that a setting fixes has to be one that can be used here.
+fn check_way(options: &ShmOptions, own: &Identity) -> Result<()> {
+    let Some(way) = options.way else {
+        return Ok(());
+    };
+    let attaches = || Attach::test(own.pid, own.nonce_address, own.nonce);
+    let reason = match (way, options.cross_attach) {
+        (CopyWay::OneSide | CopyWay::Ring, _) if options.matches => {
+            "ranks that match for each other (pml=cm) copy by halves".to_owned()
+        }
+        (CopyWay::Ring, _) => return Ok(()),
+        (_, CrossAttach::Off) => "shm-cma is off, and long messages go through the ring".to_owned(),
+        _ => match attaches() {
+            Attach::Forbidden(reason) => {
+                format!("this system forbids the kernel's copy ({reason})")
+            }
+            _ => return Ok(()),
+        },
+    };
+    Err(Error::Base(tagwire_base::Error::BadSetting {
+        name: "shm-way".to_owned(),
+        value: way.name().to_owned(),
+        expected: format!("{reason}; auto takes what there is"),
+    }))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   slot, one line of 64 bytes:
-//!     word 0   stamp u32 | kind u8 | 0 u8 | payload length u16      stored last, with Release
+//!     word 0   stamp u32 | kind u8 | room u8 | payload length u16   stored last, with Release
 //!     word 1-2 header of the message
 //!     3-7      payload of up to 40 bytes
 //!
@@ -15,6 +15,9 @@
 //! the payload ring, in one piece: where it does not fit before the ring's end, both sides skip to
 //! the start by the same rule, so that no offset travels and only the length needs a check.
 //!
+//! A payload of a long message may lie in the room instead, a second payload ring that comes and goes (`room`): the slot says
+//! how large it is then, and 0 where the payload is not there.
+//!
 //! **Credits.** The consumer writes `slots consumed | payload position << 32` when a quarter of
 //! either ring has been consumed since the last time. The producer keeps a copy and reads the
 //! word again only when the rings seem full. This cannot get stuck: with everything consumed,
@@ -22,12 +25,13 @@
 //! more than the control reserve leaves out, and more than the largest message together with the
 //! largest gap (checked where the sizes are defined).
 //!
-//! **Trust.** The consumer checks stamp, kind and length. The producer takes any credit that
+//! **Trust.** The consumer checks stamp, kind, room and length. The producer takes any credit that
 //! promises more than there is for "full", so that it never overwrites what it should not;
 //! neither side can be led out of bounds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::room::{Cursor, RoomIn, RoomOut, SIZES, Size, Spot, Table, Words};
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
 use crate::word::Word;
@@ -39,6 +43,8 @@ pub(super) enum Place {
     Inline(usize),
     /// At this offset of the payload ring.
     Bulk(usize),
+    /// At this offset of the room.
+    Room(usize),
 }
 
 /// The memory of a ring: shared memory, or a model of it.
@@ -53,6 +59,10 @@ pub(super) trait RingMemory {
     const PAYLOAD: u32;
     /// Largest payload.
     const MAX_SEND: u32;
+    /// Bytes of the room by its size, multiples of 64.
+    const ROOMS: Table = [0; SIZES];
+    /// The shortest payload that goes into the room, where there is one.
+    const LONG: usize = usize::MAX;
 
     /// The words of slot `index`.
     fn slot(&self, index: usize) -> &[Self::Word; 3];
@@ -66,10 +76,14 @@ pub(super) trait RingMemory {
     fn will_read(&self, index: usize) {
         let _ = index;
     }
-    /// Hints that `len` bytes of the payload ring will be written soon, from offset `start` on.
+    /// Hints that `len` bytes of a payload will be written soon, from `place` on.
     #[inline]
-    fn will_write_payload(&self, start: usize, len: usize) {
-        let _ = (start, len);
+    fn will_write_payload(&self, place: Place, len: usize) {
+        let _ = (place, len);
+    }
+    /// The words about the room; `None` where there never is one.
+    fn room(&self) -> Option<Words<'_, Self::Word>> {
+        None
     }
     /// The word of credits.
     fn credit(&self) -> &Self::Word;
@@ -79,30 +93,32 @@ pub(super) trait RingMemory {
     fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R;
 }
 
-/// A position in the payload ring.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cursor {
-    /// Bytes since the beginning, gaps included; wraps around.
-    position: u32,
-    /// Offset in the ring.
-    offset: u32,
+/// Where a payload goes.
+#[derive(Clone, Copy)]
+enum Reserved {
+    /// In the payload ring, and the position behind it.
+    Ring(usize, Cursor),
+    /// In the room.
+    Room(Spot),
 }
 
-impl Cursor {
-    /// Where a payload of `len` bytes goes, and the position behind it.
+impl Reserved {
+    /// The place of the bytes from `offset` on.
     #[inline]
-    fn advance<M: RingMemory>(self, len: usize) -> (usize, Self) {
-        let bytes = (len as u32).next_multiple_of(64);
-        let (start, gap) = if self.offset + bytes > M::PAYLOAD {
-            (0, M::PAYLOAD - self.offset)
-        } else {
-            (self.offset, 0)
-        };
-        let next = Self {
-            position: self.position.wrapping_add(gap + bytes),
-            offset: start + bytes,
-        };
-        (start as usize, next)
+    const fn place(&self, offset: usize) -> Place {
+        match self {
+            Self::Ring(start, _) => Place::Bulk(*start + offset),
+            Self::Room(spot) => Place::Room(spot.offset + offset),
+        }
+    }
+
+    /// The size of the room that it is in.
+    #[inline]
+    const fn size(&self) -> Size {
+        match self {
+            Self::Ring(..) => Size::NONE,
+            Self::Room(spot) => spot.size,
+        }
     }
 }
 
@@ -116,6 +132,7 @@ pub(super) struct Producer<M> {
     payload: Cursor,
     /// Position up to which payload is consumed, as far as known.
     payload_consumed: u32,
+    room: RoomOut,
 }
 
 impl<M: RingMemory> Producer<M> {
@@ -124,26 +141,43 @@ impl<M: RingMemory> Producer<M> {
             memory,
             tail: 0,
             consumed: 0,
-            payload: Cursor {
-                position: 0,
-                offset: 0,
-            },
+            payload: Cursor::START,
             payload_consumed: 0,
+            room: RoomOut::NEW,
         }
     }
 
     /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or reports that there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
+        self.push_kind(KIND_MESSAGE, class, header, data)
+    }
+
+    /// The same, of a piece of a transfer.
+    pub(super) fn push_piece(&mut self, header: AmHeader, data: &[u8]) -> bool {
+        self.push_kind(KIND_PIECE, Class::Data, header, data)
+    }
+
+    /// Whether a piece of `len` bytes would find space.
+    pub(super) fn has_space(&mut self, len: usize) -> bool {
+        self.next_slot(Class::Data).is_some()
+            && (len <= super::layout::INLINE || self.reserve(len).is_some())
+    }
+
+    #[inline(always)]
+    fn push_kind(&mut self, mut kind: u16, class: Class, header: AmHeader, data: &[u8]) -> bool {
         let Some(index) = self.next_slot(class) else {
             return false;
         };
         if data.len() <= super::layout::INLINE {
             self.memory.write(Place::Inline(index), data);
-        } else if !self.push_bulk(data) {
-            return false;
+        } else {
+            let Some(size) = self.push_bulk(data) else {
+                return false;
+            };
+            kind |= size.mark();
         }
-        self.publish(index, header, data.len());
+        self.publish(index, header, kind, data.len());
         true
     }
 
@@ -158,12 +192,13 @@ impl<M: RingMemory> Producer<M> {
         let Some(index) = self.next_slot(Class::Data) else {
             return false;
         };
+        let mut kind = KIND_MESSAGE;
         if len <= super::layout::INLINE {
             let mut piece = [0; super::layout::INLINE];
             fill(0, &mut piece[..len]);
             self.memory.write(Place::Inline(index), &piece[..len]);
         } else {
-            let Some((start, next)) = self.bulk_room(len) else {
+            let Some(reserved) = self.reserve(len) else {
                 return false;
             };
             // The peer may write to the ring at any time, so that nobody is lent a slice of it.
@@ -171,11 +206,12 @@ impl<M: RingMemory> Producer<M> {
             for offset in (0..len).step_by(PIECE) {
                 let piece = &mut piece[..PIECE.min(len - offset)];
                 fill(offset, piece);
-                self.memory.write(Place::Bulk(start + offset), piece);
+                self.memory.write(reserved.place(offset), piece);
             }
-            self.payload = next;
+            self.take(reserved);
+            kind |= reserved.size().mark();
         }
-        self.publish(index, header, len);
+        self.publish(index, header, kind, len);
         true
     }
 
@@ -194,13 +230,13 @@ impl<M: RingMemory> Producer<M> {
 
     /// Lets the consumer see the message in a slot, whose payload is written.
     #[inline(always)]
-    fn publish(&mut self, index: usize, header: AmHeader, len: usize) {
+    fn publish(&mut self, index: usize, header: AmHeader, kind: u16, len: usize) {
         let stamp = self.tail.wrapping_add(1);
         let slot = self.memory.slot(index);
         slot[1].store(header.0[0], Relaxed);
         slot[2].store(header.0[1], Relaxed);
         slot[0].store(
-            u64::from(stamp) | u64::from(KIND_MESSAGE) << 32 | (len as u64) << 48,
+            u64::from(stamp) | u64::from(kind) << 32 | (len as u64) << 48,
             Release,
         );
         self.tail = stamp;
@@ -217,27 +253,36 @@ impl<M: RingMemory> Producer<M> {
     /// them takes as long as to copy them, and is off the way now.
     #[inline(never)]
     fn take_over(&mut self, len: usize) {
-        if let Some((start, _)) = self.bulk_room(len) {
-            self.memory.will_write_payload(start, len);
+        if let Some(reserved) = self.reserve(len) {
+            self.memory.will_write_payload(reserved.place(0), len);
         }
     }
 
-    /// Stores a long payload, or reports that there is no room. Out of line, to keep the way of
-    /// short messages short.
+    /// Stores a long payload, and returns the size of the room that it is in, or reports that there is no space. Out of line,
+    /// to keep the way of short messages short.
     #[inline(never)]
-    fn push_bulk(&mut self, data: &[u8]) -> bool {
-        let Some((start, next)) = self.bulk_room(data.len()) else {
-            return false;
-        };
-        self.memory.write(Place::Bulk(start), data);
-        self.payload = next;
-        true
+    fn push_bulk(&mut self, data: &[u8]) -> Option<Size> {
+        let reserved = self.reserve(data.len())?;
+        self.memory.write(reserved.place(0), data);
+        self.take(reserved);
+        Some(reserved.size())
     }
 
-    /// Returns where a payload of `len` bytes goes and what comes behind it, where there is room for it.
+    /// Returns where a payload of `len` bytes goes, where there is space for it.
     #[inline]
-    fn bulk_room(&mut self, len: usize) -> Option<(usize, Cursor)> {
-        let (start, next) = self.payload.advance::<M>(len);
+    fn reserve(&mut self, len: usize) -> Option<Reserved> {
+        if len >= M::LONG && self.room.is_open() {
+            let mut spot = self.room.spot(len, &M::ROOMS);
+            if spot.is_none() {
+                self.refresh();
+                spot = self.room.spot(len, &M::ROOMS);
+            }
+            // One that was taken back just now has left its messages to the payload ring.
+            if spot.is_some() || self.room.is_open() {
+                return spot.map(Reserved::Room);
+            }
+        }
+        let (start, next) = self.payload.advance(len, M::PAYLOAD);
         let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
         if full(self) {
             self.refresh();
@@ -245,7 +290,16 @@ impl<M: RingMemory> Producer<M> {
                 return None;
             }
         }
-        Some((start, next))
+        Some(Reserved::Ring(start, next))
+    }
+
+    /// What was reserved is written.
+    #[inline]
+    const fn take(&mut self, reserved: Reserved) {
+        match reserved {
+            Reserved::Ring(_, next) => self.payload = next,
+            Reserved::Room(spot) => self.room.take(spot),
+        }
     }
 
     #[cold]
@@ -259,6 +313,14 @@ impl<M: RingMemory> Producer<M> {
         let credit = self.memory.credit().load(Acquire);
         self.consumed = credit as u32;
         self.payload_consumed = (credit >> 32) as u32;
+        self.look_at_room();
+    }
+
+    /// Looks what the consumer grants of the room.
+    pub(super) fn look_at_room(&mut self) {
+        if let Some(words) = self.memory.room() {
+            self.room.look(&words);
+        }
     }
 
     /// The memory of the ring.
@@ -282,6 +344,7 @@ impl<M: RingMemory> Producer<M> {
         let credit = self.memory.credit().load(Relaxed);
         self.tail.wrapping_sub(credit as u32) <= M::SLOTS
             && self.payload.position.wrapping_sub((credit >> 32) as u32) <= M::PAYLOAD
+            && (self.memory.room()).is_none_or(|words| self.room.is_sane(&words, &M::ROOMS))
     }
 }
 
@@ -323,6 +386,8 @@ pub(super) enum Pop<R> {
     Left,
     /// A message, and what became of it.
     Message(R),
+    /// What is there is of the other kind: a piece of a transfer where a message was asked for, and the other way round.
+    Other,
     /// What no correct producer writes: the upper half of the slot's first word.
     Corrupt(u32),
 }
@@ -339,6 +404,7 @@ pub(super) struct Consumer<M> {
     payload_credited: u32,
     /// Credits were given since somebody last asked.
     gave_credits: bool,
+    room: RoomIn,
 }
 
 impl<M: RingMemory> Consumer<M> {
@@ -346,13 +412,11 @@ impl<M: RingMemory> Consumer<M> {
         Self {
             memory,
             head: 0,
-            payload: Cursor {
-                position: 0,
-                offset: 0,
-            },
+            payload: Cursor::START,
             credited: 0,
             payload_credited: 0,
             gave_credits: false,
+            room: RoomIn::NEW,
         }
     }
 
@@ -394,7 +458,7 @@ impl<M: RingMemory> Consumer<M> {
         let payload = if len <= super::layout::INLINE {
             self.payload
         } else {
-            self.payload.advance::<M>(len).1
+            self.payload.advance(len, M::PAYLOAD).1
         };
         RingState {
             head: self.head.wrapping_add(1),
@@ -421,14 +485,35 @@ impl<M: RingMemory> Consumer<M> {
         &mut self,
         look: impl FnOnce(AmHeader, Payload<'_>) -> Option<R>,
     ) -> Pop<R> {
+        self.pop_kind::<KIND_MESSAGE, R>(look)
+    }
+
+    /// Takes the next slot where it is a piece of a transfer, which `look` sees.
+    pub(super) fn pop_piece<R>(&mut self, look: impl FnOnce(AmHeader, Payload<'_>) -> R) -> Pop<R> {
+        self.pop_kind::<KIND_PIECE, R>(|header, payload| Some(look(header, payload)))
+    }
+
+    #[inline(always)]
+    fn pop_kind<const KIND: u16, R>(
+        &mut self,
+        look: impl FnOnce(AmHeader, Payload<'_>) -> Option<R>,
+    ) -> Pop<R> {
         let first = self.first_word();
         let next = self.head.wrapping_add(1);
         if first as u32 != next {
             return Pop::Empty;
         }
         let (kind, len) = ((first >> 32) as u16, (first >> 48) as usize);
-        if kind != KIND_MESSAGE || len > M::MAX_SEND as usize {
-            return Pop::Corrupt((first >> 32) as u32);
+        if len > M::MAX_SEND as usize || (kind != KIND && !self.is_in_room::<KIND>(kind, len)) {
+            let other = if KIND == KIND_PIECE {
+                KIND_MESSAGE
+            } else {
+                KIND_PIECE
+            };
+            return match kind & 0xff == other {
+                true => Pop::Other,
+                false => Pop::Corrupt((first >> 32) as u32),
+            };
         }
         let index = self.index();
         // Where messages come in a stream, the next lines are fetched while this one is looked at.
@@ -436,34 +521,88 @@ impl<M: RingMemory> Consumer<M> {
             .will_read((next.wrapping_add(BEHIND) & (M::SLOTS - 1)) as usize);
         let slot = self.memory.slot(index);
         let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
-        let before = self.payload;
+        let before = (self.payload, self.room.place());
         let place = if len <= super::layout::INLINE {
             Place::Inline(index)
         } else {
-            self.take_bulk(len)
+            self.take_bulk(len, Size::of_mark(kind))
         };
         let answer = self
             .memory
             .read(place, len, |payload| look(header, payload));
         let Some(answer) = answer else {
-            self.payload = before;
+            self.payload = before.0;
+            self.room.read_again(before.1);
             return Pop::Left;
         };
         self.head = next;
         if next.wrapping_sub(self.credited) >= M::SLOTS / 4
-            || self.payload.position.wrapping_sub(self.payload_credited) >= M::PAYLOAD / 4
+            || (len > super::layout::INLINE && self.owes_payload())
         {
             self.publish();
         }
         Pop::Message(answer)
     }
 
+    /// Whether so much payload was consumed that the producer is to know.
+    #[inline]
+    fn owes_payload(&self) -> bool {
+        self.payload.position.wrapping_sub(self.payload_credited) >= M::PAYLOAD / 4
+            || self.room.owes(&M::ROOMS)
+    }
+
+    /// Whether a slot of kind `KIND` has a payload of `len` bytes in the room, which is granted.
+    #[inline(never)]
+    fn is_in_room<const KIND: u16>(&self, kind: u16, len: usize) -> bool {
+        let is_kind = kind & 0xff == KIND;
+        is_kind && len > super::layout::INLINE && self.room.allows(Size::of_mark(kind))
+    }
+
     /// The place of a long payload. Out of line, as above.
     #[inline(never)]
-    fn take_bulk(&mut self, len: usize) -> Place {
-        let (start, next) = self.payload.advance::<M>(len);
+    fn take_bulk(&mut self, len: usize, size: Size) -> Place {
+        if len >= M::LONG {
+            self.room.long += len as u64;
+        }
+        if size != Size::NONE {
+            return Place::Room(self.room.take(len, size, &M::ROOMS));
+        }
+        let (start, next) = self.payload.advance(len, M::PAYLOAD);
         self.payload = next;
         Place::Bulk(start)
+    }
+
+    /// Bytes of payloads that were long enough for a room, in all.
+    pub(super) const fn long_bytes(&self) -> u64 {
+        self.room.long
+    }
+
+    /// Lets the producer use a room of `size`, which is not below what it has, nor beyond the memory that there is for one.
+    pub(super) fn grow_room(&mut self, size: Size) {
+        if let Some(words) = self.memory.room() {
+            self.room.grow(size, &words);
+        }
+    }
+
+    /// Takes the room back; see [`leaves_room`](Self::leaves_room).
+    pub(super) fn withdraw_room(&self) {
+        if let Some(words) = self.memory.room() {
+            self.room.withdraw(&words);
+        }
+    }
+
+    /// Whether the producer has left the room that was taken back, and nothing of it is unread: what lies there is nobody's
+    /// then, and it may be granted again.
+    pub(super) fn leaves_room(&mut self) -> bool {
+        let is_left = (self.memory.room()).is_none_or(|words| self.room.is_left(&words));
+        // In this order: what the producer sent before it left is visible by now.
+        if !is_left || self.is_ready() {
+            return false;
+        }
+        if let Some(words) = self.memory.room() {
+            self.room.clear(&words);
+        }
+        true
     }
 
     /// Gives the credits back that are still held, for a producer that looks whether everything
@@ -498,6 +637,9 @@ impl<M: RingMemory> Consumer<M> {
         self.credited = self.head;
         self.payload_credited = self.payload.position;
         self.gave_credits = true;
+        if let Some(words) = self.memory.room() {
+            self.room.give_credit(&words);
+        }
         self.memory.credit().store(
             u64::from(self.head) | u64::from(self.payload.position) << 32,
             Release,
@@ -525,8 +667,10 @@ const AHEAD: u32 = 8;
 /// How many slots ahead of its next message a consumer fetches lines.
 const BEHIND: u32 = 8;
 
-/// A message of the layer above; the only kind there is so far.
+/// A message of the layer above.
 const KIND_MESSAGE: u16 = 1;
+/// A piece of a transfer that goes through the ring.
+const KIND_PIECE: u16 = 2;
 
 #[cfg(test)]
 impl<M: RingMemory> Producer<M> {

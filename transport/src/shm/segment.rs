@@ -10,16 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::FallocateFlags;
 use tagwire_base::error::is_shortage;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
-    AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, RegistrationLine, SLOTS,
-    SegmentHeader, header_len, registrations_at,
+    AREA, CONTROL_SLOTS, LONG, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, RegistrationLine,
+    SLOTS, SegmentHeader, header_len, registrations_at,
 };
 use super::matching::{Shape, TargetMap};
 use super::memfd::{self, SEALS};
 use super::ring::{Place, RingMemory};
+use super::room::{Size, Table, Words};
 use crate::data::copy_bytes;
 use crate::message::Payload;
 use crate::shared_writes::SharedWrites;
@@ -34,17 +36,25 @@ pub(super) struct Extent {
     pub size: u32,
     /// Whether there is a match list.
     pub matches: bool,
+    /// The largest room behind an area.
+    pub room: Size,
     /// Bytes of the arena, a multiple of [`arena::STEP`].
     pub arena: u64,
 }
 
 impl Extent {
-    /// The same, with as much of the arena as fits where a file may have `limit` bytes.
-    pub(super) fn within(self, limit: Option<u64>) -> Self {
-        let room = limit.unwrap_or(u64::MAX).saturating_sub(self.arena_at());
-        Self {
-            arena: self.arena.min(room / arena::STEP * arena::STEP),
+    /// The same where a file may have `limit` bytes: where that is too little for all, without rooms, and with as much of the arena as
+    /// fits.
+    pub(super) fn within(self, limit: u64) -> Self {
+        let all = self.len() <= limit;
+        let fitting = Self {
+            room: if all { self.room } else { Size::NONE },
             ..self
+        };
+        let left = limit.saturating_sub(fitting.arena_at());
+        Self {
+            arena: self.arena.min(left / arena::STEP * arena::STEP),
+            ..fitting
         }
     }
 
@@ -63,7 +73,17 @@ impl Extent {
     }
 
     fn target_at(self) -> u64 {
-        header_len(self.size, page_size()) as u64 + u64::from(self.size) * AREA as u64
+        header_len(self.size, page_size()) as u64 + u64::from(self.size) * self.stride() as u64
+    }
+
+    /// Bytes of an area with its room.
+    fn stride(self) -> usize {
+        AREA + self.room.len(&ROOMS) as usize
+    }
+
+    /// Where the area of rank `sender` is.
+    fn area_at(self, sender: u32) -> u64 {
+        header_len(self.size, page_size()) as u64 + u64::from(sender) * self.stride() as u64
     }
 }
 
@@ -213,16 +233,30 @@ impl Segment {
         if sender >= self.extent.size {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        let offset = header_len(self.extent.size, page_size()) + sender as usize * AREA;
+        let room = self.extent.room;
         let map = MmapOptions::new()
-            .len(AREA)
-            .offset(offset as u64)
+            .len(self.extent.stride())
+            .offset(self.extent.area_at(sender))
             .map_raw(&self.file)?;
+        if room != Size::NONE {
+            // As for an arena.
+            let len = room.len(&ROOMS) as usize;
+            let _ = map.advise_range(memmap2::Advice::DontDump, AREA, len);
+        }
         Ok(AreaMap {
             area: non_null(map.as_mut_ptr())?.cast(),
+            room,
             writes: Arc::new(SharedWrites::new(STREAMED)),
             _map: Arc::new(map),
         })
+    }
+
+    /// Gives the memory of the room of rank `sender` back to the system. Whoever reads it finds zeros.
+    pub(super) fn free_room(&self, sender: u32) -> io::Result<()> {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let at = self.extent.area_at(sender) + AREA as u64;
+        let len = u64::from(self.extent.room.len(&ROOMS));
+        Ok(rustix::fs::fallocate(&self.file, hole, at, len)?)
     }
 }
 
@@ -285,6 +319,8 @@ impl HeaderMap {
 #[derive(Clone)]
 pub(super) struct AreaMap {
     area: NonNull<PairArea>,
+    /// The largest room that is mapped behind it.
+    room: Size,
     /// How long payloads are written.
     writes: Arc<SharedWrites>,
     _map: Arc<MmapRaw>,
@@ -300,7 +336,7 @@ impl Deref for AreaMap {
 
     #[inline]
     fn deref(&self) -> &PairArea {
-        // SAFETY: the mapping is page-aligned, `AREA` bytes long, lives as long as `self`, and
+        // SAFETY: the mapping is page-aligned, at least `AREA` bytes long, lives as long as `self`, and
         // cannot shrink (sealed). The fields are atomics and cells of bytes.
         unsafe { self.area.as_ref() }
     }
@@ -321,6 +357,13 @@ impl AreaMap {
                 let start = unsafe { self.payload.get().cast::<u8>().add(offset) };
                 (start, PAYLOAD - offset)
             }
+            Place::Room(offset) => {
+                let len = self.room.len(&ROOMS) as usize;
+                let offset = offset.min(len);
+                // SAFETY: the mapping has `len` bytes behind the area; at most one past the end of them.
+                let start = unsafe { self.area.as_ptr().cast::<u8>().add(AREA + offset) };
+                (start, len - offset)
+            }
         }
     }
 }
@@ -331,6 +374,8 @@ impl RingMemory for AreaMap {
     const CONTROL_SLOTS: u32 = CONTROL_SLOTS as u32;
     const PAYLOAD: u32 = PAYLOAD as u32;
     const MAX_SEND: u32 = MAX_SEND as u32;
+    const ROOMS: Table = ROOMS;
+    const LONG: usize = LONG;
 
     #[inline]
     fn slot(&self, index: usize) -> &[AtomicU64; 3] {
@@ -348,17 +393,27 @@ impl RingMemory for AreaMap {
     }
 
     #[inline]
-    fn will_write_payload(&self, start: usize, len: usize) {
+    fn will_write_payload(&self, place: Place, len: usize) {
         if self.writes.will_stream(len) {
             return;
         }
-        let (start, room) = self.place(Place::Bulk(start));
+        let (start, room) = self.place(place);
         prefetch_range_for_write(start, len.min(room));
     }
 
     #[inline]
     fn credit(&self) -> &AtomicU64 {
         &self.credit.word
+    }
+
+    #[inline]
+    fn room(&self) -> Option<Words<'_, AtomicU64>> {
+        (self.room != Size::NONE).then_some(Words {
+            grant: &self.grant.word,
+            credit: &self.credit.room,
+            left: &self.left.word,
+            most: self.room,
+        })
     }
 
     #[inline(always)]
@@ -375,7 +430,7 @@ impl RingMemory for AreaMap {
                     copy_bytes(from.add(24), start.add(24), len - 24);
                 }
                 Place::Inline(_) => copy_bytes(from, start, len),
-                Place::Bulk(_) => self.writes.copy(from, start, len),
+                Place::Bulk(_) | Place::Room(_) => self.writes.copy(from, start, len),
             }
         }
     }

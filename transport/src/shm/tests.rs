@@ -21,11 +21,13 @@ mod hostile;
 mod processes;
 mod remote;
 mod ring;
+mod room;
 #[cfg(feature = "coll")]
 mod shared;
 mod sighting;
 mod traffic;
 mod transfers;
+mod ways;
 
 const LANE: Lane = Lane(0);
 

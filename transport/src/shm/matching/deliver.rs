@@ -191,7 +191,7 @@ pub(super) fn drain_rings(
         let table = &state.receiver.list.table;
         let allowed = messages != 0 && table.count_arrivals(area, messages, matched);
         if way.consumer.has_given_credits() | allowed {
-            progress::wake_for_credits(way);
+            way.wake_for_credits();
         }
     }
     events

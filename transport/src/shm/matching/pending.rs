@@ -11,7 +11,7 @@ use crate::shm::matching::controls::Controls;
 use crate::shm::matching::packed::{EntryName, TransferToken};
 use crate::shm::matching::receives::{ReceivePhase, Receives};
 use crate::shm::matching::wire::{self, Kind};
-use crate::shm::transfers::Buffer;
+use crate::shm::transfer::Buffer;
 
 /// Something to be done once the lock may be free again.
 #[derive(Debug, Clone, Copy)]

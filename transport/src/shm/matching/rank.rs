@@ -29,7 +29,7 @@ use crate::shm::matching::sender_matcher::{SenderMatcher, Visits};
 use crate::shm::matching::state::State;
 use crate::shm::matching::table;
 use crate::shm::matching::wire::{BITS, IGNORABLE};
-use crate::shm::transfers::Lost;
+use crate::shm::transfer::Lost;
 use crate::shm::{NAME, Shm};
 use crate::transport::Transport;
 use crate::wait::Waiter;

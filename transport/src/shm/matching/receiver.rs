@@ -18,7 +18,7 @@ use crate::shm::matching::pending::{Operation, Pending};
 use crate::shm::matching::receives::{ReceivePhase, Receives};
 use crate::shm::matching::table::{self, get, load_state};
 use crate::shm::matching::wire::{Kind, Message};
-use crate::shm::{Shm, progress, waiter};
+use crate::shm::{Shm, waiter};
 
 /// The receiving half of a rank.
 pub(super) struct Receiver {
@@ -461,7 +461,7 @@ impl Receiver {
         for way in &shm.inbound {
             let area = way.consumer.memory();
             if table::open_allowance(area) < WINDOW / 2 && self.list.table.allow(area) {
-                progress::wake_for_credits(way);
+                way.wake_for_credits();
             }
         }
     }

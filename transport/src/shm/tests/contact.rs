@@ -7,6 +7,8 @@ use super::open;
 use crate::shm::ShmOptions;
 use crate::shm::arena::STEP;
 use crate::shm::identity::Identity;
+use crate::shm::layout::LARGEST_ROOM;
+use crate::shm::room::Size;
 use crate::shm::segment::{Extent, Segment};
 use crate::transport::Transport;
 
@@ -28,12 +30,13 @@ fn sleeps_are_bounded_where_a_peer_has_no_barriers() {
     }
 }
 
-/// Only a rank that matches has a match list, and the arena takes what is left.
+/// Only a rank that matches has a match list; rooms go first, and the arena takes what is left.
 #[test]
-fn a_limit_of_file_sizes_costs_the_arena_first() {
+fn a_limit_of_file_sizes_costs_rooms_and_the_arena_first() {
     let plain = Extent {
         size: 4,
         matches: false,
+        room: Size::NONE,
         arena: 0,
     };
     let with_list = Extent {
@@ -46,11 +49,18 @@ fn a_limit_of_file_sizes_costs_the_arena_first() {
         arena: 64 << 20,
         ..plain
     };
-    assert_eq!(wanted.within(None), wanted);
-    assert_eq!(wanted.within(Some(wanted.len())), wanted);
-    let less = wanted.within(Some(plain.len() + 3 * STEP + 1));
+    assert_eq!(wanted.within(u64::MAX), wanted);
+    assert_eq!(wanted.within(wanted.len()), wanted);
+    let with_rooms = Extent {
+        room: LARGEST_ROOM,
+        ..wanted
+    };
+    assert!(with_rooms.len() >= wanted.len() + (16 << 20));
+    assert_eq!(with_rooms.within(with_rooms.len()), with_rooms);
+    assert_eq!(with_rooms.within(with_rooms.len() - 1), wanted);
+    let less = wanted.within(plain.len() + 3 * STEP + 1);
     assert_eq!(less.arena, 3 * STEP);
-    assert_eq!(wanted.within(Some(0)), plain);
+    assert_eq!(wanted.within(0), plain);
     let made = Segment::create(less).unwrap();
     let number = made.number().unsigned_abs();
     let own = std::process::id();

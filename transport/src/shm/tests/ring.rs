@@ -10,13 +10,17 @@ use proptest::prelude::*;
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
 use crate::shm::ring::{Consumer, Place, Pop, Producer, RingMemory, RingState};
+use crate::shm::room::{Size, Table, Words};
 
-/// Eight slots and twelve lines, in private memory.
+/// Eight slots, twelve lines, and 64 lines of room, in private memory.
 struct Toy {
     slots: [[AtomicU64; 3]; 8],
     credit: AtomicU64,
+    /// Granted, consumed, left.
+    words: [AtomicU64; 3],
     inline: RefCell<[[u8; 40]; 8]>,
     payload: RefCell<[u8; 768]>,
+    room: RefCell<[u8; 4096]>,
 }
 
 impl RingMemory for Rc<Toy> {
@@ -25,6 +29,18 @@ impl RingMemory for Rc<Toy> {
     const CONTROL_SLOTS: u32 = 2;
     const PAYLOAD: u32 = 768;
     const MAX_SEND: u32 = 256;
+    const ROOMS: Table = [0, 1024, 2048, 4096];
+    const LONG: usize = 100;
+
+    fn room(&self) -> Option<Words<'_, AtomicU64>> {
+        let [grant, credit, left] = &self.words;
+        Some(Words {
+            grant,
+            credit,
+            left,
+            most: Size(3),
+        })
+    }
 
     fn slot(&self, index: usize) -> &[AtomicU64; 3] {
         &self.slots[index]
@@ -42,6 +58,9 @@ impl RingMemory for Rc<Toy> {
             Place::Bulk(start) => {
                 self.payload.borrow_mut()[start..start + data.len()].copy_from_slice(data);
             }
+            Place::Room(start) => {
+                self.room.borrow_mut()[start..start + data.len()].copy_from_slice(data);
+            }
         }
     }
 
@@ -51,6 +70,9 @@ impl RingMemory for Rc<Toy> {
             Place::Bulk(start) => look(Payload::from_slice(
                 &self.payload.borrow()[start..start + len],
             )),
+            Place::Room(start) => {
+                look(Payload::from_slice(&self.room.borrow()[start..start + len]))
+            }
         }
     }
 }
@@ -64,6 +86,12 @@ enum Operation {
     },
     Take,
     Settle,
+    /// The consumer lets the room grow; takes it back; frees it, if the producer has left it.
+    Grow,
+    Withdraw,
+    Free,
+    /// The producer looks what it has.
+    Look,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -80,6 +108,10 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => send(41..=256),
         5 => Just(Operation::Take),
         1 => Just(Operation::Settle),
+        1 => Just(Operation::Grow),
+        1 => Just(Operation::Withdraw),
+        1 => Just(Operation::Free),
+        1 => Just(Operation::Look),
     ]
 }
 
@@ -89,8 +121,12 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
         credit: AtomicU64::new(0),
         inline: RefCell::new([[0; 40]; 8]),
         payload: RefCell::new([0; 768]),
+        words: Default::default(),
+        room: RefCell::new([0; 4096]),
     });
-    let (mut producer, mut consumer) = (Producer::new(Rc::clone(&memory)), Consumer::new(memory));
+    let mut producer = Producer::new(Rc::clone(&memory));
+    let mut consumer = Consumer::new(Rc::clone(&memory));
+    let (mut size, mut is_withdrawn) = (Size::NONE, false);
     let mut oracle: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
     let mut number = 0;
     for operation in operations {
@@ -141,6 +177,23 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
                     }
                 }
             }
+            Operation::Grow if size < Size(3) && !is_withdrawn => {
+                size = size.next();
+                consumer.grow_room(size);
+            }
+            Operation::Withdraw if size != Size::NONE => {
+                is_withdrawn = true;
+                consumer.withdraw_room();
+            }
+            Operation::Free if is_withdrawn => {
+                if consumer.leaves_room() {
+                    // Whoever read it still would find this.
+                    memory.room.borrow_mut().fill(0xee);
+                    (size, is_withdrawn) = (Size::NONE, false);
+                }
+            }
+            Operation::Grow | Operation::Withdraw | Operation::Free => {}
+            Operation::Look => producer.look_at_room(),
             Operation::Settle => {
                 consumer.settle();
                 prop_assert_eq!(producer.uncredited() as usize, oracle.len());

@@ -1,0 +1,153 @@
+//! What room is worth to two ranks that copy through memory that both map: one message at a time, half a round trip, by the bytes
+//! that the memory has. Each side copies pieces of 4 KiB, one in while the other copies another out. Microseconds, the best of
+//! several runs.
+//!
+//! ```text
+//! cargo run --release -p tagwire-bench --example room [CORE CORE]
+//! ```
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Bytes of a piece.
+const PIECE: usize = 4096;
+/// Bytes of the room in each direction: that of a ring of the transport first.
+const ROOMS: [usize; 6] = [43 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20];
+/// Bytes of a message.
+const LENGTHS: [usize; 6] = [8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20];
+/// Bytes that go each way in a run.
+const BYTES: usize = 128 << 20;
+const RUNS: usize = 5;
+
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+/// The memory of one direction.
+struct Room {
+    bytes: Box<[UnsafeCell<u8>]>,
+    written: Line,
+    read: Line,
+}
+
+// SAFETY: the bytes are reached by raw pointers alone; which side may touch which of them follows from the two counts.
+unsafe impl Sync for Room {}
+
+impl Room {
+    fn new(len: usize) -> Self {
+        let bytes = (0..len / PIECE * PIECE).map(|_| UnsafeCell::new(0));
+        Self {
+            bytes: bytes.collect(),
+            written: Line::default(),
+            read: Line::default(),
+        }
+    }
+
+    /// The place of the piece that is `count` bytes from the beginning.
+    fn place(&self, count: u64) -> *mut u8 {
+        let offset = count as usize % self.bytes.len();
+        UnsafeCell::raw_get(self.bytes.as_ptr()).wrapping_add(offset)
+    }
+
+    /// Copies a message in, and asks for the lines of what would come next where `ahead`.
+    fn send(&self, message: &[u8], ahead: bool) {
+        let mut written = self.written.0.load(Ordering::Relaxed);
+        for piece in message.chunks_exact(PIECE) {
+            let full = self.bytes.len() as u64 - PIECE as u64;
+            while written - self.read.0.load(Ordering::Acquire) > full {}
+            // SAFETY: the reader has taken what was there, and looks at it again once `written` says so. A piece does not
+            // reach beyond the end, since the length is a multiple of a piece.
+            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), self.place(written), PIECE) };
+            written += PIECE as u64;
+            self.written.0.store(written, Ordering::Release);
+            if ahead {
+                take_over(self.place(written));
+            }
+        }
+    }
+
+    /// Copies a message out.
+    fn receive(&self, message: &mut [u8]) {
+        let mut read = self.read.0.load(Ordering::Relaxed);
+        for piece in message.chunks_exact_mut(PIECE) {
+            while self.written.0.load(Ordering::Acquire) == read {}
+            // SAFETY: the writer has written the piece, and writes there again once `read` says so.
+            unsafe { std::ptr::copy_nonoverlapping(self.place(read), piece.as_mut_ptr(), PIECE) };
+            read += PIECE as u64;
+            self.read.0.store(read, Ordering::Release);
+        }
+    }
+}
+
+/// Asks for the lines of a piece, with the right to write them.
+fn take_over(piece: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..PIECE).step_by(64) {
+        // SAFETY: a prefetch cannot fault and changes nothing but caches.
+        unsafe {
+            std::arch::asm!("prefetchw [{0}]", in(reg) piece.wrapping_add(line),
+                options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = piece;
+}
+
+/// One run through two rooms: half a round trip in microseconds.
+fn through(cores: [u32; 2], room: usize, len: usize, ahead: bool) -> tagwire_base::Result<f64> {
+    let rounds = (BYTES / len).min(20_000);
+    let rooms = Arc::new([Room::new(room), Room::new(room)]);
+    let echo = {
+        let rooms = Arc::clone(&rooms);
+        std::thread::spawn(move || {
+            tagwire_base::topology::bind_to(cores[1])?;
+            let mut message = vec![1; len];
+            for _ in 0..rounds {
+                rooms[0].receive(&mut message);
+                rooms[1].send(&message, ahead);
+            }
+            tagwire_base::Result::Ok(())
+        })
+    };
+    tagwire_base::topology::bind_to(cores[0])?;
+    let mut message = vec![2; len];
+    let start = Instant::now();
+    for _ in 0..rounds {
+        rooms[0].send(&message, ahead);
+        rooms[1].receive(&mut message);
+    }
+    let half = start.elapsed().as_secs_f64() * 1e6 / (2 * rounds) as f64;
+    echo.join().expect("the echo does not panic")?;
+    Ok(half)
+}
+
+fn best(mut run: impl FnMut() -> tagwire_base::Result<f64>) -> tagwire_base::Result<f64> {
+    (0..RUNS).try_fold(f64::INFINITY, |best, _| Ok(run()?.min(best)))
+}
+
+fn main() -> tagwire_base::Result<()> {
+    let mut cores = std::env::args()
+        .skip(1)
+        .map(|text| text.parse().unwrap_or(0));
+    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    print!("{:<26}", "room, KiB");
+    for len in LENGTHS {
+        print!("{:>9}", format!("{} KiB", len >> 10));
+    }
+    println!();
+    for ahead in [false, true] {
+        for room in ROOMS {
+            let next = if ahead { ", next piece's lines" } else { "" };
+            print!("{:<26}", format!("{}{next}", room >> 10));
+            for len in LENGTHS {
+                let half = best(|| through(cores, room, len, ahead))?;
+                print!("{half:>9.2}");
+            }
+            println!();
+        }
+    }
+    Ok(())
+}

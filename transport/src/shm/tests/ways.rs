@@ -1,0 +1,337 @@
+//! Transfers by each way, and by those that trials choose.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tagwire_base::ManualClock;
+
+use super::*;
+use crate::cooperative::{CooperativeTransfers, Offer};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::shm::layout::SLOTS;
+use crate::shm::{CopyWay, CrossAttach};
+
+/// Two ranks, of which the first has sources and the second targets.
+struct Ways {
+    a: Member,
+    b: Member,
+    to_b: EndpointId,
+    to_a: EndpointId,
+    clock: ManualClock,
+    numbers: Numbers,
+    tokens: u64,
+}
+
+/// Bytes behind a target, which nobody may write.
+const BEHIND: usize = 64;
+
+/// A transfer under way.
+struct Moving {
+    token: u64,
+    source: Vec<u8>,
+    target: Vec<u8>,
+}
+
+impl Moving {
+    /// Checks that all bytes are there, and none besides.
+    fn check(&self) {
+        let (target, behind) = self.target.split_at(self.source.len());
+        assert!(self.source == target, "wrong bytes");
+        assert!(behind.iter().all(|byte| *byte == 0xee));
+    }
+}
+
+impl Ways {
+    fn new(way: Option<CopyWay>) -> Self {
+        let (clock, job) = (ManualClock::default(), LocalJob::new(2).unwrap());
+        let options = ShmOptions {
+            way,
+            ..ShmOptions::default()
+        };
+        let open = |rank| {
+            let mut member = job.member(Rank::new(rank)).with_clock(clock.clock());
+            let shm = Shm::open(options.clone(), &mut member).unwrap();
+            let log = Log::default();
+            Member { shm, log }
+        };
+        let (mut a, mut b) = (open(0), open(1));
+        let (to_b, to_a) = (connect(&mut a, &b), connect(&mut b, &a));
+        for _ in 0..3 {
+            a.progress();
+            b.progress();
+        }
+        Self {
+            a,
+            b,
+            to_b,
+            to_a,
+            clock,
+            numbers: Numbers(5),
+            tokens: 0,
+        }
+    }
+
+    /// Begins a transfer of `len` bytes: of data that is taken, or into memory that is filled.
+    fn begin(&mut self, len: usize, fills: bool) -> Moving {
+        self.tokens += 1;
+        let mut moving = Moving {
+            token: self.tokens,
+            source: (0..len)
+                .map(|at| (at * 7 + at / 251 + self.tokens as usize) as u8)
+                .collect(),
+            target: vec![0xee; len + BEHIND],
+        };
+        // SAFETY: whoever calls keeps both buffers until the transfer has ended, or nobody moves it any more.
+        let (data, room) = unsafe {
+            (
+                SendBuffer::contiguous(moving.source.as_ptr(), len),
+                RecvBuffer::contiguous(moving.target.as_mut_ptr(), len),
+            )
+        };
+        let token = Token(moving.token);
+        let post = if fills {
+            let Offer::Open(ticket) = self.b.shm.offer_recv(LANE, self.to_a, &room, token) else {
+                panic!("no offer")
+            };
+            self.a.shm.fill(LANE, self.to_b, ticket, &data, token)
+        } else {
+            let Offer::Open(ticket) = self.a.shm.offer(LANE, self.to_b, &data, token) else {
+                panic!("no offer")
+            };
+            self.b.shm.claim(LANE, self.to_a, ticket, &room, token)
+        };
+        assert_eq!(post, Post::Posted);
+        moving
+    }
+
+    /// Lets both make progress, in turns of random length, until a transfer has ended on both sides.
+    fn finish(&mut self, moving: Moving) {
+        let done = (moving.token, Outcome::Done(moving.source.len() as u64));
+        for _ in 0..100_000 {
+            self.clock.advance(Duration::from_nanos(200));
+            match self.numbers.below(2) {
+                0 => self.a.progress(),
+                _ => self.b.progress(),
+            };
+            if [&self.a, &self.b]
+                .iter()
+                .all(|member| member.log.completions.contains(&done))
+            {
+                moving.check();
+                self.a.log.completions.retain(|end| *end != done);
+                self.b.log.completions.retain(|end| *end != done);
+                return;
+            }
+        }
+        panic!("{:?} {:?}", self.a.log.completions, self.b.log.completions);
+    }
+
+    fn assert_alive(&self) {
+        let [a, b] = [&self.a, &self.b].map(|member| &member.log.protocol);
+        assert!(a.is_empty() && b.is_empty(), "{a:?} {b:?}");
+    }
+
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        self.a.shm.describe(&mut text);
+        self.b.shm.describe(&mut text);
+        text
+    }
+}
+
+const LENGTHS: [usize; 9] = [
+    1,
+    40,
+    4096,
+    4097,
+    8_191,
+    40_000,
+    65_536,
+    300_001,
+    (1 << 20) + 17,
+];
+
+#[test]
+fn each_way_moves_every_length_in_both_roles() {
+    for way in CopyWay::ALL {
+        let mut ways = Ways::new(Some(way));
+        for fills in [false, true] {
+            for len in LENGTHS {
+                let moving = ways.begin(len, fills);
+                ways.finish(moving);
+            }
+        }
+        ways.assert_alive();
+        assert!(ways.describe().contains(way.name()), "{}", ways.describe());
+    }
+}
+
+#[test]
+fn many_transfers_and_messages_go_at_once() {
+    for way in [None, Some(CopyWay::Ring)] {
+        let mut ways = Ways::new(way);
+        for round in 0..60 {
+            let count = 1 + ways.numbers.below(12);
+            let moving: Vec<_> = (0..count)
+                .map(|_| {
+                    let len = ways.numbers.below(200_000) as usize;
+                    let fills = ways.numbers.below(2) == 1;
+                    ways.begin(len, fills)
+                })
+                .collect();
+            for number in 0..ways.numbers.below(40) {
+                let data = vec![round as u8; 100 * number as usize];
+                let _ = ways.a.send(ways.to_b, Class::Data, number, &data);
+            }
+            moving.into_iter().for_each(|moving| ways.finish(moving));
+            while ways.b.progress() > 0 {}
+            ways.b.log.messages.drain(..).for_each(|(_, number, data)| {
+                assert_eq!(data, vec![round as u8; 100 * number as usize]);
+            });
+        }
+        ways.assert_alive();
+    }
+}
+
+/// Trials in traffic: by a clock that each call of progress moves on, all ways are tried, and every byte arrives.
+#[test]
+fn trials_move_every_byte() {
+    let mut ways = Ways::new(None);
+    let mut tried = [false; 3];
+    for round in 0..400 {
+        let moving = ways.begin(65_536, round % 2 == 1);
+        let claims = ways.a.shm.peers[ways.to_b.index()]
+            .outbound
+            .clone()
+            .unwrap();
+        for line in &claims.offers {
+            tried[(line.claimed.load(Ordering::Relaxed) >> 5 & 3) as usize] = true;
+        }
+        ways.finish(moving);
+    }
+    ways.assert_alive();
+    assert!(tried.iter().all(|tried| *tried), "{tried:?}");
+    assert!(
+        ways.describe().contains("ns per KiB"),
+        "{}",
+        ways.describe()
+    );
+}
+
+/// A sender that computes does not hold up a receiver for long which waits for its pieces: it copies by the kernel.
+#[test]
+fn who_waits_for_pieces_in_vain_copies() {
+    for way in [CopyWay::Ring, CopyWay::OneSide] {
+        let mut ways = Ways::new(Some(way));
+        let moving = ways.begin(100_000, way == CopyWay::OneSide);
+        // The receiver alone makes progress.
+        for _ in 0..10_000 {
+            ways.clock.advance(Duration::from_micros(1));
+            ways.b.progress();
+        }
+        moving.check();
+        ways.finish(moving);
+    }
+}
+
+#[test]
+fn a_death_in_the_middle_ends_the_other_side() {
+    for steps in 0..30 {
+        for (fills, source_dies) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut ways = Ways::new(Some(CopyWay::Ring));
+            let moving = ways.begin(200_000, fills);
+            for _ in 0..steps {
+                ways.a.progress();
+                ways.b.progress();
+            }
+            let Ways { a, b, .. } = ways;
+            let (dies, mut stays) = if source_dies { (a, b) } else { (b, a) };
+            drop(dies);
+            for _ in 0..10 {
+                stays.progress();
+                stays.look_after_peers();
+            }
+            let ends: Vec<_> = stays.log.completions.iter().map(|end| end.1).collect();
+            let done = Outcome::Done(200_000);
+            assert!(ends == [Outcome::PeerFailed] || ends == [done], "{ends:?}");
+            if ends == [done] {
+                moving.check();
+            }
+        }
+    }
+}
+
+/// What a peer writes about pieces at random: a peer failure at most, and no byte outside of the buffer that it may fill.
+#[test]
+fn pieces_that_lie_end_their_sender() {
+    let mut found = 0;
+    for seed in 0..300 {
+        let mut ways = Ways::new(Some(CopyWay::Ring));
+        ways.numbers = Numbers(seed);
+        let moving = ways.begin(50_000, seed % 2 == 0);
+        ways.b.progress();
+        ways.a.progress();
+        let area = ways.a.shm.peers[ways.to_b.index()]
+            .outbound
+            .clone()
+            .unwrap();
+        for _ in 0..4 {
+            let slot = &area.slots[ways.numbers.below(16) as usize % SLOTS];
+            let word = 1 + ways.numbers.below(2) as usize;
+            let value = ways.numbers.next() >> ways.numbers.below(64);
+            slot.words[word].store(value, Ordering::Relaxed);
+            let kind = ways.numbers.below(4) << 32;
+            slot.words[0].fetch_xor(kind, Ordering::Relaxed);
+        }
+        let mut log = Silent::default();
+        for _ in 0..40 {
+            ways.b.shm.progress(LANE, &mut log);
+            ways.a.shm.progress(LANE, &mut Silent::default());
+        }
+        found += log.0;
+        assert!(log.0 <= 1, "one peer is ended once");
+        let behind = &moving.target[moving.source.len()..];
+        assert!(behind.iter().all(|byte| *byte == 0xee));
+        drop(ways);
+    }
+    assert!(found > 20, "{found} of 300");
+}
+
+#[test]
+fn a_way_that_cannot_be_used_is_refused_by_name() {
+    let open = |way, cross_attach, matches| {
+        let options = ShmOptions {
+            way: Some(way),
+            cross_attach,
+            matches,
+            ..ShmOptions::default()
+        };
+        let job = LocalJob::new(1).unwrap();
+        let opened = Shm::open(options, &mut job.member(Rank::new(0)));
+        opened.map(drop).map_err(|error| error.to_string())
+    };
+    for (way, attach, matches, reason) in [
+        (CopyWay::OneSide, CrossAttach::Off, false, "shm-cma is off"),
+        (CopyWay::Halves, CrossAttach::Off, true, "shm-cma is off"),
+        (CopyWay::Ring, CrossAttach::Auto, true, "pml=cm"),
+        (CopyWay::OneSide, CrossAttach::Auto, true, "pml=cm"),
+    ] {
+        let error = open(way, attach, matches).unwrap_err();
+        let names = ["shm-way", way.name(), reason];
+        assert!(names.iter().all(|name| error.contains(name)), "{error}");
+    }
+    assert_eq!(open(CopyWay::Ring, CrossAttach::Off, false), Ok(()));
+    assert_eq!(open(CopyWay::Halves, CrossAttach::Auto, true), Ok(()));
+}
+
+/// Counts broken peers, and takes any message.
+#[derive(Default)]
+struct Silent(usize);
+
+impl Upcalls for Silent {
+    fn deliver(&mut self, _: Arrival<'_>) {}
+    fn complete(&mut self, _: Token, _: Outcome) {}
+    fn peer(&mut self, event: PeerEvent) {
+        self.0 += usize::from(matches!(event, PeerEvent::Protocol(..)));
+    }
+}

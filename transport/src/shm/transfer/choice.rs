@@ -1,0 +1,315 @@
+//! Which way a transfer goes: what both sides know of it, and how long it took.
+
+use std::fmt;
+use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
+
+use tagwire_base::Time;
+
+use super::{Run, Transfer, Transfers};
+use crate::message::EndpointId;
+use crate::shm::offers::{self, Side};
+use crate::shm::ways::{Chooser, CopyWay, Part, Plan};
+
+/// Classes of lengths, by the bytes up to which they go; the last goes on.
+const CLASSES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, u64::MAX];
+
+/// How long the side that has the target waits for pieces of the other, before it copies by the kernel: so long, and a nanosecond more for each byte.
+const PATIENCE: Duration = Duration::from_micros(20);
+/// A wait looks at the clock each time that it has found nothing so often.
+const LOOK: u32 = 32;
+
+/// The ways of a transfer, as its descriptor tells them: a part of it first, by one way, then the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::shm) struct Marks {
+    first: u16,
+    way: CopyWay,
+    rest: CopyWay,
+    is_over: bool,
+}
+
+impl Marks {
+    /// By the kernel, from both sides.
+    pub(in crate::shm) const HALVES: Self = Self {
+        first: 0,
+        way: CopyWay::Halves,
+        rest: CopyWay::Halves,
+        is_over: false,
+    };
+
+    fn of(plan: &Plan, units: u32) -> Self {
+        let (way, rest, first) = match plan.first {
+            None => (plan.rest, plan.rest, 0),
+            // A whole message has no rest.
+            Some((way, Part::All)) => (way, way, 0),
+            Some((way, part)) => (way, plan.rest, part.of(units)),
+        };
+        Self {
+            first: u16::try_from(first).unwrap_or(u16::MAX),
+            way,
+            rest,
+            is_over: false,
+        }
+    }
+
+    /// The bits of the descriptor's word: `rest u2 | way u2 | over u1` from bit 3 on, and the units of the first part from bit 16 on.
+    pub(in crate::shm) const fn bits(self) -> u64 {
+        let over = self.is_over as u64;
+        (self.rest as u64) << 3 | (self.way as u64) << 5 | over << 7 | (self.first as u64) << 16
+    }
+
+    /// Of a word that a peer wrote: ways that there are not are those of the set-up.
+    pub(in crate::shm) fn of_bits(word: u64) -> Self {
+        let way = |shift: u32| {
+            let ways = CopyWay::ALL.get((word >> shift & 3) as usize);
+            ways.copied().unwrap_or(CopyWay::Halves)
+        };
+        Self {
+            first: (word >> 16) as u16,
+            way: way(5),
+            rest: way(3),
+            is_over: word >> 7 & 1 != 0,
+        }
+    }
+}
+
+/// What one side is to do for a transfer now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Duty {
+    /// Nothing: the other side moves bytes.
+    Wait,
+    /// Copy by the kernel, so many units at most.
+    Copy(u32),
+    /// Copy pieces into the ring, so many units at most.
+    Stage(u32),
+}
+
+/// What whoever claimed a transfer notes of its time.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::shm) struct Stopwatch {
+    plan: Plan,
+    /// Whether it fills memory that its receiver has shown.
+    fills: bool,
+    since: Time,
+}
+
+/// The choices towards one peer.
+pub(in crate::shm) struct Choices {
+    /// For data that is taken, and for memory that is filled; by class of length.
+    choosers: [[Chooser; CLASSES.len()]; 2],
+    /// When the last one ended of those that were under way beside a timed one.
+    last: Time,
+    /// The other side has copied its part of the last transfer that both were to copy.
+    helps: bool,
+}
+
+impl Choices {
+    fn new(fixed: Option<CopyWay>) -> Self {
+        let chooser = || fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed);
+        Self {
+            choosers: std::array::from_fn(|_| std::array::from_fn(|_| chooser())),
+            last: Time::default(),
+            helps: false,
+        }
+    }
+
+    fn chooser(&mut self, bytes: u64, fills: bool) -> &mut Chooser {
+        let class = CLASSES.iter().position(|most| bytes <= *most);
+        &mut self.choosers[usize::from(fills)][class.unwrap_or(0)]
+    }
+}
+
+impl Transfers {
+    fn choices(&mut self, endpoint: EndpointId) -> &mut Choices {
+        if self.choices.len() <= endpoint.index() {
+            self.choices.resize_with(endpoint.index() + 1, || None);
+        }
+        let fixed = self.fixed;
+        self.choices[endpoint.index()].get_or_insert_with(|| Box::new(Choices::new(fixed)))
+    }
+
+    /// Chooses how a transfer of `bytes` from or to a peer goes, which this side claims: into memory that was shown where it `fills`.
+    /// Through the ring only where `rings`.
+    pub(in crate::shm) fn choose(
+        &mut self,
+        endpoint: EndpointId,
+        bytes: u64,
+        fills: bool,
+        rings: bool,
+        now: impl FnOnce() -> Time,
+    ) -> (Marks, Option<Stopwatch>) {
+        let is_fixed = self.fixed.is_some();
+        let choices = self.choices(endpoint);
+        let rings = rings && (choices.helps || is_fixed);
+        let can = |way| way != CopyWay::Ring || rings;
+        let plan = choices.chooser(bytes, fills).plan(can);
+        let marks = Marks::of(&plan, offers::units(bytes).unwrap_or(0));
+        if !plan.is_timed() {
+            return (marks, None);
+        }
+        self.timed += 1;
+        let since = now();
+        (marks, Some(Stopwatch { plan, fills, since }))
+    }
+
+    /// Notes the end of a transfer beside which one was timed, or that was timed itself: of `bytes`, where all of them were moved.
+    pub(in crate::shm) fn note_end(
+        &mut self,
+        transfer: &mut Transfer,
+        bytes: Option<u64>,
+        now: impl FnOnce() -> Time,
+    ) {
+        let (side, run) = (transfer.side, transfer.run);
+        if side != Side::Claimer || self.choices.len() <= transfer.endpoint.index() {
+            return;
+        }
+        let Some(choices) = &mut self.choices[transfer.endpoint.index()] else {
+            return;
+        };
+        let (now, before) = (now(), choices.last);
+        choices.last = now;
+        if let Some(watch) = transfer.watch.take() {
+            self.timed -= 1;
+            if run.is_some_and(|run| run.marks == Marks::HALVES) {
+                let finished = transfer.line.get().finished.load(Acquire);
+                choices.helps = finished >> 32 != 0;
+            }
+            let chooser = choices.chooser(run.map_or(0, |run| run.total), watch.fills);
+            let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
+            match bytes.filter(|_| is_whole) {
+                Some(bytes) => chooser.took(&watch.plan, bytes, now.since(before.max(watch.since))),
+                None => chooser.lost(&watch.plan),
+            }
+        }
+    }
+
+    /// Looks whether the part of a transfer is moved that is tried, or has taken so long that the rest is moved by the known way.
+    pub(super) fn note_part(&mut self, transfer: &mut Transfer, now: impl FnOnce() -> Time) {
+        let (Some(watch), Some(run)) = (&transfer.watch, transfer.run) else {
+            return;
+        };
+        if run.marks.first == 0 {
+            return;
+        }
+        let watch = **watch;
+        let Some(choices) = &mut self.choices[transfer.endpoint.index()] else {
+            return;
+        };
+        let moved = transfer.finished_of_part(&run);
+        let took = now().since(choices.last.max(watch.since));
+        let is_done = moved >= u32::from(run.marks.first);
+        if !is_done && took <= watch.plan.limit(run.total) {
+            return;
+        }
+        if !is_done {
+            transfer.end_part(&run);
+        }
+        self.timed -= 1;
+        transfer.watch = None;
+        let bytes = u64::from(moved.max(1)) * offers::UNIT;
+        let chooser = choices.chooser(run.total, watch.fills);
+        chooser.took(&watch.plan, bytes.min(run.total), took);
+    }
+
+    /// Says which ways are in use towards a peer, with what they take.
+    pub(in crate::shm) fn describe_ways(&self, endpoint: EndpointId, out: &mut dyn fmt::Write) {
+        let Some(Some(choices)) = self.choices.get(endpoint.index()) else {
+            return;
+        };
+        for (fills, choosers) in choices.choosers.iter().enumerate() {
+            for (class, chooser) in choosers.iter().enumerate() {
+                let (way, Some(time)) = chooser.known() else {
+                    continue;
+                };
+                let role = if fills == 1 { "sent" } else { "received" };
+                let length = match CLASSES[class] {
+                    u64::MAX => "longer".to_owned(),
+                    most => format!("up to {} KiB", most >> 10),
+                };
+                let _ = writeln!(
+                    out,
+                    "shm: long messages {role}, {length}: way {}, {time} ns per KiB",
+                    way.name()
+                );
+            }
+        }
+    }
+}
+
+impl Transfer {
+    /// Units that each side, the claimer first, moves of the part that is tried.
+    fn shares(&self, run: &Run) -> [u32; 2] {
+        let first = u32::from(run.marks.first);
+        match run.marks.way {
+            CopyWay::Halves => [first.div_ceil(2), first / 2],
+            CopyWay::OneSide => [first, 0],
+            CopyWay::Ring if (self.side == Side::Claimer) == self.buffer.is_source() => [first, 0],
+            CopyWay::Ring => [0, first],
+        }
+    }
+
+    /// Units of the part that is tried that are moved.
+    fn finished_of_part(&self, run: &Run) -> u32 {
+        let done = self.line.get().finished.load(Acquire);
+        let [claimer, maker] = self.shares(run);
+        (done as u32).min(claimer) + ((done >> 32) as u32).min(maker)
+    }
+
+    /// Ends the part that is tried before all of it is moved.
+    fn end_part(&mut self, run: &Run) {
+        let marks = Marks {
+            is_over: true,
+            ..run.marks
+        };
+        self.mark_claimed(marks);
+        self.run = Some(Run { marks, ..*run });
+    }
+
+    /// What this side is to do now.
+    pub(super) fn duty(&mut self, run: &mut Run, now: impl FnOnce() -> Time) -> Duty {
+        let marks = &mut run.marks;
+        if marks.first != 0 && !marks.is_over && self.side == Side::Maker {
+            marks.is_over = Marks::of_bits(self.line.get().claimed.load(Acquire)).is_over;
+        }
+        let is_part = marks.first != 0
+            && !marks.is_over
+            && self.finished_of_part(run) < u32::from(run.marks.first);
+        if !is_part {
+            run.marks.first = 0;
+            return self.duty_by(run.marks.rest, u32::MAX, run, now);
+        }
+        let claims = self.line.get().claims.load(Acquire);
+        let [claimer, maker] = self.shares(run);
+        let left = match self.side {
+            Side::Claimer => claimer.saturating_sub(claims as u32 & (u32::MAX >> 1)),
+            Side::Maker => maker.saturating_sub(run.units.saturating_sub((claims >> 32) as u32)),
+        };
+        match left {
+            0 => Duty::Wait,
+            left => self.duty_by(run.marks.way, left, run, now),
+        }
+    }
+
+    fn duty_by(&mut self, way: CopyWay, limit: u32, run: &Run, now: impl FnOnce() -> Time) -> Duty {
+        match way {
+            CopyWay::Halves => Duty::Copy(limit),
+            CopyWay::OneSide if self.side == Side::Claimer => Duty::Copy(limit),
+            CopyWay::Ring if self.buffer.is_source() => Duty::Stage(limit),
+            CopyWay::OneSide | CopyWay::Ring => match self.has_waited(run, now) {
+                true => Duty::Copy(limit),
+                false => Duty::Wait,
+            },
+        }
+    }
+
+    /// Whether this side has waited in vain for the other to move a transfer.
+    fn has_waited(&mut self, run: &Run, now: impl FnOnce() -> Time) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(LOOK) {
+            return false;
+        }
+        let now = now();
+        let since = *self.waits.get_or_insert(now);
+        now.since(since) > PATIENCE + Duration::from_nanos(run.total)
+    }
+}

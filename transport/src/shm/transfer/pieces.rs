@@ -1,0 +1,125 @@
+//! Transfers through the ring: the side that has the source copies pieces of it in, the other side copies them out.
+//!
+//! ```text
+//!   header of a piece:
+//!     word 0   number of the descriptor u32 | its generation u32
+//!     word 1   first unit u32 | 1 where whoever claimed the transfer has the target
+//! ```
+//!
+//! Whose piece it is claims its units as for a copy by the kernel. They are finished once they are copied out, by whoever does that in the
+//! name of the other side.
+
+use super::{Buffer, Run, Step, Transfer, Transfers};
+use crate::data::SendBuffer;
+use crate::message::{AmHeader, EndpointId, Payload};
+use crate::shm::layout::MAX_SEND;
+use crate::shm::offers::{self, CLAIMED, Side, Taken};
+use crate::shm::peer::{Inbound, Outbound, Peer};
+use crate::shm::ring::Pop;
+
+/// Units of a piece.
+const PIECE: u32 = (MAX_SEND as u64 / offers::UNIT) as u32;
+
+/// Pieces that are taken out in one go.
+const MOST: usize = 64;
+
+/// Says in a header that whoever claimed the transfer has the target.
+const TO_CLAIMER: u64 = 1 << 32;
+
+impl Transfer {
+    /// Copies a piece of the source into the ring, of `limit` units at most, where there is space.
+    pub(super) fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Step {
+        let Buffer::Source(region) = self.buffer else {
+            return Step::Nothing;
+        };
+        let count = PIECE.min(limit);
+        if !out
+            .producer
+            .has_space(count as usize * offers::UNIT as usize)
+        {
+            return Step::Nothing;
+        }
+        let line = self.line.get();
+        match offers::take(&line.claims, self.side, run.units, |free| count.min(free)) {
+            Taken::Chunk(chunk) => {
+                let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
+                let to = match self.side {
+                    Side::Claimer => 0,
+                    Side::Maker => TO_CLAIMER,
+                };
+                let header = AmHeader([place, u64::from(chunk.first) | to]);
+                // SAFETY: the buffer is lent until the token completes.
+                let data = unsafe { SendBuffer::of(region) };
+                let bytes = data.bytes(run.range(chunk));
+                if bytes.is_some_and(|bytes| out.producer.push_piece(header, bytes)) {
+                    out.wake();
+                    return Step::Copied;
+                }
+                // A last piece that is short goes where there may be no space.
+                self.copied(run, chunk, peer)
+            }
+            other => self.found(run, &other),
+        }
+    }
+}
+
+impl Transfers {
+    /// Copies out what has come in pieces from a peer. Returns how many there were.
+    pub(in crate::shm) fn take_pieces(&mut self, way: &mut Inbound) -> usize {
+        let from = way.endpoint;
+        for count in 0..MOST {
+            let popped = way
+                .consumer
+                .pop_piece(|header, payload| self.take_piece(from, header, payload));
+            let broken = match popped {
+                Pop::Message(Ok(())) => continue,
+                Pop::Message(Err(what)) => what.to_owned(),
+                Pop::Corrupt(shape) => format!("a piece of kind and length {shape:#010x}"),
+                Pop::Empty | Pop::Left | Pop::Other => return count,
+            };
+            way.broken.get_or_insert(broken);
+            return count;
+        }
+        MOST
+    }
+
+    /// Copies a piece into the target. One of a transfer that is over is left.
+    fn take_piece(
+        &self,
+        from: EndpointId,
+        header: AmHeader,
+        payload: Payload<'_>,
+    ) -> Result<(), &'static str> {
+        let [place, at] = header.0;
+        let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
+        let (list, stager) = match at & TO_CLAIMER {
+            0 => (&self.offers, Side::Claimer),
+            _ => (&self.claims, Side::Maker),
+        };
+        let mut list = list.iter();
+        let transfer = list.find(|transfer| {
+            let line = &transfer.line;
+            transfer.endpoint == from && line.number == number && line.generation == generation
+        });
+        let Some(transfer) = transfer else {
+            return Ok(());
+        };
+        let (start, len) = (u64::from(at as u32) * offers::UNIT, payload.len());
+        let (Buffer::Target(region), Some(units)) = (transfer.buffer, offers::units(len as u64))
+        else {
+            return Err("a piece for a buffer that is read");
+        };
+        let target = region.slice(start as usize..start as usize + len);
+        let Some(target) = target.filter(|target| target.len() == len) else {
+            return Err("a piece outside of its buffer");
+        };
+        if transfer.line.claimer_mark() & CLAIMED == 0 {
+            return Err("a piece of a transfer that nobody claimed");
+        }
+        // SAFETY: the buffer is lent until the token completes, which is after the transfer has left the list; `target` has `len`
+        // bytes. A payload in a ring overlaps no user memory.
+        unsafe { payload.copy_to(target.as_ptr(), len) };
+        offers::finish(&transfer.line.get().finished, stager, units);
+        Ok(())
+    }
+}

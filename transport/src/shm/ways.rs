@@ -1,0 +1,384 @@
+//! Which way moves the long messages of a pair fastest, found by trial in the traffic itself.
+//!
+//! What is fastest depends on what two processors share and on what a copy by the kernel costs, and changes where the system moves a
+//! process. A [`Chooser`] knows one way for one class of lengths: at first that of the set-up. Now and then it tries another one.
+//!
+//! ```text
+//!   the known way, timed now and then
+//!   a candidate: an eighth of a message, twice      dropped where it is three times as slow
+//!                one half of a message, twice       dropped where it is half as slow again
+//!                whole messages, by turns with the known way, five of each
+//!   the one with the smaller median is known from then on
+//! ```
+//!
+//! So no message takes more than twice as long as by the known way: the part that a candidate moves is small until it has shown what
+//! it costs, and whoever moves it goes on by the known way once the part has taken as long as the whole message would have
+//! ([`Plan::limit`]). A trial takes four times the time of a message at most, beside the messages themselves, and there are thousands between two.
+//!
+//! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. The
+//! times come from outside, by the clock of the rank, so that a simulated run is the same each time; there is no chance in it.
+
+use std::time::Duration;
+
+/// How the bytes of a transfer are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyWay {
+    /// By the kernel's copy, one half by each side.
+    Halves,
+    /// By the kernel's copy, all by the side that joined the transfer.
+    OneSide,
+    /// By plain copies of both sides, through the memory of the ring.
+    Ring,
+}
+
+impl CopyWay {
+    pub(super) const ALL: [Self; 3] = [Self::Halves, Self::OneSide, Self::Ring];
+
+    /// The name in settings and reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Halves => "halves",
+            Self::OneSide => "one-side",
+            Self::Ring => "ring",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.name() == name)
+    }
+}
+
+/// How much of a message a way moves that is tried; the rest goes by the known way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Eighth,
+    Half,
+    All,
+}
+
+impl Part {
+    /// Returns how many of `units` it is, one at least.
+    pub(super) fn of(self, units: u32) -> u32 {
+        let part = match self {
+            Self::Eighth => units / 8,
+            Self::Half => units / 2,
+            Self::All => units,
+        };
+        part.clamp(1, units.max(1))
+    }
+}
+
+/// How one message is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// The way of the part that is tried, which goes first, where one is.
+    pub first: Option<(CopyWay, Part)>,
+    /// The way of the rest.
+    pub rest: CopyWay,
+    /// Whether the chooser is to be told how long it took.
+    timed: Timed,
+    /// Nanoseconds for each KiB of the message after which the trial of a part is over.
+    limit: u64,
+}
+
+/// What the time of a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timed {
+    Nothing,
+    /// To know how long the known way takes.
+    Sample,
+    /// For the trial under way.
+    Trial,
+}
+
+impl Plan {
+    /// All by the kernel, one half by each side, and not timed.
+    pub(super) const HALVES: Self = Self::of(CopyWay::Halves, Timed::Nothing);
+
+    const fn of(rest: CopyWay, timed: Timed) -> Self {
+        Self {
+            first: None,
+            rest,
+            timed,
+            limit: u64::MAX,
+        }
+    }
+
+    /// How long the part that is tried of a message of `bytes` may take. After that the known way moves what nobody has begun.
+    pub(super) fn limit(&self, bytes: u64) -> Duration {
+        Duration::from_nanos(self.limit.saturating_mul(bytes) / 1024)
+    }
+
+    /// Whether the chooser is to be told how long it took.
+    pub(super) fn is_timed(&self) -> bool {
+        self.timed != Timed::Nothing
+    }
+}
+
+/// Times of whole messages by one way, of which the last few count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    last: [u64; Self::COUNT],
+    count: usize,
+    /// Their median, where there are enough.
+    median: Option<u64>,
+}
+
+impl Times {
+    const COUNT: usize = 5;
+
+    fn push(&mut self, time: u64) {
+        self.last[self.count % Self::COUNT] = time;
+        self.count += 1;
+        if self.count >= Self::COUNT {
+            let mut sorted = self.last;
+            sorted.sort_unstable();
+            self.median = Some(sorted[Self::COUNT / 2]);
+        }
+    }
+
+    const fn median(&self) -> Option<u64> {
+        self.median
+    }
+}
+
+/// A candidate that is tried.
+#[derive(Debug)]
+struct Trial {
+    way: CopyWay,
+    part: Part,
+    /// Messages of this part so far, and the best time among them.
+    runs: u32,
+    best: u64,
+    /// Whole messages by the candidate, and by the known way in the same time.
+    candidate: Times,
+    known: Times,
+    /// A message of it is under way.
+    is_open: bool,
+}
+
+/// The choice for one class of lengths between two ranks.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    known: CopyWay,
+    /// Nothing is tried.
+    is_fixed: bool,
+    /// Times of the known way since it is.
+    times: Times,
+    /// What it took when it was chosen, or when nothing was found to be better.
+    chosen_at: Option<u64>,
+    /// Messages since the last trial, and how many there are to be before the next.
+    count: u32,
+    due: u32,
+    /// The candidate that was tried last, as an index, and how many are still to be tried after it.
+    last: usize,
+    left: usize,
+    trial: Option<Trial>,
+}
+
+/// Of so many messages one is timed.
+const TIMED: u32 = 8;
+/// Messages before the first trials: those of each candidate in turn.
+const EARLY: u32 = 16;
+/// Messages between two trials.
+const PERIOD: u32 = 4096;
+/// Messages between two trials where the known way has become slower or faster.
+const CHANGED: u32 = 1024;
+/// Messages of each part that is less than a whole one.
+const RUNS: u32 = 2;
+
+impl Chooser {
+    /// Knows `way`.
+    pub(super) const fn new(way: CopyWay) -> Self {
+        Self {
+            known: way,
+            is_fixed: false,
+            times: Times {
+                last: [0; Times::COUNT],
+                count: 0,
+                median: None,
+            },
+            chosen_at: None,
+            count: 0,
+            due: EARLY,
+            last: way as usize,
+            left: 0,
+            trial: None,
+        }
+    }
+
+    /// Takes `way` always.
+    pub(super) const fn fixed(way: CopyWay) -> Self {
+        let mut chooser = Self::new(way);
+        chooser.is_fixed = true;
+        chooser
+    }
+
+    /// The way that is known to be the fastest, and its time in nanoseconds for a KiB where that is known.
+    pub(super) fn known(&self) -> (CopyWay, Option<u64>) {
+        (self.known, self.times.median())
+    }
+
+    /// Returns how the next message is moved; `can` says which ways it could go.
+    #[inline]
+    pub(super) fn plan(&mut self, can: impl Fn(CopyWay) -> bool) -> Plan {
+        self.count = self.count.saturating_add(1);
+        if !can(self.known) {
+            return Plan::HALVES;
+        }
+        let has_time = self.times.median().is_some();
+        let is_calm = self.trial.is_none() && (self.count < self.due || self.is_fixed);
+        if is_calm && has_time && !self.count.is_multiple_of(TIMED) {
+            return Plan::of(self.known, Timed::Nothing);
+        }
+        self.plan_timed(&can)
+    }
+
+    /// The same of a message that is timed, or of which a part may be tried.
+    #[cold]
+    fn plan_timed(&mut self, can: &impl Fn(CopyWay) -> bool) -> Plan {
+        if self.trial.as_ref().is_some_and(|trial| !can(trial.way)) {
+            self.trial = None;
+            self.end();
+        }
+        if self.trial.is_none() && self.count >= self.due && !self.is_fixed {
+            self.begin(can);
+        }
+        let (known, limit) = (self.known, self.times.median());
+        let Some(trial) = &mut self.trial else {
+            let is_sample = self.count.is_multiple_of(TIMED) || limit.is_none();
+            let timed = if is_sample {
+                Timed::Sample
+            } else {
+                Timed::Nothing
+            };
+            return Plan::of(known, timed);
+        };
+        if trial.is_open {
+            return Plan::of(known, Timed::Nothing);
+        }
+        trial.is_open = true;
+        let is_known_due = trial.part == Part::All && trial.known.count < trial.candidate.count;
+        Plan {
+            first: (!is_known_due).then_some((trial.way, trial.part)),
+            rest: known,
+            timed: Timed::Trial,
+            limit: limit.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// A message that was [planned](Self::plan) so was moved: the `bytes` that are timed, those of the part that is tried or all, in
+    /// `took`.
+    pub(super) fn took(&mut self, plan: &Plan, bytes: u64, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let time = nanos.saturating_mul(1024) / bytes.max(1);
+        if plan.timed == Timed::Sample && plan.rest == self.known {
+            self.note(time);
+        }
+        if plan.timed != Timed::Trial {
+            return;
+        }
+        // Where its trial was given up meanwhile, there is none.
+        let Some(mut trial) = self.trial.take() else {
+            return;
+        };
+        trial.is_open = false;
+        match plan.first {
+            None => trial.known.push(time),
+            Some((_, Part::All)) => trial.candidate.push(time),
+            Some(_) => {
+                trial.runs += 1;
+                trial.best = trial.best.min(time);
+            }
+        }
+        self.trial = self.judge(trial);
+    }
+
+    /// A message that was planned so has failed, or something else happened to it: its time says nothing.
+    pub(super) fn lost(&mut self, plan: &Plan) {
+        if plan.timed == Timed::Trial
+            && let Some(trial) = &mut self.trial
+        {
+            trial.is_open = false;
+        }
+    }
+
+    /// Begins to try the next candidate.
+    fn begin(&mut self, can: impl Fn(CopyWay) -> bool) {
+        if self.times.median().is_none() {
+            return;
+        }
+        let count = CopyWay::ALL.len();
+        let next = (1..=count).map(|step| (self.last + step) % count);
+        let mut next = next.filter(|at| CopyWay::ALL[*at] != self.known && can(CopyWay::ALL[*at]));
+        let Some(at) = next.next() else { return };
+        self.last = at;
+        self.left = self.left.checked_sub(1).unwrap_or(count - 2);
+        self.trial = Some(Trial {
+            way: CopyWay::ALL[at],
+            part: Part::Eighth,
+            runs: 0,
+            best: u64::MAX,
+            candidate: Times::default(),
+            known: Times::default(),
+            is_open: false,
+        });
+    }
+
+    /// A message of the known way took so long, outside of trials.
+    fn note(&mut self, time: u64) {
+        self.times.push(time);
+        let Some(now) = self.times.median() else {
+            return;
+        };
+        let chosen_at = *self.chosen_at.get_or_insert(now);
+        let has_changed = now > chosen_at.saturating_mul(3) / 2 || now < chosen_at / 3 * 2;
+        if has_changed && self.times.count > Times::COUNT {
+            self.due = self.due.min(CHANGED);
+        }
+    }
+
+    /// Goes on with a trial, or ends it.
+    fn judge(&mut self, mut trial: Trial) -> Option<Trial> {
+        let known = self.times.median().unwrap_or(u64::MAX);
+        let next = match trial.part {
+            Part::Eighth => (Part::Half, known.saturating_mul(3)),
+            Part::Half => (Part::All, known.saturating_mul(3) / 2),
+            Part::All => {
+                let (candidate, known) = (trial.candidate.median(), trial.known.median());
+                let (Some(candidate), Some(known)) = (candidate, known) else {
+                    return Some(trial);
+                };
+                // Less than a twentieth is not worth a change.
+                let is_better = candidate.saturating_mul(20) < known.saturating_mul(19);
+                self.times = trial.known;
+                if is_better {
+                    (self.known, self.times) = (trial.way, trial.candidate);
+                }
+                self.end();
+                return None;
+            }
+        };
+        if trial.runs < RUNS {
+            return Some(trial);
+        }
+        if trial.best > next.1 {
+            self.end();
+            return None;
+        }
+        trial.part = next.0;
+        trial.runs = 0;
+        trial.best = u64::MAX;
+        Some(trial)
+    }
+
+    /// The trial is over.
+    fn end(&mut self) {
+        self.due = if self.left > 0 { EARLY } else { PERIOD };
+        self.count = 0;
+        self.chosen_at = self.times.median();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
