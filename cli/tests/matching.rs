@@ -66,6 +66,7 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "match depth --engine list:per=contxt",
             "'per' of 'list' is vci, context, not 'contxt'",
         ),
+        ("match check list --operations 0", "and not 0"),
         ("match depth --ahead 2M", "at most 1048576 entries"),
         (
             "match depth --queue unexpected --wild 1 --wild-kind both",

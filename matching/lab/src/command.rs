@@ -43,7 +43,7 @@ struct CheckArgs {
     grade: Option<Grade>,
 
     /// Operations for each engine, over all programs
-    #[arg(long, value_name = "COUNT", default_value = "1000000", value_parser = parse::bytes)]
+    #[arg(long, value_name = "COUNT", default_value = "1000000", value_parser = operations)]
     operations: u64,
 
     /// What the random programs follow from
@@ -113,6 +113,11 @@ fn check(args: &CheckArgs) -> Result<u8> {
         print(&text)?;
     }
     Ok(status)
+}
+
+fn operations(text: &str) -> Result<u64, String> {
+    let number = parse::bytes(text).ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a number such as 20000 or 1M, and not 0".to_owned())
 }
 
 fn grade(text: &str) -> Result<Grade, String> {

@@ -124,7 +124,7 @@ pub(crate) const AFTER_HELP: &str = "\
 Figures are of one match: the arrival that takes a posted receive, or the receive that takes an unexpected message.
 ns: median of blocks (hot) or of single matches (cold, less what the clock takes); attempts: entries looked at; lines:
 distinct cache lines of the engine's storage; l1 and l2: misses of a model, fully associative with LRU. Lines and misses
-do not depend on the machine. K is 1024.
+do not depend on the processor. K is 1024.
 
 Exit status: 0 good, 1 usage, 2 the output could not be written or valgrind failed, 3 an engine fails its check.
 

@@ -1,8 +1,8 @@
 //! Words that note which cache line each access touches.
 //!
 //! An engine over them does what it always does, and the lines that an operation touches can be counted without counters
-//! of the processor, the same on every machine with the same allocator. What an engine keeps outside of its storage, on
-//! the stack or in its own struct, is not seen.
+//! of the processor. Where an array begins in a line is up to the allocator. What an engine keeps outside of its storage,
+//! on the stack or in its own struct, is not seen.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
