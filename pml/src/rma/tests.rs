@@ -135,8 +135,10 @@ fn so_many_pieces_are_under_way_and_no_more() {
         );
     }
     assert_eq!(rma.unfinished(), 0);
+    assert!(rma.has_ended(put), "and its end is there to be taken");
     assert!(matches!(rma.take(put), Ok(Some(_))));
     assert!(matches!(rma.take(put), Err(Error::StaleRequest)));
+    assert!(rma.has_ended(put), "one whose end was taken has ended");
 }
 
 #[test]
@@ -252,6 +254,7 @@ fn what_waits_for_the_dead_ends_and_what_the_transport_has_ends_with_that() {
     let (by_packets, _) = start(&mut rma, &target, What::Put(lent(&bytes)));
     let failure = Failure::PeerLeft(Rank::new(1));
     rma.lose(OTHER, failure);
+    assert!(!rma.has_ended(by_packets));
     assert!(matches!(rma.take(by_packets), Ok(None)));
     rma.lose(OWNER, failure);
     let ended = rma.take(by_packets);

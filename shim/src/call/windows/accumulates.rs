@@ -416,11 +416,21 @@ pub fn fetch_and_op(
     op: Op,
     win: Win,
 ) -> Result {
-    let place_of = (rank, displacement);
-    let ends = (origin, Some(result));
-    if try_change(process, (datatype, op), place_of, win, ends).is_some() {
-        return Ok(());
+    let (kind, at, ends) = ((datatype, op), (rank, displacement), (origin, Some(result)));
+    match try_change(process, kind, at, win, ends) {
+        Some(()) => Ok(()),
+        None => fetch_at_length(process, kind, at, win, (origin, result)),
     }
+}
+
+#[inline(never)]
+fn fetch_at_length(
+    process: &Process,
+    (datatype, op): (Datatype, Op),
+    (rank, displacement): (i32, i64),
+    win: Win,
+    (origin, result): (In, Out),
+) -> Result {
     let place = Place {
         rank,
         displacement,
@@ -483,10 +493,22 @@ pub fn compare_and_swap(
     displacement: i64,
     win: Win,
 ) -> Result {
-    let ends = [origin, compare];
-    if try_swap(process, datatype, (rank, displacement), win, ends, result).is_some() {
-        return Ok(());
+    let (at, ends) = ((rank, displacement), [origin, compare]);
+    match try_swap(process, datatype, at, win, ends, result) {
+        Some(()) => Ok(()),
+        None => swap_at_length(process, datatype, at, win, ends, result),
     }
+}
+
+#[inline(never)]
+fn swap_at_length(
+    process: &Process,
+    datatype: Datatype,
+    (rank, displacement): (i32, i64),
+    win: Win,
+    [origin, compare]: [In; 2],
+    result: Out,
+) -> Result {
     on_win(process, win, |window| {
         let Some(target) = target(&window, rank, Completion::Epoch)? else {
             return Ok(());

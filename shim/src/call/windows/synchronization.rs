@@ -262,9 +262,14 @@ fn try_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
 
 /// `MPI_Win_flush`.
 pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
-    if try_flush(process, rank, win).is_some() {
-        return Ok(());
+    match try_flush(process, rank, win) {
+        Some(()) => Ok(()),
+        None => flush_at_length(process, rank, win),
     }
+}
+
+#[inline(never)]
+fn flush_at_length(process: &Process, rank: i32, win: Win) -> Result {
     on_win(process, win, |window| {
         let Some(target) = window.member(rank)? else {
             return Ok(());

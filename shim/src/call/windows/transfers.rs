@@ -173,9 +173,14 @@ pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> R
     let copied = try_simple(process, origin.into(), place, win, |to, bytes| {
         to.copy(origin.address, bytes);
     });
-    if copied.is_some() {
-        return Ok(());
+    match copied {
+        Some(()) => Ok(()),
+        None => put_at_length(process, origin, place, win),
     }
+}
+
+#[inline(never)]
+fn put_at_length(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
     on_win(process, win, |window| {
         write(process, &window, origin, place, Completion::Epoch).map(drop)
     })
@@ -186,9 +191,14 @@ pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> 
     let copied = try_simple(process, origin, place, win, |from, bytes| {
         origin.address.copy(from.read(), bytes);
     });
-    if copied.is_some() {
-        return Ok(());
+    match copied {
+        Some(()) => Ok(()),
+        None => get_at_length(process, origin, place, win),
     }
+}
+
+#[inline(never)]
+fn get_at_length(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
     on_win(process, win, |window| {
         read(process, &window, origin, place, Completion::Epoch).map(drop)
     })

@@ -115,15 +115,7 @@ impl Making<'_> {
         let joined = self
             .messenger()
             .with_boards(from, |boards, from| boards.join_board(from, board, key));
-        match joined {
-            Ok(Some(Ok(memory))) => Some(SharedMemory::new(memory)),
-            Ok(Some(Err(error))) => {
-                let text = error.to_string();
-                // The members reach each other by remote memory access then.
-                debug_assert!(!text.is_empty(), "an error says what is wrong");
-                None
-            }
-            _ => None,
-        }
+        // Where it cannot be mapped, the members reach each other by remote memory access.
+        joined.ok().flatten()?.ok().map(SharedMemory::new)
     }
 }
