@@ -269,7 +269,8 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/src/shm/matching/receives.rs",
     "transport/src/shm/matching/sends.rs",
     "transport/src/shm/remote.rs",
-    "transport/src/shm/transfers.rs",
+    "transport/src/shm/transfer.rs",
+    "transport/src/shm/transfer/pieces.rs",
     "transport/ucx/src/library.rs",
 ];
 

@@ -113,6 +113,11 @@ pub(crate) trait Endpoint {
     fn counters(&self) -> Option<Counters> {
         None
     }
+
+    /// A line for each way that long messages go, with its figures, where that is told.
+    fn ways(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// An endpoint with operations that are under way beside others.

@@ -34,6 +34,9 @@ pub struct Profile {
     pub library_pct: f64,
     /// Messages by protocol.
     pub messages: Messages,
+    /// The ways in which long messages went at the end, with what they took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<String>,
     /// The calls, the most expensive first.
     pub calls: Vec<Call>,
 }
@@ -145,6 +148,7 @@ impl Profile {
             library_ms,
             library_pct: share(library_ms, wall_ns / 1e6),
             messages,
+            ways: Vec::new(),
             calls,
         }
     }
@@ -185,6 +189,9 @@ impl Profile {
                  unexpected long and fetched {fetched}, filled by their sender {filled}"
             ));
         }
+        for way in &self.ways {
+            line(format!("  {way}"));
+        }
         for call in &self.calls {
             line(format!(
                 "  {:<8} {:>10} calls {:>12.3} ms {:>12.3} us each {:>6.1} %",
@@ -213,12 +220,14 @@ mod tests {
             filled: 3,
         };
         let messages = Messages::new((10, 80), (5, 40), Some(ways));
-        let profile = Profile::new(Rank::new(1), 8e6, calls.into_iter(), messages);
+        let mut profile = Profile::new(Rank::new(1), 8e6, calls.into_iter(), messages);
+        profile.ways.push("by halves".to_owned());
         assert_eq!(profile.library_pct, 50.0);
         let expected = "\
 # Profile: rank 1 over , launch 0: 50.0 % of 8.0 ms inside the library
 #   sent 10 messages of 80 bytes, received 5 into 40
 #   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1, filled by their sender 3
+#   by halves
 #   recv              5 calls        3.000 ms      600.000 us each   75.0 %
 #   isend            10 calls        1.000 ms      100.000 us each   25.0 %
 ";

@@ -17,7 +17,7 @@ fn many_threads_exchange_at_once() {
         &[][..],
         &["--shm-cma", "off"],
         &["--wait", "sleep"],
-        &["--engine", "list"],
+        &["--pml", "ob1", "--engine", "list"],
     ] {
         let outcome = run(2, options, "threads");
         for rank in [0, 1] {

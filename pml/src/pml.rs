@@ -246,7 +246,7 @@ pub(crate) fn open_work(
 }
 
 /// What a layer is, and what it has done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Statistics {
     /// The layer's name in settings and reports.
     pub layer: &'static str,
@@ -254,6 +254,8 @@ pub struct Statistics {
     pub matcher: &'static str,
     /// How many messages took which way.
     pub counters: Counters,
+    /// A line for each way that the transport has found to be the fastest towards a peer, with its figures.
+    pub ways: Vec<String>,
 }
 
 /// One rank's point-to-point layer: what follows from both contracts.

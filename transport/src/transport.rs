@@ -72,6 +72,11 @@ pub trait Transport: Any + Send {
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;
 
+    /// Adds a line for each way that the transport has found by trial to be the fastest towards a peer, with its figures.
+    fn ways(&self, out: &mut Vec<String>) {
+        let _ = out;
+    }
+
     /// One line for each peer in contact, for the hang dump: ring levels, open transfers.
     fn describe(&self, out: &mut dyn Write);
 }

@@ -149,6 +149,11 @@ impl Endpoint for PmlPort {
     fn counters(&self) -> Option<Counters> {
         self.messenger.statistics().ok().map(|all| all.counters)
     }
+
+    fn ways(&self) -> Vec<String> {
+        let all = self.messenger.statistics().ok();
+        all.map(|all| all.ways).unwrap_or_default()
+    }
 }
 
 impl Port for PmlPort {

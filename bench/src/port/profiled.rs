@@ -96,7 +96,10 @@ impl<'a, P: Port> Profiled<'a, P> {
         };
         let calls = CALLS.iter().zip(&self.calls.0).map(call);
         let messages = Messages::new(self.sent.read(), self.received.read(), self.counters());
-        Profile::new(self.rank(), wall_ns, calls, messages)
+        Profile {
+            ways: self.port.ways(),
+            ..Profile::new(self.rank(), wall_ns, calls, messages)
+        }
     }
 }
 

@@ -476,10 +476,13 @@ impl LocalRank for Ob1 {
     }
 
     fn statistics(&self) -> Statistics {
+        let mut ways = Vec::new();
+        self.driver.rail.ways(&mut ways);
         Statistics {
             layer: LAYER,
             matcher: self.core.matcher.name(),
             counters: self.core.counters,
+            ways,
         }
     }
 

@@ -198,6 +198,10 @@ impl Transport for FaultTransport {
         self.inner().waiter()
     }
 
+    fn ways(&self, out: &mut Vec<String>) {
+        self.inner().ways(out);
+    }
+
     fn describe(&self, out: &mut dyn fmt::Write) {
         let state = if self.dead { "dead, " } else { "" };
         // The sink's own failure has nowhere else to be reported.

@@ -10,7 +10,8 @@
 //! (`ring`): no system call, no lock, no fence. Who sends long ones gets more memory for them while it does (`room`, `rooms`).
 //!
 //! **Large messages** are copied once, from user memory to user memory, by cross-memory attach,
-//! in chunks that either side takes (`offers`): when both wait both copy. Memory that was allocated from a rank's
+//! in chunks that either side takes (`offers`): when both wait both copy. Where that is slower they go in pieces through the ring:
+//! which way is taken between two ranks is found by trial (`ways`). Memory that was allocated from a rank's
 //! arena (`arena`) is mapped by its peers, who copy from and to it without a call of the system.
 //!
 //! **One-sided operations** are copied by their initiator in the same two ways (`remote`).

@@ -115,6 +115,7 @@ fn messages_arrive(lengths: &'static [usize]) {
                 match popped {
                     Pop::Empty | Pop::Left => thread::yield_now(),
                     Pop::Message(()) => break,
+                    Pop::Other => panic!("a piece"),
                     Pop::Corrupt(shape) => panic!("corrupt: {shape:#x}"),
                 }
             }

@@ -308,6 +308,13 @@ impl Transport for Shm {
         waiter::shared(&self.waiter)
     }
 
+    fn ways(&self, out: &mut Vec<String>) {
+        for (index, peer) in self.peers.iter().enumerate() {
+            let endpoint = EndpointId(index as u32);
+            self.transfers.tell_ways(endpoint, peer.rank, out);
+        }
+    }
+
     fn describe(&self, out: &mut dyn fmt::Write) {
         for (index, peer) in self.peers.iter().enumerate() {
             let sent = self.outbound[index]
@@ -330,7 +337,6 @@ impl Transport for Shm {
                     Attach::Forbidden(reason) => format!("not attached ({reason})"),
                 },
             );
-            self.transfers.describe_ways(EndpointId(index as u32), out);
         }
     }
 }

@@ -241,11 +241,11 @@ impl Transfer {
         let Some(mut run) = self.run else {
             return Step::Nothing;
         };
-        let duty = match run.marks == Marks::HALVES {
-            true => Duty::Copy(u32::MAX),
-            false => self.duty(&mut run, now),
-        };
-        self.run = Some(run);
+        let mut duty = Duty::Copy(u32::MAX);
+        if run.marks != Marks::HALVES {
+            duty = self.duty(&mut run, now);
+            self.run = Some(run);
+        }
         let limit = match (duty, out) {
             (Duty::Stage(limit), Some(out)) => return self.stage(run, limit, peer, out),
             (Duty::Copy(limit), _) if run.access != Access::None => limit,
@@ -347,8 +347,9 @@ pub(super) struct Transfers {
     lost: Vec<(EndpointId, Lost)>,
     /// The ways of transfers, by endpoint; the one that a setting fixes.
     choices: Vec<Option<Box<Choices>>>,
-    /// Transfers under way that are timed.
+    /// Transfers under way that are timed, and whether another one has begun beside them.
     timed: u32,
+    pub is_disturbed: bool,
     fixed: Option<CopyWay>,
     chunk_min: u32,
     chunk_max: u32,
@@ -365,6 +366,7 @@ impl Transfers {
             lost: Vec::new(),
             choices: Vec::new(),
             timed: 0,
+            is_disturbed: false,
             fixed: options.way,
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
@@ -513,7 +515,9 @@ impl Transfers {
                     Some(run) if run.has_work && copied => return true,
                     Some(_) if transfer.has_work() => {
                         let now = || reach.clock.now();
-                        self.note_part(transfer, now);
+                        if transfer.watch.is_some() {
+                            self.note_part(transfer, now);
+                        }
                         let at = transfer.endpoint.index();
                         let out = reach.outbound[at].as_mut();
                         let stepped = transfer.step(size, &reach.peers[at], out, now);

@@ -327,6 +327,7 @@ impl Shm {
             let access = self.peers[endpoint.index()].access(joined, total, pid);
             let access = self.transfers.check(endpoint, access);
             let marks = Marks::of_bits(words_of_claim);
+            self.transfers.is_disturbed = true;
             let transfer = &mut self.transfers.offers[at];
             transfer.run = Some(Run::new(access, joined, total, units, marks));
             if access == Access::None && joined & IN_ARENA != 0 {

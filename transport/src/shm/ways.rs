@@ -15,7 +15,8 @@
 //! it costs, and whoever moves it goes on by the known way once the part has taken as long as the whole message would have
 //! ([`Plan::limit`]). A trial takes four times the time of a message at most, beside the messages themselves, and there are thousands between two.
 //!
-//! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. The
+//! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. One
+//! that is moved beside others is not timed, since they take its time as well. The
 //! times come from outside, by the clock of the rank, so that a simulated run is the same each time; there is no chance in it.
 
 use std::time::Duration;
@@ -155,6 +156,8 @@ struct Trial {
     known: Times,
     /// A message of it is under way.
     is_open: bool,
+    /// Messages whose times say nothing.
+    lost: u32,
 }
 
 /// The choice for one class of lengths between two ranks.
@@ -186,6 +189,8 @@ const PERIOD: u32 = 4096;
 const CHANGED: u32 = 1024;
 /// Messages of each part that is less than a whole one.
 const RUNS: u32 = 2;
+/// A trial is given up when more messages than this have said nothing.
+const LOST: u32 = 4;
 
 impl Chooser {
     /// Knows `way`.
@@ -232,6 +237,14 @@ impl Chooser {
             return Plan::of(self.known, Timed::Nothing);
         }
         self.plan_timed(&can)
+    }
+
+    /// The same of a message that is moved beside others: it is not timed, and nothing is tried with it.
+    pub(super) fn plan_beside(&self, can: impl Fn(CopyWay) -> bool) -> Plan {
+        match can(self.known) {
+            true => Plan::of(self.known, Timed::Nothing),
+            false => Plan::HALVES,
+        }
     }
 
     /// The same of a message that is timed, or of which a part may be tried.
@@ -296,10 +309,17 @@ impl Chooser {
 
     /// A message that was planned so has failed, or something else happened to it: its time says nothing.
     pub(super) fn lost(&mut self, plan: &Plan) {
-        if plan.timed == Timed::Trial
-            && let Some(trial) = &mut self.trial
-        {
-            trial.is_open = false;
+        if plan.timed != Timed::Trial {
+            return;
+        }
+        let Some(trial) = &mut self.trial else {
+            return;
+        };
+        trial.is_open = false;
+        trial.lost += 1;
+        if trial.lost > LOST {
+            self.trial = None;
+            self.end();
         }
     }
 
@@ -322,6 +342,7 @@ impl Chooser {
             candidate: Times::default(),
             known: Times::default(),
             is_open: false,
+            lost: 0,
         });
     }
 

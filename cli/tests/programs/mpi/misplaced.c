@@ -47,11 +47,10 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(what, "leave")) return 3;
     if (!strcmp(what, "unsupported")) {
-        MPI_Win win = MPI_WIN_NULL;
-        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-        int code = MPI_Win_create(&rank, sizeof rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win), class;
+        MPI_File file = MPI_FILE_NULL;
+        int code = MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), class;
         OK(MPI_Error_class(code, &class));
-        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION && win == MPI_WIN_NULL);
+        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION && file == MPI_FILE_NULL);
     }
     if (!strcmp(what, "return")) {
         OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

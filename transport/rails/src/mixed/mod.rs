@@ -327,6 +327,12 @@ impl Transport for Mixed {
         Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }
 
+    fn ways(&self, out: &mut Vec<String>) {
+        for (rail, _) in self.rails.iter() {
+            rail.ways(out);
+        }
+    }
+
     fn describe(&self, out: &mut dyn fmt::Write) {
         for (rail, _) in self.rails.iter() {
             rail.describe(out);

@@ -1,10 +1,9 @@
 //! Which way a transfer goes: what both sides know of it, and how long it took.
 
-use std::fmt;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
-use tagwire_base::Time;
+use tagwire_base::{Rank, Time};
 
 use super::{Run, Transfer, Transfers};
 use crate::message::EndpointId;
@@ -97,8 +96,6 @@ pub(in crate::shm) struct Stopwatch {
 pub(in crate::shm) struct Choices {
     /// For data that is taken, and for memory that is filled; by class of length.
     choosers: [[Chooser; CLASSES.len()]; 2],
-    /// When the last one ended of those that were under way beside a timed one.
-    last: Time,
     /// The other side has copied its part of the last transfer that both were to copy.
     helps: bool,
 }
@@ -108,7 +105,6 @@ impl Choices {
         let chooser = || fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed);
         Self {
             choosers: std::array::from_fn(|_| std::array::from_fn(|_| chooser())),
-            last: Time::default(),
             helps: false,
         }
     }
@@ -138,11 +134,21 @@ impl Transfers {
         rings: bool,
         now: impl FnOnce() -> Time,
     ) -> (Marks, Option<Stopwatch>) {
+        // What goes beside others is not timed: how long it takes is said by them.
+        let is_alone = self.claims.is_empty() && self.offers.iter().all(|one| one.run.is_none());
+        self.is_disturbed = self.timed != 0;
         let is_fixed = self.fixed.is_some();
         let choices = self.choices(endpoint);
         let rings = rings && (choices.helps || is_fixed);
         let can = |way| way != CopyWay::Ring || rings;
-        let plan = choices.chooser(bytes, fills).plan(can);
+        let chooser = choices.chooser(bytes, fills);
+        let plan = match is_alone {
+            true => chooser.plan(can),
+            false => chooser.plan_beside(can),
+        };
+        if plan == Plan::HALVES {
+            return (Marks::HALVES, None);
+        }
         let marks = Marks::of(&plan, offers::units(bytes).unwrap_or(0));
         if !plan.is_timed() {
             return (marks, None);
@@ -152,34 +158,28 @@ impl Transfers {
         (marks, Some(Stopwatch { plan, fills, since }))
     }
 
-    /// Notes the end of a transfer beside which one was timed, or that was timed itself: of `bytes`, where all of them were moved.
+    /// Notes the end of a transfer that may be timed: of `bytes`, where all of them were moved.
     pub(in crate::shm) fn note_end(
         &mut self,
         transfer: &mut Transfer,
         bytes: Option<u64>,
         now: impl FnOnce() -> Time,
     ) {
-        let (side, run) = (transfer.side, transfer.run);
-        if side != Side::Claimer || self.choices.len() <= transfer.endpoint.index() {
-            return;
-        }
-        let Some(choices) = &mut self.choices[transfer.endpoint.index()] else {
+        let Some(watch) = transfer.watch.take() else {
             return;
         };
-        let (now, before) = (now(), choices.last);
-        choices.last = now;
-        if let Some(watch) = transfer.watch.take() {
-            self.timed -= 1;
-            if run.is_some_and(|run| run.marks == Marks::HALVES) {
-                let finished = transfer.line.get().finished.load(Acquire);
-                choices.helps = finished >> 32 != 0;
-            }
-            let chooser = choices.chooser(run.map_or(0, |run| run.total), watch.fills);
-            let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
-            match bytes.filter(|_| is_whole) {
-                Some(bytes) => chooser.took(&watch.plan, bytes, now.since(before.max(watch.since))),
-                None => chooser.lost(&watch.plan),
-            }
+        self.timed -= 1;
+        let (run, is_disturbed) = (transfer.run, self.is_disturbed);
+        let choices = self.choices(transfer.endpoint);
+        if run.is_some_and(|run| run.marks == Marks::HALVES) {
+            let finished = transfer.line.get().finished.load(Acquire);
+            choices.helps = finished >> 32 != 0;
+        }
+        let chooser = choices.chooser(run.map_or(0, |run| run.total), watch.fills);
+        let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
+        match bytes.filter(|_| is_whole && !is_disturbed) {
+            Some(bytes) => chooser.took(&watch.plan, bytes, now().since(watch.since)),
+            None => chooser.lost(&watch.plan),
         }
     }
 
@@ -192,11 +192,8 @@ impl Transfers {
             return;
         }
         let watch = **watch;
-        let Some(choices) = &mut self.choices[transfer.endpoint.index()] else {
-            return;
-        };
         let moved = transfer.finished_of_part(&run);
-        let took = now().since(choices.last.max(watch.since));
+        let took = now().since(watch.since);
         let is_done = moved >= u32::from(run.marks.first);
         if !is_done && took <= watch.plan.limit(run.total) {
             return;
@@ -206,13 +203,24 @@ impl Transfers {
         }
         self.timed -= 1;
         transfer.watch = None;
+        let is_disturbed = self.is_disturbed;
         let bytes = u64::from(moved.max(1)) * offers::UNIT;
-        let chooser = choices.chooser(run.total, watch.fills);
-        chooser.took(&watch.plan, bytes.min(run.total), took);
+        let chooser = self
+            .choices(transfer.endpoint)
+            .chooser(run.total, watch.fills);
+        match is_disturbed {
+            true => chooser.lost(&watch.plan),
+            false => chooser.took(&watch.plan, bytes.min(run.total), took),
+        }
     }
 
-    /// Says which ways are in use towards a peer, with what they take.
-    pub(in crate::shm) fn describe_ways(&self, endpoint: EndpointId, out: &mut dyn fmt::Write) {
+    /// Adds a line for each way that is in use towards `rank`, behind `endpoint`, with what it takes.
+    pub(in crate::shm) fn tell_ways(
+        &self,
+        endpoint: EndpointId,
+        rank: Rank,
+        out: &mut Vec<String>,
+    ) {
         let Some(Some(choices)) = self.choices.get(endpoint.index()) else {
             return;
         };
@@ -226,11 +234,10 @@ impl Transfers {
                     u64::MAX => "longer".to_owned(),
                     most => format!("up to {} KiB", most >> 10),
                 };
-                let _ = writeln!(
-                    out,
-                    "shm: long messages {role}, {length}: way {}, {time} ns per KiB",
-                    way.name()
-                );
+                let way = way.name();
+                out.push(format!(
+                    "shm: rank {rank}, long messages {role}, {length}: {way}, {time} ns per KiB"
+                ));
             }
         }
     }
@@ -284,9 +291,12 @@ impl Transfer {
             Side::Claimer => claimer.saturating_sub(claims as u32 & (u32::MAX >> 1)),
             Side::Maker => maker.saturating_sub(run.units.saturating_sub((claims >> 32) as u32)),
         };
-        match left {
-            0 => Duty::Wait,
-            left => self.duty_by(run.marks.way, left, run, now),
+        if left != 0 {
+            return self.duty_by(run.marks.way, left, run, now);
+        }
+        match self.has_waited(run, now) {
+            true => Duty::Copy(u32::MAX),
+            false => Duty::Wait,
         }
     }
 

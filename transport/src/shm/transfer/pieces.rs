@@ -8,6 +8,7 @@
 //!
 //! Whose piece it is claims its units as for a copy by the kernel. They are finished once they are copied out, by whoever does that in the
 //! name of the other side.
+#![allow(unsafe_code)]
 
 use super::{Buffer, Run, Step, Transfer, Transfers};
 use crate::data::SendBuffer;

@@ -202,25 +202,25 @@ fn what_cannot_be_is_not_tried_and_ends_a_trial() {
     assert_eq!((plan.first, plan.rest), (None, CopyWay::Halves));
 }
 
-/// Many messages under way at once, some of which fail: one at a time is part of a trial, and trials go on.
+/// Messages of which most say nothing: what goes beside others is not tried, and trials that lead to nothing are given up.
 #[test]
-fn windows_have_one_trial_at_a_time() {
+fn what_says_nothing_costs_little() {
     let mut chooser = Chooser::new(CopyWay::Halves);
     let mut tried = 0;
-    for round in 0..600 {
-        let plans: Vec<_> = (0..64).map(|_| chooser.plan(|_| true)).collect();
-        let trials = plans.iter().filter(|plan| plan.first.is_some()).count();
-        assert!(trials <= 1);
-        tried += trials;
-        for plan in &plans {
-            match (plan.is_timed(), round % 5) {
-                (true, 0) => chooser.lost(plan),
-                (true, _) => chooser.took(plan, 65_536, Duration::from_micros(3)),
-                (false, _) => {}
-            }
+    for message in 0..50_000 {
+        let plan = match message % 64 {
+            0 => chooser.plan(|_| true),
+            _ => chooser.plan_beside(|_| true),
+        };
+        tried += usize::from(plan.first.is_some());
+        match plan.first {
+            // Others begin before it has ended.
+            Some(_) => chooser.lost(&plan),
+            None if plan.is_timed() => chooser.took(&plan, 65_536, Duration::from_micros(3)),
+            None => assert_eq!(plan.rest, CopyWay::Halves),
         }
     }
-    assert!(tried > 60, "{tried}");
+    assert!((1..=20).contains(&tried), "{tried}");
 }
 
 #[test]
