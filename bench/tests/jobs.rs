@@ -327,7 +327,10 @@ fn profiles_account_for_every_call() {
     let refused = run("bench latency --engine list -m 8 -i 20 -x 1 -p cm");
     assert!(!refused.status.success());
     let errors = String::from_utf8_lossy(&refused.stderr);
-    assert!(errors.contains("the engine 'list' runs under ob1 alone"), "{errors}");
+    assert!(
+        errors.contains("the engine 'list' runs under ob1 alone"),
+        "{errors}"
+    );
     // Short ones are short also where they are kept back.
     let document = measure("bench latency --unexpected 2000 --profile -m 8 -i 20 -x 1 -p cm");
     for profile in document["profiles"].as_array().unwrap() {
