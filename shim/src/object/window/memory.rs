@@ -33,7 +33,10 @@ impl Window {
     #[inline]
     pub(crate) fn place(&self, member: usize, displacement: i64, span: &Span) -> Result<At> {
         let range = span.program.span(span.count)?;
-        self.place_of(member, displacement, (range.start, range.end))
+        match self.members[member].data {
+            Data::Attached => self.find_attached(member, displacement, range, Some(span)),
+            _ => self.place_of(member, displacement, (range.start, range.end)),
+        }
     }
 
     /// The same of bytes from the first of a range to its last, counted from the displacement.
@@ -46,7 +49,7 @@ impl Window {
     ) -> Result<At> {
         let to = &self.members[member];
         if matches!(to.data, Data::Attached) {
-            return self.find_attached(member, displacement, (first, end));
+            return self.find_attached(member, displacement, first..end, None);
         }
         if displacement < 0 {
             return Err(negative(displacement));
