@@ -128,8 +128,9 @@ pub fn win_complete(process: &Process, win: Win) -> Result {
             window.open_one(target, Open::None);
             let flushed = window.flush(target);
             let block = &window.members()[target].block;
-            let told = block.add(window.messenger(), done, 1);
-            flushed.and(told.and_then(|_| window.wake(target)))
+            block.add(window.messenger(), done, 1)?;
+            window.wake(target)?;
+            flushed
         })
     })
 }
@@ -234,7 +235,8 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         window.open_one(target, Open::None);
         // Whatever fails, so that the window can be freed.
         window.epochs().unlock(target);
-        flushed.and(window.unlock(target, how))
+        let unlocked = window.unlock(target, how);
+        flushed.and(unlocked)
     })
 }
 
@@ -271,7 +273,8 @@ pub fn win_unlock_all(process: &Process, win: Win) -> Result {
         // Whatever fails, so that the window can be freed.
         window.epochs().unlock_all();
         let members = 0..window.members().len();
-        flushed.and(each(members, |target| window.unlock(target, how)))
+        let unlocked = each(members, |target| window.unlock(target, how));
+        flushed.and(unlocked)
     })
 }
 

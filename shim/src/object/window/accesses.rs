@@ -142,7 +142,8 @@ impl Accesses {
         });
         // Those that were started before an error too.
         let kept = kept.map(|data| (data, started.clone()));
-        self.end_unless(all.and(self.note(member, parts, kept)), started)
+        let noted = self.note(member, parts, kept);
+        self.end_unless(all.and(noted), started)
     }
 
     /// Starts to read elements of regions, packed.
@@ -164,7 +165,8 @@ impl Accesses {
             position += bytes as i64;
             self.progress_with(started.len())
         });
-        self.end_unless(all.and(self.note(member, parts, None)), started)
+        let noted = self.note(member, parts, None);
+        self.end_unless(all.and(noted), started)
     }
 
     /// Returns elements of regions, packed.
@@ -189,7 +191,9 @@ impl Accesses {
     /// When the member is gone.
     pub(crate) fn store(&self, member: usize, parts: &Parts, to: (&Span, i64), data: In) -> Result {
         let written = self.write((member, Ends::Flushed), parts, to, (data, None));
-        written.and(self.flush(|other| other == member))
+        // What was started before an error too.
+        let flushed = self.flush(|other| other == member);
+        written.and(flushed)
     }
 
     /// Waits for the ends of all of some accesses, and takes them.
@@ -198,9 +202,11 @@ impl Accesses {
     /// Of the first that did not work: when a member is gone.
     pub(crate) fn finish(&self, started: &[AccessId]) -> Result {
         let window = self.messenger.window();
-        let ends = started.iter().map(|access| window.wait(*access, None));
-        // All are waited for.
-        let first = ends.fold(Ok(()), |first, end| first.and(end.map(drop)));
+        let mut first = Ok(());
+        for access in started {
+            let ended = window.wait(*access, None).map(drop);
+            first = first.and(ended);
+        }
         Ok(first?)
     }
 
