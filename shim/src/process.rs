@@ -57,7 +57,7 @@ pub struct Process {
     pub(crate) world: Arc<Communicator>,
     pub(crate) own: Arc<Communicator>,
     pub(crate) comms: Table<Communicator>,
-    /// Those that were freed and have requests.
+    /// The error handlers of objects that were freed.
     pub(crate) freed: Freed,
     pub(crate) groups: Table<Ranks>,
     pub(crate) sessions: Table<session::Session>,
@@ -341,9 +341,10 @@ impl Process {
                 let session = self.sessions.get(session.0);
                 session.map(|session| session.errhandler())
             }
-            On::Win(window) => {
-                let window = self.windows.get(window.0);
-                window.map(|window| window.errhandler())
+            On::Win(window_handle) => {
+                let window = self.windows.get(window_handle.0);
+                let held = window.map(|window| window.errhandler());
+                held.or_else(|| self.freed.take_window(window_handle))
             }
             On::Handler(handler) => self.early.handlers.get(handler).ok(),
             // The initial error handler of files returns.

@@ -148,6 +148,64 @@ fn each_operation_does_what_it_does_in_reductions() {
     });
 }
 
+/// The bytes between the parts of pairs, and behind the last of them, are the program's.
+#[test]
+fn padding_of_pairs_is_not_written() {
+    const MAXLOC: Op = Op(0x39);
+    const MARKED: u8 = 0xee;
+    let pairs = [
+        (0x22c, Basic::ShortInt),
+        (0x229, Basic::F64Int),
+        (0x22a, Basic::LongInt),
+    ];
+    ranks(2, |process, me| {
+        for (made, target) in ALL.into_iter().flat_map(|made| [(made, 0), (made, 1)]) {
+            let window = window(process, made, 16);
+            for (handle, basic) in pairs {
+                let (datatype, layout) = (Datatype(handle), Layout::of(basic));
+                let (first, second) = (values(basic, 2, 3), values(basic, 4, 3));
+                window.fence().unwrap();
+                if me == target {
+                    let marked = [i32::from_ne_bytes([MARKED; 4]); 16];
+                    window.put(&marked, me, 0).unwrap();
+                }
+                window.fence().unwrap();
+                let place = bytes_at(&window, target, 3, datatype);
+                if me == 0 {
+                    let origin = data(&first).of(3, datatype);
+                    transfers::put(process, origin, place, window.win).unwrap();
+                }
+                window.fence().unwrap();
+                if me == 0 {
+                    let origin = data(&second).of(3, datatype);
+                    accumulates::accumulate(process, origin, place, MAXLOC, window.win).unwrap();
+                }
+                window.fence().unwrap();
+                if me == target {
+                    let mut wanted = first.clone();
+                    let maxloc = Operation::MaxLoc;
+                    maxloc.combine_right(&layout, &mut wanted, &second).unwrap();
+                    let is_padding = |at: usize| match basic {
+                        Basic::ShortInt => matches!(at % 8, 2 | 3),
+                        _ => at % 16 >= 12,
+                    };
+                    for (at, byte) in wanted.iter_mut().enumerate() {
+                        if is_padding(at) {
+                            *byte = MARKED;
+                        }
+                    }
+                    wanted.resize(64, MARKED);
+                    let own = window.own(16).into_iter();
+                    let own: Vec<u8> = own.flat_map(i32::to_ne_bytes).collect();
+                    assert_eq!(own, wanted, "{basic:?}, {made:?}, at {target}");
+                }
+            }
+            window.fence().unwrap();
+            window.free().unwrap();
+        }
+    });
+}
+
 /// Single values and many, by all ranks at once: no change is lost.
 #[test]
 fn changes_of_one_value_by_all_ranks_are_atomic() {

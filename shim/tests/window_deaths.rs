@@ -118,9 +118,7 @@ fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static st
         std::thread::spawn(move || {
             let member = job.member(Rank::new(number));
             let process = Arc::new(Process::open(Box::new(member), settings).unwrap());
-            for comm in [WORLD, Comm::SELF] {
-                comm_set_errhandler(&process, comm, Errhandler::RETURN).unwrap();
-            }
+            comm_set_errhandler(&process, WORLD, Errhandler::RETURN).unwrap();
             let (window, all) = (window(&process, made, 4), group(&process));
             if number == VICTIM {
                 (scenario.before)(&window, all).unwrap();
@@ -132,15 +130,30 @@ fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static st
             }
             barrier(&process);
             let ended = (scenario.call)(&window, all, number as i32);
-            // Its process is left as it is, with the window.
+            // Windows have the handler that returns; that of `MPI_COMM_SELF` ends the process.
+            let fatal = Errhandler::ARE_FATAL;
+            comm_set_errhandler(&process, Comm::SELF, fatal).unwrap();
+            if let Err(error) = &ended {
+                process.raise(error, scenario.what);
+            }
+            let mut win = window.win;
+            if scenario.what != "free" {
+                // No epoch is open that would be in its way.
+                let freed = creation::win_free(&process, result(&mut win));
+                let freed = freed.expect_err("a member is dead");
+                process.raise(&freed, "the free after it");
+            }
+            let is_freed = win == Win::NULL || scenario.what == "free";
+            // Its process is left as it is.
             std::mem::forget(window);
-            let _ = sender.send(ended);
+            let _ = sender.send((ended, is_freed));
         });
     }
     for _ in 1..SIZE {
         let ended = ends.recv_timeout(Duration::from_secs(60));
         let what = format!("{}, {made:?}, {settings:?}", scenario.what);
-        let ended = ended.unwrap_or_else(|_| panic!("{what}: somebody hangs"));
+        let (ended, is_freed) = ended.unwrap_or_else(|_| panic!("{what}: somebody hangs"));
+        assert!(is_freed, "{what}");
         let error = ended.expect_err(&what);
         assert_eq!(error.code(), Class::ProcAborted as i32, "{what}: {error:?}");
         let names_it = error.text().contains(&format!("rank {VICTIM}"));

@@ -525,7 +525,36 @@ fn pieces_that_touch_each_other_are_one_memory() {
         barrier(process);
         let gap = transfers::put(process, data(&values).of(7, INT), place(3, 7), win);
         assert_eq!(code(gap), Class::RmaRange);
+        // A hole of a datatype reaches over it.
+        let mut apart = Datatype::NULL;
+        datatypes::type_vector(process, Twin::Int, 2, 1, 8, INT, result(&mut apart)).unwrap();
+        datatypes::type_commit(process, result(&mut apart)).unwrap();
+        for (at, is_attached) in [(1, true), (3, true), (4, false)] {
+            let datatype = apart;
+            let place = Place {
+                datatype,
+                ..place(at, 1)
+            };
+            let done = transfers::put(process, data(&values).of(2, INT), place, win);
+            match is_attached {
+                true => done.unwrap(),
+                false => assert_eq!(code(done), Class::RmaRange),
+            }
+        }
+        // What is past all addresses is attached by nobody, this rank neither.
+        for (rank, displacement) in [0, 1].into_iter().flat_map(|rank| {
+            [i64::MAX, i64::MAX - 15, i64::MAX - 27].map(|displacement| (rank, displacement))
+        }) {
+            let place = Place {
+                rank,
+                displacement,
+                ..place(0, 7)
+            };
+            let past = transfers::put(process, data(&values).of(7, INT), place, win);
+            assert_eq!(code(past), Class::RmaRange, "{displacement:#x}");
+        }
         synchronization::win_fence(process, 0, win).unwrap();
+        assert_eq!(memory, [0, 1, 0, 1, 2, 3, 4, 5, 6, 2, 0, 2]);
         creation::win_free(process, result(&mut win)).unwrap();
     });
 }

@@ -257,6 +257,25 @@ pub(super) fn accesses_are_refused_by_what_they_name(factory: &Factory) -> Check
             "{flushed:?}"
         );
         accepted("flush", window.flush(&[target], PATIENCE))?;
+        // An error at one target comes once the accesses to others have ended.
+        let own = accepted("reach", window.reach(port.rank(), shared.region.key()))?;
+        let many = Room::new(BYTES);
+        let put = accepted("put", window.put(data.lend_to_send(), target, 0))?;
+        let long = accepted("put", window.put(many.lend_to_send(), &own, 0))?;
+        let flushed = window.flush(&[target, &own], PATIENCE);
+        ensure!(
+            matches!(flushed, Err(Error::NoSuchRegion(_))),
+            "{flushed:?}"
+        );
+        for put in [put, long] {
+            let has_ended = accepted("has_ended", window.has_ended(put))?;
+            ensure!(has_ended, "an access is under way after a flush");
+        }
+        // One that is kept is there after a flush of its target.
+        let kept = window.keeping().put(data.lend_to_send(), &own, 0);
+        let kept = accepted("put", kept)?;
+        accepted("flush", window.flush(&[&own], PATIENCE))?;
+        accepted("wait", window.wait(kept, PATIENCE))?;
         let got = accepted("get", window.get(data.lend(), target, 0))?;
         let ended = window.wait(got, PATIENCE);
         ensure!(matches!(ended, Err(Error::NoSuchRegion(_))), "{ended:?}");

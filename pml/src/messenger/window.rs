@@ -53,7 +53,8 @@ impl Target {
     }
 }
 
-/// An access that was started. It is there until its end was [taken](Window::test), or [flushed](Window::flush).
+/// An access that was started. It is there until its end was [taken](Window::test), or [flushed](Window::flush) where it was not
+/// [kept](Window::keeping).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessId(Handle);
 
@@ -62,19 +63,35 @@ pub struct AccessId(Handle);
 /// Buffers are lent until the access has ended. Accesses have no order among themselves. An access that goes by the transport
 /// alone needs nothing of its target; others need that the target makes progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Window<'m>(&'m Messenger);
+pub struct Window<'m> {
+    messenger: &'m Messenger,
+    keeps: bool,
+}
 
 impl Messenger {
     /// Returns the calls of remote memory access.
     #[must_use]
     pub const fn window(&self) -> Window<'_> {
-        Window(self)
+        Window::of(self)
     }
 }
 
-impl Window<'_> {
+impl<'m> Window<'m> {
+    const fn of(messenger: &'m Messenger) -> Self {
+        let keeps = false;
+        Self { messenger, keeps }
+    }
+
+    /// Returns the same calls where a [flush](Self::flush), of another thread too, leaves the ends of the accesses that are started:
+    /// each is there until it is [taken](Self::test).
+    #[must_use]
+    pub const fn keeping(mut self) -> Self {
+        self.keeps = true;
+        self
+    }
+
     fn call<T>(self, body: impl FnOnce(&mut Rma, &mut Wire<'_>) -> Result<T>) -> Result<T> {
-        self.0.call(|layer| with(layer, body))
+        self.messenger.call(|layer| with(layer, body))
     }
 
     /// Returns the name of the rank's transport, and what it does by itself.
@@ -82,7 +99,7 @@ impl Window<'_> {
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn transport(self) -> Result<(&'static str, Capabilities)> {
-        self.0.call(|layer| {
+        self.messenger.call(|layer| {
             let transport = layer.transport();
             Ok((transport.name(), transport.capabilities()))
         })
@@ -119,8 +136,8 @@ impl Window<'_> {
     /// not exist or cannot be reached; [`Error::WrongThread`].
     pub fn reach(self, rank: Rank, key: &[u8]) -> Result<Target> {
         let key = Key::decode(key).ok_or(Error::BadRegion("has another key"))?;
-        let own = rank == self.0.rank();
-        self.0.call(|layer| {
+        let own = rank == self.messenger.rank();
+        self.messenger.call(|layer| {
             let terms = layer.terms(rank)?;
             let remote = Remote::new(rank, &terms, key, own);
             let remote = remote.ok_or(Error::BadRegion(
@@ -156,7 +173,13 @@ impl Window<'_> {
     }
 
     fn start(self, target: &Target, offset: u64, what: What) -> Result<AccessId> {
-        self.call(|rma, wire| rma.start(&target.0, offset, what, wire).map(AccessId))
+        self.call(|rma, wire| {
+            let handle = rma.start(&target.0, offset, what, wire)?;
+            if self.keeps {
+                rma.keep(handle);
+            }
+            Ok(AccessId(handle))
+        })
     }
 
     /// Makes progress once, and takes the end of an access, if it has come: of an atomic operation what the word was, of others
@@ -166,7 +189,7 @@ impl Window<'_> {
     /// [`Error::Failed`] when the peer is gone; [`Error::NoSuchRegion`] when it has withdrawn the region;
     /// [`Error::StaleRequest`]; [`Error::WrongThread`].
     pub fn test(self, access: AccessId) -> Result<Option<u64>> {
-        self.0.progress()?;
+        self.messenger.progress()?;
         self.call(|rma, _| rma.take(access.0))
     }
 
@@ -183,27 +206,34 @@ impl Window<'_> {
     /// # Errors
     /// As [`test`](Self::test); [`Error::TimedOut`].
     pub fn wait(self, access: AccessId, timeout: Option<Duration>) -> Result<u64> {
-        self.0.count_call()?;
-        self.0
+        self.messenger.count_call()?;
+        self.messenger
             .wait_until(timeout, |layer| with(layer, |rma, _| rma.take(access.0)))
     }
 
     /// Waits until all accesses to the memory of the targets' ranks have ended, those of other threads too, and what they have
-    /// put is visible there. Takes their ends: of the first that did not work, the error.
+    /// put is visible there. Takes the ends of those that were not [kept](Self::keeping).
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// That of the first that did not work, once all have ended; else as [`wait`](Self::wait).
     pub fn flush(self, targets: &[&Target], timeout: Option<Duration>) -> Result<()> {
-        self.0.count_call()?;
-        self.0.wait_until(timeout, |layer| {
+        self.messenger.count_call()?;
+        let (mut left, mut first) = (targets.to_vec(), Ok(()));
+        self.messenger.wait_until(timeout, |layer| {
             with(layer, |rma, wire| {
-                let mut are_flushed = true;
-                for target in targets {
-                    are_flushed &= rma.flush(&target.0, wire)?;
-                }
-                Ok(are_flushed.then_some(()))
+                left.retain(|target| match rma.flush(&target.0, wire) {
+                    Ok(is_flushed) => !is_flushed,
+                    Err(error) => {
+                        if first.is_ok() {
+                            first = Err(error);
+                        }
+                        false
+                    }
+                });
+                Ok(left.is_empty().then_some(()))
             })
-        })
+        })?;
+        first
     }
 }
 

@@ -121,6 +121,8 @@ pub(super) struct Access {
     pub what: What,
     pub way: Way,
     pub end: Option<End>,
+    /// Whether its end is taken by who started it, and by no flush.
+    pub is_kept: bool,
     /// How the peer is gone, if it is.
     pub lost: Option<Failure>,
 }

@@ -70,6 +70,7 @@ impl Rma {
                 false => Way::Packets { asked: 0, done: 0 },
             },
             end: None,
+            is_kept: false,
             lost: None,
         });
         self.towards.entry(target.peer).or_default().under_way += 1;
@@ -78,6 +79,13 @@ impl Rma {
             false => self.end(handle, Err(Fault::Failed(Failure::PeerFailed(target.rank)))),
         }
         Ok(handle)
+    }
+
+    /// Leaves the end of an access to who takes it: a flush does not.
+    pub(crate) fn keep(&mut self, handle: Handle) {
+        if let Some(access) = self.accesses.get_mut(handle) {
+            access.is_kept = true;
+        }
     }
 
     /// Gives the transport what it takes of an access. Returns whether that was anything.
@@ -194,7 +202,7 @@ impl Rma {
     }
 
     /// Moves a flush of all accesses to the owner of `target` on. Returns whether all of them have ended, and what was put is
-    /// visible; their handles are stale then. The transport is asked to flush as soon as it has all puts, which may be under way.
+    /// visible; the handles of those that are not kept are stale then. The transport is asked to flush as soon as it has all puts, which may be under way.
     ///
     /// # Errors
     /// Why the first of them did not work.
@@ -214,7 +222,8 @@ impl Rma {
         }
         let fault = towards.fault.take();
         let ended = self.accesses.iter();
-        let ended = ended.filter(|(_, access)| access.target.peer == target.peer);
+        let ended =
+            ended.filter(|(_, access)| access.target.peer == target.peer && !access.is_kept);
         let ended: Vec<Handle> = ended.map(|(handle, _)| handle).collect();
         for handle in ended {
             self.accesses.remove(handle);

@@ -142,6 +142,32 @@ fn so_many_pieces_are_under_way_and_no_more() {
 }
 
 #[test]
+fn a_flush_leaves_the_ends_of_accesses_that_are_kept() {
+    let (mut rma, bytes) = (rma(), [0; 50]);
+    let target = target(1000);
+    let flush = |rma: &mut Rma| {
+        let wire = &mut Wire {
+            rail: None,
+            peers: &Everybody,
+            out: &mut Sent::default(),
+        };
+        rma.flush(&target, wire)
+    };
+    let (kept, _) = start(&mut rma, &target, What::Put(lent(&bytes)));
+    rma.keep(kept);
+    let (other, _) = start(&mut rma, &target, What::Put(lent(&bytes)));
+    assert!(matches!(flush(&mut rma), Ok(false)));
+    for access in [kept, other] {
+        let (taken, _) = say(&mut rma, OWNER, (Kind::RMA_DONE, access, 50), &[]);
+        assert_eq!(taken, Ok(()));
+    }
+    assert!(matches!(flush(&mut rma), Ok(true)));
+    assert!(matches!(rma.take(other), Err(Error::StaleRequest)));
+    assert!(matches!(rma.take(kept), Ok(Some(_))));
+    assert!(matches!(rma.take(kept), Err(Error::StaleRequest)));
+}
+
+#[test]
 fn replies_that_fit_no_access_are_told() {
     let bytes = [0; 50];
     let target = target(1000);

@@ -55,6 +55,10 @@ const _: () = assert!(size_of::<Line>() == 64 && size_of::<Whole>() <= PAGE);
 /// Shorter slots are written through the caches.
 const STREAMED: usize = 4096;
 
+/// So many bytes of memory are had at a time: a signal that is pending undoes what one call has had of shared memory, however often it
+/// is made again.
+const RESERVED_AT_ONCE: usize = 4 * 1024 * 1024;
+
 /// The memory of a board, whatever its shape: a page of the whole board, then that of each member.
 pub struct BoardMemory {
     start: NonNull<u8>,
@@ -117,16 +121,20 @@ impl BoardMemory {
     /// Has all of the memory exist, so that no later access to it lacks memory. Its maker calls it.
     ///
     /// # Errors
-    /// When there is not so much memory, or the descriptor is closed.
+    /// When there is not so much memory: what was had of it is given back with the board. When the descriptor is closed.
     pub(super) fn reserve(&self) -> io::Result<()> {
         let file = self.file.as_ref();
         let file = file.ok_or_else(|| io::Error::other("the descriptor is closed"))?;
-        loop {
-            match fallocate(file, FallocateFlags::empty(), 0, self.len as u64) {
-                Err(Errno::INTR) => {}
-                reserved => return Ok(reserved?),
+        for start in (0..self.len).step_by(RESERVED_AT_ONCE) {
+            let bytes = RESERVED_AT_ONCE.min(self.len - start);
+            let (start, bytes) = (start as u64, bytes as u64);
+            while let Err(error) = fallocate(file, FallocateFlags::empty(), start, bytes) {
+                if error != Errno::INTR {
+                    return Err(error.into());
+                }
             }
         }
+        Ok(())
     }
 
     /// Returns what follows the page of the whole board: its start, at a page, and how many bytes there are.

@@ -59,10 +59,11 @@ fn uniform(span: &Span) -> Result<(Basic, usize)> {
     Ok((basic, span.bytes / basic.size()))
 }
 
-/// Returns how many bytes elements are that lie as an array of their values does, with the padding between these.
-fn array_bytes(span: &Span) -> Option<usize> {
-    let extent = span.program.layout()?.extent();
-    extent.checked_mul(usize::try_from(span.count).ok()?)
+/// Returns whether elements lie as an array of values without padding. That of pairs is the program's: it is not written, nor read
+/// behind the last value.
+fn is_array(span: &Span) -> bool {
+    let layout = span.program.layout();
+    layout.is_some_and(|layout| layout.size() == layout.extent())
 }
 
 /// Returns values of a type that lie as an array.
@@ -161,7 +162,6 @@ impl Update {
     fn pieces(&self) -> Option<Vec<(i64, Self)>> {
         let (basic, size) = (self.change.basic, self.change.basic.size());
         let first = self.target.block()?;
-        let is_array = |span: &Span| array_bytes(span).is_some();
         let are_arrays = size == basic.extent()
             && self.origin.as_ref().is_none_or(|(span, _)| is_array(span))
             && self.result.as_ref().is_none_or(|(span, _)| is_array(span));
@@ -215,7 +215,6 @@ impl Update {
     /// Returns the addresses of origin and result, where few values are changed that all lie as arrays, and have instructions.
     fn simple(&self, at: Out) -> Option<(In, Option<Out>)> {
         let is_short = self.elements <= FEW && self.change.has_instructions(at);
-        let is_array = |span: &Span| array_bytes(span).is_some();
         let are_arrays = is_short
             && is_array(&self.target)
             && self.origin.as_ref().is_none_or(|(span, _)| is_array(span))
@@ -231,9 +230,9 @@ impl Update {
 
     /// Does it under the lock of the member's values, at an address of this process.
     fn here(&self, window: &Window, member: usize, at: Out) -> Result {
-        window.long_way(member, || match array_bytes(&self.target) {
-            Some(_) => self.change_array(&self.target, at),
-            None => {
+        window.long_way(member, || match is_array(&self.target) {
+            true => self.change_array(&self.target, at),
+            false => {
                 let basic = self.change.basic;
                 let values = unfolded(basic, self.elements, &self.target, at.read())?;
                 let as_array = array(basic, self.elements);
@@ -260,7 +259,7 @@ impl Update {
         let basic = self.change.basic;
         let bytes = self.elements * basic.extent();
         // In place where it lies so, and is other memory.
-        let in_place = array_bytes(span).is_some() && data.is_disjoint(bytes, at, bytes);
+        let in_place = is_array(span) && data.is_disjoint(bytes, at, bytes);
         match in_place {
             true => self.change.combine_at(at, *data, bytes),
             false => {

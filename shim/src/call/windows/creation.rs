@@ -188,14 +188,17 @@ pub fn win_free(process: &Process, win: Ref<Win>) -> Result {
         window.attributes().delete_all(handle.0)?;
         // What has failed has ended too; after a failure of a member nobody is waited for.
         let flushed = window.flush_all();
-        let met = window.team.barrier();
+        let met = window.barrier();
         if let Some(memory) = window.withdraw()? {
             process.memory.free(memory)?;
         }
         process.windows.remove(handle.0);
         win.set(Win::NULL);
-        flushed?;
-        Ok(met?)
+        let freed = flushed.and(met);
+        if freed.is_err() {
+            process.freed.enter_window(handle, window.errhandler());
+        }
+        freed
     })
 }
 

@@ -37,6 +37,23 @@ fn check(assertion: i32, allowed: i32) -> Result {
     }
 }
 
+/// Does something with all of some members, those behind one too where it fails.
+///
+/// # Errors
+/// The first.
+fn each(members: impl IntoIterator<Item = usize>, action: impl FnMut(usize) -> Result) -> Result {
+    let done = members.into_iter().map(action);
+    done.fold(Ok(()), Result::and)
+}
+
+/// Ends the exposure of a window where a call on it has failed, so that the window can be freed. Returns how it ended.
+fn close_unless(window: &Window, ended: Result) -> Result {
+    if ended.is_err() {
+        window.epochs().close();
+    }
+    ended
+}
+
 /// `MPI_Win_fence`.
 pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
     on_win(process, win, |window| {
@@ -45,7 +62,7 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
         let is_empty = NO_PRECEDE | NO_SUCCEED;
         if assertion & is_empty != is_empty {
             window.flush_all()?;
-            window.team.barrier()?;
+            window.barrier()?;
         }
         let succeeds = assertion & NO_SUCCEED == 0;
         let mut epochs = window.epochs();
@@ -76,19 +93,27 @@ pub fn win_start(process: &Process, group: Group, assertion: i32, win: Win) -> R
         window.open_all(Open::None);
         let me = window.me();
         let own = &window.members()[me].block;
-        for target in group {
+        let started = group.iter().try_for_each(|target| {
             let mut counts = window.counts.lock();
-            counts.starts[target] += 1;
-            let wanted = counts.starts[target];
+            counts.starts[*target] += 1;
+            let wanted = counts.starts[*target];
             drop(counts);
             if assertion & NO_CHECK == 0 {
                 window.wait(me, "an exposure", || {
-                    Ok(own.get(window.messenger(), Word::Posts(target))? >= wanted)
+                    Ok(own.get(window.messenger(), Word::Posts(*target))? >= wanted)
                 })?;
             }
-            window.open_one(target, Open::Access);
+            window.open_one(*target, Open::Access);
+            Ok(())
+        });
+        if started.is_err() {
+            // So that the window can be freed.
+            window.epochs().complete();
+            for target in group {
+                window.open_one(target, Open::None);
+            }
         }
-        Ok(())
+        started
     })
 }
 
@@ -97,15 +122,16 @@ pub fn win_complete(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         let group = window.epochs().started()?;
         let done = Word::Dones(window.me());
-        for target in group {
+        // It is over whatever fails, so that the window can be freed.
+        window.epochs().complete();
+        each(group, |target| {
             window.open_one(target, Open::None);
-            window.flush(target)?;
+            let flushed = window.flush(target);
             let block = &window.members()[target].block;
             block.add(window.messenger(), done, 1)?;
             window.wake(target)?;
-        }
-        window.epochs().complete();
-        Ok(())
+            flushed
+        })
     })
 }
 
@@ -116,13 +142,13 @@ pub fn win_post(process: &Process, group: Group, assertion: i32, win: Win) -> Re
         let group = members(process, &window, group)?;
         window.epochs().post(group.clone())?;
         let posted = Word::Posts(window.me());
-        for origin in group {
+        let exposed = each(group, |origin| {
             window.counts.lock().posts[origin] += 1;
             let block = &window.members()[origin].block;
             block.add(window.messenger(), posted, 1)?;
-            window.wake(origin)?;
-        }
-        Ok(())
+            window.wake(origin)
+        });
+        close_unless(&window, exposed)
     })
 }
 
@@ -145,11 +171,13 @@ fn is_complete(window: &Window) -> Result<bool> {
 pub fn win_wait(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.count_call()?;
-        window.wait(window.me(), "the accesses of others", || {
+        window.epochs().posted()?;
+        let waited = window.wait(window.me(), "the accesses of others", || {
             is_complete(&window)
-        })?;
+        });
+        // It is over whatever fails, so that the window can be freed.
         window.epochs().close();
-        Ok(())
+        waited
     })
 }
 
@@ -163,7 +191,7 @@ pub fn win_test(process: &Process, win: Win, flag: Ref<i32>) -> Result {
         }
         match is_over {
             true => window.epochs().close(),
-            false => window.team.check_members()?,
+            false => close_unless(&window, window.check_members())?,
         }
         flag.set(i32::from(is_over));
         Ok(())
@@ -205,9 +233,10 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         window.count_call()?;
         let flushed = window.flush(target);
         window.open_one(target, Open::None);
-        window.unlock(target, how)?;
+        // Whatever fails, so that the window can be freed.
         window.epochs().unlock(target);
-        flushed
+        let unlocked = window.unlock(target, how);
+        flushed.and(unlocked)
     })
 }
 
@@ -221,7 +250,12 @@ pub fn win_lock_all(process: &Process, assertion: i32, win: Win) -> Result {
             _ => Locked::Unchecked,
         };
         for target in 0..window.members().len() {
-            window.lock(target, how)?;
+            let locked = window.lock(target, how);
+            if locked.is_err() {
+                // The error that is returned is why.
+                let _ = each(0..target, |before| window.unlock(before, how));
+                return locked;
+            }
         }
         window.epochs().lock_all(how);
         window.open_all(Open::Passive);
@@ -236,11 +270,11 @@ pub fn win_unlock_all(process: &Process, win: Win) -> Result {
         window.count_call()?;
         let flushed = window.flush_all();
         window.open_all(Open::None);
-        for target in 0..window.members().len() {
-            window.unlock(target, how)?;
-        }
+        // Whatever fails, so that the window can be freed.
         window.epochs().unlock_all();
-        flushed
+        let members = 0..window.members().len();
+        let unlocked = each(members, |target| window.unlock(target, how));
+        flushed.and(unlocked)
     })
 }
 

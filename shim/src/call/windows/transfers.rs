@@ -11,6 +11,7 @@ use crate::error::{Class, Error, On, Result};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::object::request::DONE;
+use crate::object::window::accesses::Ends;
 use crate::object::window::{Open, Window};
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref};
@@ -25,6 +26,15 @@ pub(super) enum Completion {
     Epoch,
     /// Those of its request: in epochs of locks alone (MPI-5.0, section 12.3.5).
     Request,
+}
+
+impl Completion {
+    const fn ends(self) -> Ends {
+        match self {
+            Self::Epoch => Ends::Flushed,
+            Self::Request => Ends::Taken,
+        }
+    }
 }
 
 /// Returns the member that an access of the call is to; `None` for `MPI_PROC_NULL`.
@@ -104,7 +114,7 @@ fn write(
     };
     let (from, to) = ends(process, origin.into(), place)?;
     let at = window.place(target, place.displacement, &to)?;
-    window.put(target, (&from, origin.address), (&to, at))
+    window.put((target, by.ends()), (&from, origin.address), (&to, at))
 }
 
 /// Reads data out of a window.
@@ -120,7 +130,7 @@ fn read(
     };
     let (to, from) = ends(process, origin, place)?;
     let at = window.place(target, place.displacement, &from)?;
-    window.get(target, (&to, origin.address), (&from, at))
+    window.get((target, by.ends()), (&to, origin.address), (&from, at))
 }
 
 /// Accesses that a request stands for.

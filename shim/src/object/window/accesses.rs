@@ -1,6 +1,7 @@
 //! Accesses to memory that has no address in this process: by the rank's remote memory access.
 //!
-//! They are started, and have ended at the target when the window is flushed. What they read is kept until then.
+//! They are started, and have ended at the target when the window is flushed. What they read is kept until then. A call that starts
+//! several and cannot start all waits for the others: no access outlives its buffers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +38,23 @@ impl From<Vec<Part>> for Parts {
 }
 
 impl Parts {
+    /// Calls `each` with the parts of all blocks of elements that begin at an offset, in their order.
+    ///
+    /// # Errors
+    /// Those of [`pieces`](Self::pieces).
+    fn each_of(
+        &self,
+        (span, offset): (&Span, i64),
+        mut each: impl FnMut(&Target, u64, usize) -> Result,
+    ) -> Result {
+        for block in span.program.blocks(span.count)? {
+            let start = offset + block.offset;
+            let range = (start, start + block.length as i64);
+            self.pieces(range, &mut each)?;
+        }
+        Ok(())
+    }
+
     /// Calls `each` with the region, the offset there, and the length, of all parts of a range of positions, in their order.
     ///
     /// # Errors
@@ -60,13 +78,24 @@ impl Parts {
     }
 }
 
+/// Who takes the ends of accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// The next flush.
+    Flushed,
+    /// Who [finishes](Accesses::finish) them, and no flush.
+    Taken,
+}
+
 /// What a flush needs of accesses to a member.
 #[derive(Debug)]
 struct Started {
     member: usize,
     target: Target,
-    /// What they read.
-    _data: Option<StagingBuffer>,
+    /// When the last of them was noted.
+    number: usize,
+    /// What they read, and they.
+    kept: Option<(StagingBuffer, Vec<AccessId>)>,
 }
 
 /// The accesses of a window.
@@ -93,57 +122,51 @@ impl Accesses {
         }
     }
 
-    /// Starts to write packed data into regions. `kept` is kept until they are flushed.
+    /// Starts to write packed data into regions. `kept` is kept until they have ended.
     ///
     /// # Errors
-    /// When the member is gone.
+    /// When the member is gone; then none is under way.
     pub(super) fn write(
         &self,
-        member: usize,
+        (member, ends): (usize, Ends),
         parts: &Parts,
         (span, offset): (&Span, i64),
         (data, kept): (In, Option<StagingBuffer>),
     ) -> Result<Vec<AccessId>> {
-        let (window, mut position) = (self.messenger.window(), 0);
-        let mut started = Vec::new();
-        for block in span.program.blocks(span.count)? {
-            let start = offset + block.offset;
-            let range = (start, start + block.length as i64);
-            parts.pieces(range, |target, at, bytes| {
-                started.push(window.put(data.buffer(position, bytes), target, at)?);
-                position += bytes as i64;
-                self.progress_with(started.len())
-            })?;
-        }
-        self.note(member, parts, kept)?;
-        Ok(started)
+        let window = self.door(ends);
+        let (mut position, mut started) = (0, Vec::new());
+        let all = parts.each_of((span, offset), |target, at, bytes| {
+            started.push(window.put(data.buffer(position, bytes), target, at)?);
+            position += bytes as i64;
+            self.progress_with(started.len())
+        });
+        // Those that were started before an error too.
+        let kept = kept.map(|data| (data, started.clone()));
+        let noted = self.note(member, parts, kept);
+        self.end_unless(all.and(noted), started)
     }
 
     /// Starts to read elements of regions, packed.
     ///
     /// # Errors
-    /// When the member is gone.
+    /// As [`write`](Self::write).
     pub(super) fn read(
         &self,
-        member: usize,
+        (member, ends): (usize, Ends),
         parts: &Parts,
         (span, offset): (&Span, i64),
         to: Out,
     ) -> Result<Vec<AccessId>> {
-        let (window, mut position) = (self.messenger.window(), 0);
-        let mut started = Vec::new();
-        for block in span.program.blocks(span.count)? {
-            let start = offset + block.offset;
-            let range = (start, start + block.length as i64);
-            parts.pieces(range, |target, at, bytes| {
-                let room = to.moved(position).buffer(0, bytes);
-                started.push(window.get(room, target, at)?);
-                position += bytes as i64;
-                self.progress_with(started.len())
-            })?;
-        }
-        self.note(member, parts, None)?;
-        Ok(started)
+        let window = self.door(ends);
+        let (mut position, mut started) = (0, Vec::new());
+        let all = parts.each_of((span, offset), |target, at, bytes| {
+            let room = to.moved(position).buffer(0, bytes);
+            started.push(window.get(room, target, at)?);
+            position += bytes as i64;
+            self.progress_with(started.len())
+        });
+        let noted = self.note(member, parts, None);
+        self.end_unless(all.and(noted), started)
     }
 
     /// Returns elements of regions, packed.
@@ -157,7 +180,7 @@ impl Accesses {
         from: (&Span, i64),
     ) -> Result<StagingBuffer> {
         let packed = StagingBuffer::new(from.0.bytes);
-        let started = self.read(member, parts, from, packed.address())?;
+        let started = self.read((member, Ends::Taken), parts, from, packed.address())?;
         self.finish(&started)?;
         Ok(packed)
     }
@@ -167,23 +190,41 @@ impl Accesses {
     /// # Errors
     /// When the member is gone.
     pub(crate) fn store(&self, member: usize, parts: &Parts, to: (&Span, i64), data: In) -> Result {
-        self.write(member, parts, to, (data, None))?;
-        self.flush(|other| other == member)
+        let written = self.write((member, Ends::Flushed), parts, to, (data, None));
+        // What was started before an error too.
+        let flushed = self.flush(|other| other == member);
+        written.and(flushed)
     }
 
-    /// Waits for the ends of accesses.
+    /// Waits for the ends of all of some accesses, and takes them.
     ///
     /// # Errors
-    /// When a member is gone.
+    /// Of the first that did not work: when a member is gone.
     pub(crate) fn finish(&self, started: &[AccessId]) -> Result {
+        let window = self.messenger.window();
+        let mut first = Ok(());
         for access in started {
-            match self.messenger.window().wait(*access, None) {
-                // A flush of another thread has waited for it, and has its error.
-                Err(tagwire_pml::Error::StaleRequest) => {}
-                ended => drop(ended?),
-            }
+            let ended = window.wait(*access, None).map(drop);
+            first = first.and(ended);
         }
-        Ok(())
+        Ok(first?)
+    }
+
+    /// Returns accesses that were started, or, where not all could be, waits for them: their buffers may be gone then.
+    fn end_unless(&self, all: Result, started: Vec<AccessId>) -> Result<Vec<AccessId>> {
+        if all.is_err() {
+            // What is wrong is known; a flush of another thread may have taken their ends.
+            let _ = self.finish(&started);
+        }
+        all.map(|()| started)
+    }
+
+    fn door(&self, ends: Ends) -> tagwire_pml::Window<'_> {
+        let window = self.messenger.window();
+        match ends {
+            Ends::Flushed => window,
+            Ends::Taken => window.keeping(),
+        }
     }
 
     /// Waits until accesses to the members that are meant have ended, and are to be seen there.
@@ -191,26 +232,33 @@ impl Accesses {
     /// # Errors
     /// When one is gone.
     pub(super) fn flush(&self, is_meant: impl Fn(usize) -> bool) -> Result {
-        let mut under_way = self.under_way.lock();
-        let all = std::mem::take(&mut *under_way);
-        let (meant, rest): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .partition(|started| is_meant(started.member));
-        *under_way = rest;
-        drop(under_way);
-        if meant.is_empty() {
-            return Ok(());
-        }
-        let mut targets: Vec<&Target> = Vec::new();
-        for started in &meant {
-            if !targets
-                .iter()
-                .any(|known| known.rank() == started.target.rank())
-            {
-                targets.push(&started.target);
+        let mut targets: Vec<Target> = Vec::new();
+        let under_way = self.under_way.lock();
+        let noted = self.count.load(Relaxed);
+        for started in under_way.iter().filter(|one| is_meant(one.member)) {
+            let mut known = targets.iter();
+            if !known.any(|known| known.rank() == started.target.rank()) {
+                targets.push(started.target.clone());
             }
         }
-        Ok(self.messenger.window().flush(&targets, None)?)
+        drop(under_way);
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let targets: Vec<&Target> = targets.iter().collect();
+        let window = self.messenger.window();
+        let flushed = window.flush(&targets, None);
+        // Others may have noted more meanwhile; and after an error of progress some may be under way.
+        let have_ended = |accesses: &[AccessId]| {
+            let mut accesses = accesses.iter();
+            accesses.all(|access| window.has_ended(*access).unwrap_or(false))
+        };
+        self.under_way.lock().retain(|one| {
+            let is_flushed = is_meant(one.member) && one.number <= noted;
+            let kept = one.kept.as_ref();
+            !is_flushed || !kept.is_none_or(|(_, accesses)| have_ended(accesses))
+        });
+        Ok(flushed?)
     }
 
     /// Makes progress where so many accesses were started.
@@ -221,20 +269,29 @@ impl Accesses {
         Ok(())
     }
 
-    /// Notes accesses that a flush has to complete.
-    fn note(&self, member: usize, parts: &Parts, data: Option<StagingBuffer>) -> Result {
+    /// Notes accesses that a flush has to complete, with what is kept until they have ended.
+    fn note(
+        &self,
+        member: usize,
+        parts: &Parts,
+        kept: Option<(StagingBuffer, Vec<AccessId>)>,
+    ) -> Result {
         let mut under_way = self.under_way.lock();
+        let number = self.count.fetch_add(1, Relaxed) + 1;
         // One entry is enough for all that have left nothing to be kept.
-        let is_known = data.is_none() && under_way.iter().any(|known| known.member == member);
-        if let (false, Some(part)) = (is_known, parts.0.first()) {
-            let started = Started {
+        let mut entries = under_way.iter_mut();
+        let known = entries.find(|known| known.member == member && known.kept.is_none());
+        match (known, parts.0.first()) {
+            (Some(known), _) if kept.is_none() => known.number = number,
+            (_, Some(part)) => under_way.push(Started {
                 member,
                 target: part.target.clone(),
-                _data: data,
-            };
-            under_way.push(started);
+                number,
+                kept,
+            }),
+            (_, None) => {}
         }
         drop(under_way);
-        self.progress_with(self.count.fetch_add(1, Relaxed))
+        self.progress_with(number)
     }
 }

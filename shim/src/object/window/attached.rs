@@ -17,6 +17,7 @@ use tagwire_pml::{Messenger, Region, Target};
 
 use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
+use crate::object::datatype::Span;
 use crate::object::window::Window;
 use crate::object::window::accesses::Part;
 use crate::object::window::block::{self, Word};
@@ -175,47 +176,39 @@ impl Window {
         block::bytes(self.members().len())
     }
 
-    /// Returns where bytes are that a member has attached.
+    /// Returns where bytes of a range from a displacement on are in what a member has attached: those of elements, or all.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_RANGE` where it has not attached all of them.
+    /// `MPI_ERR_RMA_RANGE` where it has not attached all bytes of them; those between their blocks need not be.
     pub(crate) fn find_attached(
         &self,
         member: usize,
         displacement: i64,
-        (first, end): (i64, i64),
+        range: Range<i64>,
+        elements: Option<&Span>,
     ) -> Result<At> {
-        if first == end {
+        if range.is_empty() {
             return Ok(At::Nowhere);
         }
-        let start = displacement.wrapping_add(first);
-        let end = displacement.wrapping_add(end);
-        let known = self.known(member)?;
-        let (mut parts, mut reached) = (Vec::new(), start);
-        // Pieces that touch each other are one memory.
-        while reached < end {
-            let found = known
-                .entries
-                .iter()
-                .find(|entry| entry.range().contains(&reached));
-            let found = found.ok_or_else(|| {
-                let text = format!(
-                    "{} bytes at the address {start:#x} are not all attached by rank {member} of the window",
-                    end.wrapping_sub(start)
-                );
-                Error::new(Class::RmaRange, text)
-            })?;
-            let range = found.range();
-            reached = range.end;
-            if let Some(target) = &found.target {
-                parts.push(Part {
-                    target: target.clone(),
-                    start: range.start,
-                    end: range.end,
-                });
-            }
+        let (known, mut parts) = (self.known(member)?, Vec::new());
+        let mut is_attached = known.has(displacement, &range, &mut parts);
+        if let (false, Some(span)) = (is_attached, elements) {
+            parts.clear();
+            let mut blocks = span.program.blocks(span.count)?;
+            is_attached = blocks.all(|block| {
+                let block = block.offset..block.offset + block.length as i64;
+                known.has(displacement, &block, &mut parts)
+            });
         }
-        Ok(match parts.is_empty() {
+        if !is_attached {
+            let text = format!(
+                "{} bytes from {} on, at the address {displacement:#x}, are not all attached by rank {member} of the window",
+                range.end.wrapping_sub(range.start),
+                range.start
+            );
+            return Err(Error::new(Class::RmaRange, text));
+        }
+        Ok(match member == self.me() {
             true => At::Here(Out::EMPTY.moved(displacement)),
             false => At::There(parts.into(), displacement),
         })
@@ -257,6 +250,34 @@ impl Window {
             Ok(true)
         })?;
         found.ok_or_else(|| Error::new(Class::Intern, "there is no table of attached memory"))
+    }
+}
+
+impl Known {
+    /// Returns whether all bytes of a range from a displacement on are attached. Adds the regions that they are in to `parts`. Pieces
+    /// that touch each other are one memory.
+    fn has(&self, displacement: i64, range: &Range<i64>, parts: &mut Vec<Part>) -> bool {
+        let start = displacement.checked_add(range.start);
+        let (Some(mut reached), Some(end)) = (start, displacement.checked_add(range.end)) else {
+            return false;
+        };
+        while reached < end {
+            let mut entries = self.entries.iter();
+            let Some(found) = entries.find(|entry| entry.range().contains(&reached)) else {
+                return false;
+            };
+            let range = found.range();
+            reached = range.end;
+            let is_known = parts.iter().any(|part| part.start == range.start);
+            if let (false, Some(target)) = (is_known, &found.target) {
+                parts.push(Part {
+                    target: target.clone(),
+                    start: range.start,
+                    end: range.end,
+                });
+            }
+        }
+        true
     }
 }
 

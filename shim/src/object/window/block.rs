@@ -258,7 +258,7 @@ impl Block {
                 let mut room = vec![0; bytes];
                 let window = messenger.window();
                 let buffer: RecvBuffer = Out::over(&mut room).buffer(0, bytes);
-                let access = window.get(buffer, target, offset as u64)?;
+                let access = window.keeping().get(buffer, target, offset as u64)?;
                 window.wait(access, None)?;
                 Ok(room)
             }
@@ -283,6 +283,8 @@ impl Words<'_> {
 
 fn remote(messenger: &Messenger, target: &Target, word: Word, atomic: Atomic) -> Result<u64> {
     let window = messenger.window();
-    let access = window.atomic(atomic, target, word.offset() as u64)?;
+    let access = window
+        .keeping()
+        .atomic(atomic, target, word.offset() as u64)?;
     Ok(window.wait(access, None)?)
 }

@@ -19,6 +19,7 @@
 //! The thread that initialized MPI has `quick` for itself: it stores where others add.
 
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::compiler_fence;
 
 use crate::error::Result;
 use crate::object::window::Window;
@@ -107,6 +108,8 @@ impl Window {
         let is_free = words.get(Word::Long).load(SeqCst) == 0;
         let changed = is_free.then(change);
         own.store(0, Release);
+        // Release alone lets the compiler look before it stores.
+        compiler_fence(SeqCst);
         // Who says only now that it waits looks again before it sleeps, when the store is to be seen.
         if words.get(Word::Waiting).load(Relaxed) > 0 {
             self.wake_all();

@@ -14,8 +14,8 @@ mod host;
 mod told;
 
 use std::iter::repeat_n;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::{Arc, OnceLock};
 
 use tagwire_coll::Team;
 use tagwire_pml::{Messenger, Region};
@@ -417,6 +417,7 @@ impl Made {
             attributes: Attributes::new(),
             name: Lock::default(),
             errhandler: Lock::new(Handler::Fatal),
+            lost: OnceLock::new(),
             hints: Lock::new(Entries::default()),
             regions: Lock::new(std::mem::take(&mut self.exposed.regions)),
             allocated: Lock::new(self.allocated),

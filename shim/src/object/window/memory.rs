@@ -10,7 +10,7 @@ use tagwire_pml::AccessId;
 
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
-use crate::object::window::accesses::Parts;
+use crate::object::window::accesses::{Ends, Parts};
 use crate::object::window::{Data, Window};
 use crate::raw::{In, Out, StagingBuffer};
 
@@ -33,7 +33,10 @@ impl Window {
     #[inline]
     pub(crate) fn place(&self, member: usize, displacement: i64, span: &Span) -> Result<At> {
         let range = span.program.span(span.count)?;
-        self.place_of(member, displacement, (range.start, range.end))
+        match self.members[member].data {
+            Data::Attached => self.find_attached(member, displacement, range, Some(span)),
+            _ => self.place_of(member, displacement, (range.start, range.end)),
+        }
     }
 
     /// The same of bytes from the first of a range to its last, counted from the displacement.
@@ -46,7 +49,7 @@ impl Window {
     ) -> Result<At> {
         let to = &self.members[member];
         if matches!(to.data, Data::Attached) {
-            return self.find_attached(member, displacement, (first, end));
+            return self.find_attached(member, displacement, first..end, None);
         }
         if displacement < 0 {
             return Err(negative(displacement));
@@ -102,7 +105,7 @@ impl Window {
     /// Those of the data; when the member is gone.
     pub(crate) fn put(
         &self,
-        member: usize,
+        (member, ends): (usize, Ends),
         (origin, from): (&Span, In),
         (target, at): (&Span, At),
     ) -> Result<Vec<AccessId>> {
@@ -122,7 +125,7 @@ impl Window {
                     }
                 };
                 self.accesses
-                    .write(member, &parts, (target, offset), (data, kept))
+                    .write((member, ends), &parts, (target, offset), (data, kept))
             }
         }
     }
@@ -133,7 +136,7 @@ impl Window {
     /// Those of the data; when the member is gone.
     pub(crate) fn get(
         &self,
-        member: usize,
+        (member, ends): (usize, Ends),
         (origin, to): (&Span, Out),
         (target, at): (&Span, At),
     ) -> Result<Vec<AccessId>> {
@@ -146,7 +149,8 @@ impl Window {
             At::There(parts, offset) => match origin.block() {
                 Some(block) => {
                     let to = to.moved(block);
-                    self.accesses.read(member, &parts, (target, offset), to)
+                    let from = (target, offset);
+                    self.accesses.read((member, ends), &parts, from, to)
                 }
                 None => {
                     let packed = self.accesses.fetch(member, &parts, (target, offset))?;

@@ -28,7 +28,7 @@ mod waits;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tagwire_base::Rank;
 use tagwire_coll::Team;
@@ -156,6 +156,8 @@ pub(crate) struct Window {
     hints: Lock<Entries>,
     /// What others reach by remote memory access.
     regions: Lock<Vec<Region>>,
+    /// The code and the text of what has broken it: a member that has failed.
+    lost: OnceLock<(i32, String)>,
     /// Memory of this process that was allocated for the window.
     allocated: Lock<Option<Pointer>>,
     /// What holds the blocks, and the memory, of members.

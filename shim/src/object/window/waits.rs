@@ -60,7 +60,7 @@ impl Window {
             .progress_until(Until::done_with(&describe), || {
                 let found = ready().and_then(|is_ready| {
                     if !is_ready {
-                        self.team.check_members()?;
+                        self.check_members()?;
                     }
                     Ok(is_ready)
                 });
@@ -74,6 +74,36 @@ impl Window {
             block.subtract(&self.messenger, Word::Waiting, 1)?;
         }
         waited.map_err(Error::from)?
+    }
+
+    /// Checks that no member has failed, now or before: a team says it once of each.
+    ///
+    /// # Errors
+    /// `MPI_ERR_PROC_ABORTED` when one has.
+    pub(crate) fn check_members(&self) -> Result {
+        self.check_whole()?;
+        self.team.check_members().map_err(|error| {
+            let error = Error::from(error);
+            let lost = || (error.code(), error.text().to_owned());
+            self.lost.get_or_init(lost);
+            error
+        })
+    }
+
+    /// Meets all other members. Where one is known to have failed nobody is waited for.
+    ///
+    /// # Errors
+    /// As [`check_members`](Self::check_members).
+    pub(crate) fn barrier(&self) -> Result {
+        self.check_whole()?;
+        Ok(self.team.barrier()?)
+    }
+
+    fn check_whole(&self) -> Result {
+        match self.lost.get() {
+            Some((code, text)) => Err(Error::of_code(*code, text.as_str())),
+            None => Ok(()),
+        }
     }
 
     /// Wakes who waits for words of the block of member `on`, which have been changed.
