@@ -236,18 +236,26 @@ impl Transfer {
         size: impl Fn(u32, u32) -> u32,
         peer: &Peer,
         out: Option<&mut Outbound>,
-        now: impl FnOnce() -> Time,
+        now: impl Fn() -> Time,
     ) -> Step {
         let Some(mut run) = self.run else {
             return Step::Nothing;
         };
         let mut duty = Duty::Copy(u32::MAX);
         if run.marks != Marks::HALVES {
-            duty = self.duty(&mut run, now);
+            duty = self.duty(&mut run, &now);
             self.run = Some(run);
         }
         let limit = match (duty, out) {
-            (Duty::Stage(limit), Some(out)) => return self.stage(run, limit, peer, out),
+            (Duty::Stage(limit), Some(out)) => match self.stage(run, limit, peer, out) {
+                Some(step) => {
+                    self.waits = None;
+                    return step;
+                }
+                // A receiver that computes takes no piece out.
+                None if run.access != Access::None && self.has_waited(&run, now) => limit,
+                None => return Step::Nothing,
+            },
             (Duty::Copy(limit), _) if run.access != Access::None => limit,
             _ => return Step::Nothing,
         };

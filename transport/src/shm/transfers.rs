@@ -202,7 +202,8 @@ impl Shm {
             Access::Attach(_) if !self.options.matches => {
                 let clock = &self.clock;
                 let now = || clock.now();
-                self.transfers.choose(with, total, fills, true, now)
+                // Who exposes a receive may compute, and takes no pieces out meanwhile.
+                self.transfers.choose(with, total, fills, !fills, now)
             }
             _ => (Marks::HALVES, None),
         };

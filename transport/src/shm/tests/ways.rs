@@ -235,6 +235,28 @@ fn who_waits_for_pieces_in_vain_copies() {
     }
 }
 
+/// A receiver that computes takes no pieces out: its sender copies the rest by the kernel, and fills an exposed receive without it.
+#[test]
+fn who_waits_for_space_in_vain_copies() {
+    for fills in [false, true] {
+        let mut ways = Ways::new(Some(CopyWay::Ring));
+        let moving = ways.begin(300_000, fills);
+        // The sender alone makes progress.
+        for _ in 0..10_000 {
+            ways.clock.advance(Duration::from_micros(1));
+            ways.a.progress();
+        }
+        if fills {
+            moving.check();
+        }
+        // What is left to the receiver is what the ring holds.
+        ways.b.progress();
+        moving.check();
+        ways.finish(moving);
+        ways.assert_alive();
+    }
+}
+
 #[test]
 fn a_death_in_the_middle_ends_the_other_side() {
     for steps in 0..30 {

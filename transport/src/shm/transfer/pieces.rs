@@ -27,20 +27,27 @@ const MOST: usize = 64;
 const TO_CLAIMER: u64 = 1 << 32;
 
 impl Transfer {
-    /// Copies a piece of the source into the ring, of `limit` units at most, where there is space.
-    pub(super) fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Step {
+    /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
+    pub(super) fn stage(
+        &mut self,
+        run: Run,
+        limit: u32,
+        peer: &Peer,
+        out: &mut Outbound,
+    ) -> Option<Step> {
         let Buffer::Source(region) = self.buffer else {
-            return Step::Nothing;
+            return Some(Step::Nothing);
         };
         let count = PIECE.min(limit);
         if !out
             .producer
             .has_space(count as usize * offers::UNIT as usize)
         {
-            return Step::Nothing;
+            return None;
         }
         let line = self.line.get();
-        match offers::take(&line.claims, self.side, run.units, |free| count.min(free)) {
+        let taken = offers::take(&line.claims, self.side, run.units, |free| count.min(free));
+        Some(match taken {
             Taken::Chunk(chunk) => {
                 let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
                 let to = match self.side {
@@ -53,13 +60,13 @@ impl Transfer {
                 let bytes = data.bytes(run.range(chunk));
                 if bytes.is_some_and(|bytes| out.producer.push_piece(header, bytes)) {
                     out.wake();
-                    return Step::Copied;
+                    return Some(Step::Copied);
                 }
                 // A last piece that is short goes where there may be no space.
                 self.copied(run, chunk, peer)
             }
             other => self.found(run, &other),
-        }
+        })
     }
 }
 
