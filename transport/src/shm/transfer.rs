@@ -110,8 +110,7 @@ pub(super) struct Transfer {
     end: Option<Outcome>,
     /// Of whoever claimed it, where it is timed.
     pub watch: Option<Box<Stopwatch>>,
-    /// How often this side found nothing to do, and since when.
-    looks: u32,
+    /// Since when this side waits for the other to move it.
     waits: Option<Time>,
 }
 
@@ -174,7 +173,6 @@ impl Transfer {
             taken: false,
             end: None,
             watch: None,
-            looks: 0,
             waits: None,
         }
     }
@@ -223,6 +221,11 @@ impl Transfer {
                 }
             }
         }
+    }
+
+    /// Whether this side is going to copy what the other does not move in time.
+    fn is_waiting(&self) -> bool {
+        self.waits.is_some() && self.end.is_none() && self.has_work()
     }
 
     /// Whether something may be left to claim.
@@ -358,6 +361,8 @@ pub(super) struct Transfers {
     /// Transfers under way that are timed, and whether another one has begun beside them.
     timed: u32,
     pub is_disturbed: bool,
+    /// At the last look, some transfer waited for its other side.
+    pub is_waiting: bool,
     fixed: Option<CopyWay>,
     chunk_min: u32,
     chunk_max: u32,
@@ -375,6 +380,7 @@ impl Transfers {
             choices: Vec::new(),
             timed: 0,
             is_disturbed: false,
+            is_waiting: false,
             fixed: options.way,
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
@@ -495,6 +501,7 @@ impl Transfers {
 
     /// Copies a chunk on either side, and reports what has ended. Returns how many things happened.
     pub(super) fn move_all(&mut self, mut reach: Reach<'_>, upcalls: &mut dyn Upcalls) -> usize {
+        self.is_waiting = false;
         let mut claims = std::mem::take(&mut self.claims);
         let mut events = self.work_on(&mut claims, &mut reach, upcalls);
         let mut offers = std::mem::take(&mut self.offers);
@@ -546,7 +553,10 @@ impl Transfers {
             {
                 outcome = transfer.end;
             }
-            let Some(outcome) = outcome else { return true };
+            let Some(outcome) = outcome else {
+                self.is_waiting |= transfer.is_waiting();
+                return true;
+            };
             let outcome = self.conclude(transfer, outcome, reach);
             upcalls.complete(transfer.token, outcome);
             events += 1;

@@ -308,7 +308,9 @@ impl Shm {
             outbound: &mut self.outbound,
             clock: &self.clock,
         };
-        events + self.transfers.move_all(reach, upcalls)
+        let events = events + self.transfers.move_all(reach, upcalls);
+        self.waiter.watch_transfers(self.transfers.is_waiting);
+        events
     }
 
     /// Looks which of our offers have been claimed.

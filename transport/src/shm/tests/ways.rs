@@ -257,6 +257,25 @@ fn who_waits_for_space_in_vain_copies() {
     }
 }
 
+/// A rank that sleeps looks twice in 50 ms: it waits as long as one that spins, and its sleeps are bounded while it does.
+#[test]
+fn who_sleeps_waits_no_longer() {
+    for (way, fills) in [(CopyWay::Ring, false), (CopyWay::OneSide, true)] {
+        let mut ways = Ways::new(Some(way));
+        assert!(!ways.b.shm.waiter.is_bounded());
+        let moving = ways.begin(100_000, fills);
+        ways.b.progress();
+        assert!(ways.b.shm.waiter.is_bounded(), "{way:?}");
+        for _ in 0..8 {
+            ways.clock.advance(Duration::from_millis(25));
+            ways.b.progress();
+        }
+        moving.check();
+        ways.finish(moving);
+        assert!(!ways.b.shm.waiter.is_bounded());
+    }
+}
+
 #[test]
 fn a_death_in_the_middle_ends_the_other_side() {
     for steps in 0..30 {

@@ -15,8 +15,6 @@ const CLASSES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, u64::MAX];
 
 /// How long the side that has the target waits for pieces of the other, before it copies by the kernel: so long, and a nanosecond more for each byte.
 const PATIENCE: Duration = Duration::from_micros(20);
-/// A wait looks at the clock each time that it has found nothing so often.
-const LOOK: u32 = 32;
 
 /// The ways of a transfer, as its descriptor tells them: a part of it first, by one way, then the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -313,12 +311,9 @@ impl Transfer {
         }
     }
 
-    /// Whether this side has waited in vain for the other to move a transfer.
+    /// Whether this side has waited in vain for the other to move a transfer. The first look notes when the wait began. Each look reads the
+    /// clock, since a rank that sleeps looks only twice before it sleeps again.
     pub(super) fn has_waited(&mut self, run: &Run, now: impl Fn() -> Time) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        if !self.looks.is_multiple_of(LOOK) {
-            return false;
-        }
         let now = now();
         let since = *self.waits.get_or_insert(now);
         now.since(since) > PATIENCE + Duration::from_nanos(run.total)
