@@ -105,7 +105,9 @@ impl Shm {
 
     /// Notes whether there is anything to look at besides the rings.
     pub(super) fn note_attention(&mut self) {
-        self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
+        self.attention = !self.awaiting.is_empty()
+            || self.transfers.are_pending()
+            || self.inbound.iter().any(|way| way.broken.is_some());
     }
 
     /// Ends the peers in whose rings something impossible was found.
