@@ -168,10 +168,11 @@ impl Transfers {
             return;
         };
         self.timed -= 1;
-        let (run, is_disturbed) = (transfer.run, self.is_disturbed);
+        let (run, is_disturbed, least) = (transfer.run, self.is_disturbed, self.chunk_min);
         let total = run.map_or(0, |run| run.total);
         let choice = self.choices(transfer.endpoint).of(total, watch.fills);
-        if run.is_some_and(|run| run.marks == Marks::HALVES) {
+        // Whoever comes first takes all of a shorter one.
+        if run.is_some_and(|run| run.marks == Marks::HALVES && run.units >= least) {
             let finished = transfer.line.get().finished.load(Acquire);
             choice.helps = finished >> 32 != 0;
         }
