@@ -129,8 +129,12 @@ impl Shm {
         upcalls: &mut dyn Upcalls,
     ) -> usize {
         let peer = self.peers[endpoint.index()].rank;
-        // Nothing more of it is looked at.
         let (ways, own) = (&mut self.inbound, &self.segment);
+        // Nothing more of it is looked at but pieces that come next: with them a transfer may be complete.
+        let mut sound = ways.iter_mut().filter(|way| way.endpoint == endpoint);
+        if let Some(way) = sound.next() {
+            self.transfers.take_pieces(way);
+        }
         self.rooms.evict(ways, endpoint, own, peer);
         let error = Error::Protocol {
             transport: NAME,

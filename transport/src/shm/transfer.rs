@@ -5,7 +5,7 @@ mod choice;
 mod pieces;
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use tagwire_base::{Clock, Time};
@@ -15,7 +15,7 @@ use self::choice::{Choices, Duty, Stopwatch};
 use super::cma;
 use super::config::ShmOptions;
 use super::layout::{DescriptorLine, OFFERS};
-use super::offers::{self, CLAIMED, Chunk, RELEASED, Side, Standing, Taken, WITHDRAWN};
+use super::offers::{self, CLAIMED, Chunk, RELEASED, Side, Standing, Taken, WITHDRAWN, WRITES};
 use super::peer::{Access, Outbound, Peer, PeerState};
 use super::segment::AreaMap;
 use super::ways::CopyWay;
@@ -262,12 +262,32 @@ impl Transfer {
             (Duty::Copy(limit), _) if run.access != Access::None => limit,
             _ => return Step::Nothing,
         };
+        self.mark_writes(&run);
         let line = self.line.get();
         let size = |free| size(free, run.units).min(limit);
         match offers::take(&line.claims, self.side, run.units, size) {
             Taken::Chunk(chunk) => self.copied(run, chunk, peer),
             other => self.found(run, &other),
         }
+    }
+
+    /// Tells the claimer, before this side claims units for it, that it writes the target by the kernel's copy.
+    fn mark_writes(&self, run: &Run) {
+        let may_stage = self.side == Side::Maker && self.buffer.is_source();
+        let offered = &self.line.get().offered;
+        if may_stage && run.marks.has_pieces() && offered.load(Relaxed) & WRITES == 0 {
+            offered.fetch_or(WRITES, AcqRel);
+        }
+    }
+
+    /// Whether nobody but this side writes the target of a transfer that is stopped.
+    fn is_written_here(&self, run: &Run) -> bool {
+        // Whoever writes marks it, and then looks whether the transfer is stopped; this side has stopped it, and looks for the mark.
+        fence(SeqCst);
+        run.marks.has_pieces()
+            && self.side == Side::Claimer
+            && !self.buffer.is_source()
+            && self.line.get().offered.load(Acquire) & WRITES == 0
     }
 
     /// Copies a chunk that was claimed, and counts it as finished.
@@ -320,6 +340,8 @@ impl Transfer {
             (Standing::Complete, None) => Some(Outcome::Done(run.total)),
             (Standing::Stopped, None) => Some(Outcome::Impossible),
             (Standing::Stopped | Standing::Complete, Some(end)) => Some(end),
+            // What the other side has staged comes no more, and it touches nothing.
+            (Standing::Stopping, Some(end)) if self.is_written_here(run) => Some(end),
             (Standing::Running | Standing::Stopping, _) => None,
         }
     }

@@ -9,7 +9,7 @@ use tagwire_base::Rank;
 use super::arena::IN_ARENA;
 use super::config::CrossAttach;
 use super::layout::OFFERS;
-use super::offers::{self, CLAIMED, OPEN, RELEASED, Side, TAKEN, WITHDRAWN};
+use super::offers::{self, CLAIMED, OPEN, RELEASED, Side, TAKEN, WITHDRAWN, WRITES};
 use super::peer::{Access, Peer, PeerState};
 use super::rank::Shm;
 use super::segment::AreaMap;
@@ -213,7 +213,8 @@ impl Shm {
         offers::publish(&words.claimed, line.generation, CLAIMED | marks.bits());
         fence(SeqCst);
         let state = if fills { TAKEN } else { OPEN };
-        let is_open = words.offered.load(Relaxed) == offers::mark(line.generation, state);
+        let offered = words.offered.load(Relaxed) & !WRITES;
+        let is_open = offered == offers::mark(line.generation, state);
         if !is_open {
             // Withdrawn just now; nothing has been copied.
             offers::stop(&words.claims);

@@ -49,6 +49,11 @@ impl Marks {
         }
     }
 
+    /// Whether some part goes through the ring.
+    pub(super) fn has_pieces(self) -> bool {
+        self.rest == CopyWay::Ring || self.way == CopyWay::Ring
+    }
+
     /// The bits of the descriptor's word: `rest u2 | way u2 | over u1` from bit 3 on, and the units of the first part from bit 16 on.
     pub(in crate::shm) const fn bits(self) -> u64 {
         let over = self.is_over as u64;

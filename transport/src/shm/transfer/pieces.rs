@@ -9,6 +9,9 @@
 //! Whose piece it is claims its units as for a copy by the kernel. They are finished once they are copied out, by whoever does that in the
 //! name of the other side.
 
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
+
 use super::{Buffer, Run, Step, Transfer, Transfers};
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Payload};
@@ -63,6 +66,13 @@ impl Transfer {
                     return Some(Step::Copied);
                 }
                 // A last piece that is short goes where there may be no space.
+                self.mark_writes(&run);
+                fence(SeqCst);
+                if offers::is_stopped(&line.claims) {
+                    // The claimer may have looked before the mark.
+                    offers::finish(&line.finished, self.side, chunk.count);
+                    return Some(Step::Nothing);
+                }
                 self.copied(run, chunk, peer)
             }
             other => self.found(run, &other),
@@ -79,7 +89,13 @@ impl Transfers {
                 .consumer
                 .pop_piece(|header, payload| self.take_piece(from, header, payload));
             let broken = match popped {
-                Pop::Message(Ok(())) => continue,
+                Pop::Message(Ok(is_complete)) => {
+                    if is_complete {
+                        // Whoever calls may tell the peer nothing else.
+                        way.nudge();
+                    }
+                    continue;
+                }
                 Pop::Message(Err(what)) => what.to_owned(),
                 Pop::Corrupt(shape) => format!("a piece of kind and length {shape:#010x}"),
                 Pop::Empty | Pop::Left | Pop::Other => return count,
@@ -90,13 +106,13 @@ impl Transfers {
         MOST
     }
 
-    /// Copies a piece into the target. One of a transfer that is over is left.
+    /// Copies a piece into the target. Returns whether it was the last of its transfer. One of a transfer that is over is left.
     fn take_piece(
         &self,
         from: EndpointId,
         header: AmHeader,
         payload: Payload<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<bool, &'static str> {
         let [place, at] = header.0;
         let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
         let (list, stager) = match at & TO_CLAIMER {
@@ -109,7 +125,7 @@ impl Transfers {
             transfer.endpoint == from && line.number == number && line.generation == generation
         });
         let Some(transfer) = transfer else {
-            return Ok(());
+            return Ok(false);
         };
         let (start, len) = (u64::from(at as u32) * offers::UNIT, payload.len());
         let (Buffer::Target(region), Some(units)) = (transfer.buffer, offers::units(len as u64))
@@ -127,6 +143,6 @@ impl Transfers {
         // bytes. A payload in a ring overlaps no user memory.
         unsafe { payload.copy_to(target.as_ptr(), len) };
         offers::finish(&transfer.line.get().finished, stager, units);
-        Ok(())
+        Ok(transfer.is_complete())
     }
 }
