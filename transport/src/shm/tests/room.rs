@@ -169,7 +169,11 @@ fn a_budget_bounds_the_rooms_of_all_peers() {
         let mut pair = Pair::new(budget);
         pair.move_bytes(20 << 20, MAX_SEND);
         let used = pair.memory().saturating_sub(PLAIN);
-        let most = if budget == 0 { 0 } else { budget.max(256 << 10) };
+        let most = if budget == 0 {
+            0
+        } else {
+            budget.max(256 << 10)
+        };
         assert!(used <= most as u64, "{used} bytes of {budget}");
         assert!(pair.memory() >= expected, "{} of {budget}", pair.memory());
         pair.assert_alive();
