@@ -49,10 +49,13 @@ pub struct ShmOptions {
     pub headers: usize,
     /// Bytes of the arena that [`allocate`](crate::Transport::allocate) takes from, rounded up to 64 KiB; 0 for none.
     pub arena: usize,
-    /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory.
+    /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory, or of
+    /// the limit of the control group where that is less.
     pub room: Option<usize>,
-    /// How long messages are moved, always; `None`: found by trial.
+    /// How long messages are moved, always; `None`: by halves, or as trials find.
     pub way: Option<CopyWay>,
+    /// Where no way is fixed: it is found by trial, for each pair and length.
+    pub trials: bool,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]
     pub matches: bool,
@@ -71,6 +74,7 @@ impl Default for ShmOptions {
             arena: ARENA,
             room: None,
             way: None,
+            trials: false,
             matches: false,
         }
     }
@@ -100,6 +104,7 @@ impl ShmOptions {
             arena: config.bytes("shm-arena"),
             room: config.bytes_or_auto("shm-room"),
             way: CopyWay::named(config.choice("shm-way")),
+            trials: config.choice("shm-way") == "trial",
             matches: false,
         }
     }
@@ -174,15 +179,17 @@ pub const SETTINGS: &[Setting] = &[
         "shm-room",
         0..=1 << 40,
         "Memory of this machine in which the rings between ranks that send each other long messages may grow, over all ranks of the job; auto \
-         is 1/64 of the machine's. A ring is back to 64K within 10 s of silence",
+         is 1/64 of the machine's, or of the limit of the control group where that is less. A value other than 0 gives each \
+         rank 256K at least. A ring is back to 64K within 10 s of silence",
     ),
     Setting::choice(
         READER,
         "shm-way",
         "auto",
-        &["auto", "halves", "one-side", "ring"],
-        "How two ranks copy a long message: as is found by trial for each pair and length, or always by the kernel with one half each, by the \
-         kernel with the side that joins last alone, or through the memory of their ring",
+        &["auto", "trial", "halves", "one-side", "ring"],
+        "How two ranks copy a long message: by the kernel with one half each where that can be (auto), as is found by trial for each pair and length (trial), \
+         or always by halves, by the kernel with the side that joins last alone, or through the memory of their ring. Trials are with messages that a rank moves \
+         one at a time; those that it moves beside others go by what is known",
     ),
 ];
 

@@ -10,6 +10,7 @@
 //! ```text
 //!   descriptor, one line:          written by
 //!     offered     generation | OPEN, WITHDRAWN or TAKEN      maker; TAKEN: claimer
+//!                 ... | WRITES                               maker
 //!     made, made_len                                         maker, before OPEN
 //!     joined, joined_len                                     claimer, before CLAIMED
 //!     claims      front u31 | stopped u1 | back u32          both, by compare and exchange
@@ -47,6 +48,9 @@ pub(super) const OPEN: u64 = 1;
 pub(super) const WITHDRAWN: u64 = 2;
 /// The claimer fills the buffer that was offered: it cannot be revoked any more.
 pub(super) const TAKEN: u64 = 4;
+/// A maker with the source, of a transfer that may go through the ring, writes the target itself, or has: set before it claims the first
+/// unit for that. While it is not set, what the maker has claimed is written by the claimer.
+pub(super) const WRITES: u64 = 8;
 /// State bits of `claimed`.
 pub(super) const CLAIMED: u64 = 1;
 /// The claimer will not touch the line any more.
@@ -162,6 +166,11 @@ pub(super) fn finish(finished: &impl Word<u64>, side: Side, count: u32) {
 /// Freezes the claims.
 pub(super) fn stop(claims: &impl Word<u64>) {
     claims.fetch_or(STOPPED, AcqRel);
+}
+
+/// Whether the claims are frozen.
+pub(super) fn is_stopped(claims: &impl Word<u64>) -> bool {
+    claims.load(Acquire) & STOPPED != 0
 }
 
 /// How a transfer stands.

@@ -276,6 +276,13 @@ impl Inbound {
         }
     }
 
+    /// Wakes the sender, if it sleeps: a transfer has moved on.
+    pub(super) fn nudge(&self) {
+        if let Some(header) = &self.header {
+            waiter::wake_if_armed(header);
+        }
+    }
+
     /// The slow checks of what a peer sends: credits that are owed, and stamps.
     pub(super) fn look_after(&mut self) {
         self.consumer.settle();

@@ -105,7 +105,9 @@ impl Shm {
 
     /// Notes whether there is anything to look at besides the rings.
     pub(super) fn note_attention(&mut self) {
-        self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
+        self.attention = !self.awaiting.is_empty()
+            || self.transfers.are_pending()
+            || self.inbound.iter().any(|way| way.broken.is_some());
     }
 
     /// Ends the peers in whose rings something impossible was found.
@@ -127,8 +129,12 @@ impl Shm {
         upcalls: &mut dyn Upcalls,
     ) -> usize {
         let peer = self.peers[endpoint.index()].rank;
-        // Nothing more of it is looked at.
         let (ways, own) = (&mut self.inbound, &self.segment);
+        // Nothing more of it is looked at but pieces that come next: with them a transfer may be complete.
+        let mut sound = ways.iter_mut().filter(|way| way.endpoint == endpoint);
+        if let Some(way) = sound.next() {
+            self.transfers.take_pieces(way);
+        }
         self.rooms.evict(ways, endpoint, own, peer);
         let error = Error::Protocol {
             transport: NAME,

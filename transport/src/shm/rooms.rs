@@ -84,16 +84,74 @@ pub(super) fn largest(budget: u64) -> Size {
     sizes.find(fits).unwrap_or_default()
 }
 
-/// Bytes that a rank may spend, where `ranks` of its job are on the machine: its part of the setting, or of 1/64 of the machine's
-/// memory. None where it matches: its senders read its rings as well, and know of no rooms.
+/// Returns the bytes that a rank may spend, where `ranks` of its job are on the machine: its part of the setting, and a room for one
+/// sender at least where that is not 0, or its part of 1/64 of [`memory`]. None where it matches: its senders read its rings as well, and
+/// know of no rooms.
 pub(super) fn budget(options: &ShmOptions, ranks: u32) -> u64 {
-    let machine = || {
-        let info = rustix::system::sysinfo();
-        (info.totalram as u64).saturating_mul(u64::from(info.mem_unit)) / 64
+    if options.matches {
+        return 0;
+    }
+    let (ranks, least) = (u64::from(ranks.max(1)), u64::from(ROOMS[1]));
+    let Some(all) = options.room else {
+        return memory() / 64 / ranks;
     };
-    let all = options.room.map_or_else(machine, |all| all as u64);
-    match options.matches {
-        true => 0,
-        false => all / u64::from(ranks.max(1)),
+    let part = all as u64 / ranks;
+    if all == 0 || part >= least {
+        return part;
+    }
+    tracing::warn!(
+        "shm-room is {all} bytes for {ranks} ranks on this machine, less than the {least} bytes that the ring of one pair needs to grow: \
+         each rank uses {least}"
+    );
+    least
+}
+
+/// Returns the bytes of memory that there are for this process: those of the machine, or fewer by the limit of its control group.
+fn memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| limit(&text));
+    group.map_or(machine, |limit| limit.min(machine))
+}
+
+/// Returns the limit that a `memory.max` holds (cgroups(7), version 2); `None` where it is `max`.
+fn limit(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_is_too_small_gives_the_least_that_works() {
+        let budget_of = |room, matches, ranks| {
+            let options = ShmOptions {
+                room,
+                matches,
+                ..ShmOptions::default()
+            };
+            budget(&options, ranks)
+        };
+        let least = u64::from(ROOMS[1]);
+        for (room, ranks, gives) in [
+            (1, 1, least),
+            (ROOMS[1] as usize, 2, least),
+            (ROOMS[1] as usize * 6, 2, least * 3),
+            (0, 2, 0),
+        ] {
+            assert_eq!(budget_of(Some(room), false, ranks), gives);
+            assert_eq!(budget_of(Some(room), true, ranks), 0);
+        }
+        assert_eq!(largest(least), Size(1));
+        assert_eq!(budget_of(None, false, 3), memory() / 64 / 3);
+    }
+
+    #[test]
+    fn a_control_group_has_a_limit_or_none() {
+        assert_eq!(limit("1073741824\n"), Some(1 << 30));
+        assert_eq!(limit("max\n"), None);
+        assert_eq!(limit(""), None);
     }
 }

@@ -5,7 +5,7 @@ mod choice;
 mod pieces;
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use tagwire_base::{Clock, Time};
@@ -15,7 +15,7 @@ use self::choice::{Choices, Duty, Stopwatch};
 use super::cma;
 use super::config::ShmOptions;
 use super::layout::{DescriptorLine, OFFERS};
-use super::offers::{self, CLAIMED, Chunk, RELEASED, Side, Standing, Taken, WITHDRAWN};
+use super::offers::{self, CLAIMED, Chunk, RELEASED, Side, Standing, Taken, WITHDRAWN, WRITES};
 use super::peer::{Access, Outbound, Peer, PeerState};
 use super::segment::AreaMap;
 use super::ways::CopyWay;
@@ -110,8 +110,7 @@ pub(super) struct Transfer {
     end: Option<Outcome>,
     /// Of whoever claimed it, where it is timed.
     pub watch: Option<Box<Stopwatch>>,
-    /// How often this side found nothing to do, and since when.
-    looks: u32,
+    /// Since when this side waits for the other to move it.
     waits: Option<Time>,
 }
 
@@ -174,7 +173,6 @@ impl Transfer {
             taken: false,
             end: None,
             watch: None,
-            looks: 0,
             waits: None,
         }
     }
@@ -225,6 +223,11 @@ impl Transfer {
         }
     }
 
+    /// Whether this side is going to copy what the other does not move in time.
+    fn is_waiting(&self) -> bool {
+        self.waits.is_some() && self.end.is_none() && self.has_work()
+    }
+
     /// Whether something may be left to claim.
     fn has_work(&self) -> bool {
         self.run.is_some_and(|run| run.has_work)
@@ -236,27 +239,55 @@ impl Transfer {
         size: impl Fn(u32, u32) -> u32,
         peer: &Peer,
         out: Option<&mut Outbound>,
-        now: impl FnOnce() -> Time,
+        now: impl Fn() -> Time,
     ) -> Step {
         let Some(mut run) = self.run else {
             return Step::Nothing;
         };
         let mut duty = Duty::Copy(u32::MAX);
         if run.marks != Marks::HALVES {
-            duty = self.duty(&mut run, now);
+            duty = self.duty(&mut run, &now);
             self.run = Some(run);
         }
         let limit = match (duty, out) {
-            (Duty::Stage(limit), Some(out)) => return self.stage(run, limit, peer, out),
+            (Duty::Stage(limit), Some(out)) => match self.stage(run, limit, peer, out) {
+                Some(step) => {
+                    self.waits = None;
+                    return step;
+                }
+                // A receiver that computes takes no piece out.
+                None if run.access != Access::None && self.has_waited(&run, now) => limit,
+                None => return Step::Nothing,
+            },
             (Duty::Copy(limit), _) if run.access != Access::None => limit,
             _ => return Step::Nothing,
         };
+        self.mark_writes(&run);
         let line = self.line.get();
         let size = |free| size(free, run.units).min(limit);
         match offers::take(&line.claims, self.side, run.units, size) {
             Taken::Chunk(chunk) => self.copied(run, chunk, peer),
             other => self.found(run, &other),
         }
+    }
+
+    /// Tells the claimer, before this side claims units for it, that it writes the target by the kernel's copy.
+    fn mark_writes(&self, run: &Run) {
+        let may_stage = self.side == Side::Maker && self.buffer.is_source();
+        let offered = &self.line.get().offered;
+        if may_stage && run.marks.has_pieces() && offered.load(Relaxed) & WRITES == 0 {
+            offered.fetch_or(WRITES, AcqRel);
+        }
+    }
+
+    /// Whether nobody but this side writes the target of a transfer that is stopped.
+    fn is_written_here(&self, run: &Run) -> bool {
+        // Whoever writes marks it, and then looks whether the transfer is stopped; this side has stopped it, and looks for the mark.
+        fence(SeqCst);
+        run.marks.has_pieces()
+            && self.side == Side::Claimer
+            && !self.buffer.is_source()
+            && self.line.get().offered.load(Acquire) & WRITES == 0
     }
 
     /// Copies a chunk that was claimed, and counts it as finished.
@@ -309,6 +340,8 @@ impl Transfer {
             (Standing::Complete, None) => Some(Outcome::Done(run.total)),
             (Standing::Stopped, None) => Some(Outcome::Impossible),
             (Standing::Stopped | Standing::Complete, Some(end)) => Some(end),
+            // What the other side has staged comes no more, and it touches nothing.
+            (Standing::Stopping, Some(end)) if self.is_written_here(run) => Some(end),
             (Standing::Running | Standing::Stopping, _) => None,
         }
     }
@@ -350,6 +383,8 @@ pub(super) struct Transfers {
     /// Transfers under way that are timed, and whether another one has begun beside them.
     timed: u32,
     pub is_disturbed: bool,
+    /// At the last look, some transfer waited for its other side.
+    pub is_waiting: bool,
     fixed: Option<CopyWay>,
     chunk_min: u32,
     chunk_max: u32,
@@ -367,7 +402,8 @@ impl Transfers {
             choices: Vec::new(),
             timed: 0,
             is_disturbed: false,
-            fixed: options.way,
+            is_waiting: false,
+            fixed: options.way.or((!options.trials).then_some(CopyWay::Halves)),
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
         }
@@ -487,6 +523,7 @@ impl Transfers {
 
     /// Copies a chunk on either side, and reports what has ended. Returns how many things happened.
     pub(super) fn move_all(&mut self, mut reach: Reach<'_>, upcalls: &mut dyn Upcalls) -> usize {
+        self.is_waiting = false;
         let mut claims = std::mem::take(&mut self.claims);
         let mut events = self.work_on(&mut claims, &mut reach, upcalls);
         let mut offers = std::mem::take(&mut self.offers);
@@ -538,7 +575,10 @@ impl Transfers {
             {
                 outcome = transfer.end;
             }
-            let Some(outcome) = outcome else { return true };
+            let Some(outcome) = outcome else {
+                self.is_waiting |= transfer.is_waiting();
+                return true;
+            };
             let outcome = self.conclude(transfer, outcome, reach);
             upcalls.complete(transfer.token, outcome);
             events += 1;

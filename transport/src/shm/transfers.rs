@@ -9,7 +9,7 @@ use tagwire_base::Rank;
 use super::arena::IN_ARENA;
 use super::config::CrossAttach;
 use super::layout::OFFERS;
-use super::offers::{self, CLAIMED, OPEN, RELEASED, Side, TAKEN, WITHDRAWN};
+use super::offers::{self, CLAIMED, OPEN, RELEASED, Side, TAKEN, WITHDRAWN, WRITES};
 use super::peer::{Access, Peer, PeerState};
 use super::rank::Shm;
 use super::segment::AreaMap;
@@ -202,7 +202,8 @@ impl Shm {
             Access::Attach(_) if !self.options.matches => {
                 let clock = &self.clock;
                 let now = || clock.now();
-                self.transfers.choose(with, total, fills, true, now)
+                // Who exposes a receive may compute, and takes no pieces out meanwhile.
+                self.transfers.choose(with, total, fills, !fills, now)
             }
             _ => (Marks::HALVES, None),
         };
@@ -212,7 +213,8 @@ impl Shm {
         offers::publish(&words.claimed, line.generation, CLAIMED | marks.bits());
         fence(SeqCst);
         let state = if fills { TAKEN } else { OPEN };
-        let is_open = words.offered.load(Relaxed) == offers::mark(line.generation, state);
+        let offered = words.offered.load(Relaxed) & !WRITES;
+        let is_open = offered == offers::mark(line.generation, state);
         if !is_open {
             // Withdrawn just now; nothing has been copied.
             offers::stop(&words.claims);
@@ -307,7 +309,9 @@ impl Shm {
             outbound: &mut self.outbound,
             clock: &self.clock,
         };
-        events + self.transfers.move_all(reach, upcalls)
+        let events = events + self.transfers.move_all(reach, upcalls);
+        self.waiter.watch_transfers(self.transfers.is_waiting);
+        events
     }
 
     /// Looks which of our offers have been claimed.

@@ -30,7 +30,8 @@ use super::segment::HeaderMap;
 use crate::wait::{WaitKey, Waiter};
 use crate::word::Word;
 
-/// How long a sleep lasts at most where the race with senders cannot be closed.
+/// How long a sleep lasts at most where the race with senders cannot be closed, and where a transfer waits for its other side: it goes on
+/// without that side after a while, which wakes nobody.
 const BOUNDED: Duration = Duration::from_millis(1);
 
 /// The sleeping word, apart from the system calls.
@@ -95,6 +96,8 @@ pub(super) struct ShmWaiter {
     armed: AtomicU32,
     /// Some process does not take part in barriers.
     bounded: AtomicBool,
+    /// A transfer waits for its other side.
+    watches: AtomicBool,
 }
 
 impl ShmWaiter {
@@ -103,6 +106,7 @@ impl ShmWaiter {
             header,
             armed: AtomicU32::new(0),
             bounded: AtomicBool::new(!barriers),
+            watches: AtomicBool::new(false),
         }
     }
 
@@ -112,10 +116,14 @@ impl ShmWaiter {
         self.bounded.store(true, Relaxed);
     }
 
+    /// Says whether a transfer waits for its other side.
+    pub(super) fn watch_transfers(&self, waits: bool) {
+        self.watches.store(waits, Relaxed);
+    }
+
     /// Whether sleeps are bounded.
-    #[cfg(test)]
     pub(super) fn is_bounded(&self) -> bool {
-        self.bounded.load(Relaxed)
+        self.bounded.load(Relaxed) | self.watches.load(Relaxed)
     }
 
     /// The last thread that leaves takes the bit along, so that senders need not wake nobody.
@@ -138,10 +146,9 @@ impl Waiter for ShmWaiter {
     }
 
     fn sleep(&self, key: WaitKey, timeout: Duration) {
-        let timeout = if self.bounded.load(Relaxed) {
-            timeout.min(BOUNDED)
-        } else {
-            timeout
+        let timeout = match self.is_bounded() {
+            true => timeout.min(BOUNDED),
+            false => timeout,
         };
         let word = &self.header.sleeping.word;
         if word.load(Acquire) == key.0 {

@@ -7,13 +7,14 @@
 //!   the known way, timed now and then
 //!   a candidate: an eighth of a message, twice      dropped where it is three times as slow
 //!                one half of a message, twice       dropped where it is half as slow again
-//!                whole messages, by turns with the known way, five of each
+//!                whole messages of about one length, by turns with the known way, five of each
 //!   the one with the smaller median is known from then on
 //! ```
 //!
-//! So no message takes more than twice as long as by the known way: the part that a candidate moves is small until it has shown what
+//! So a message of which a part is tried takes no more than twice as long as by the known way, beside one unit of the candidate: the part that a candidate moves is small until it has shown what
 //! it costs, and whoever moves it goes on by the known way once the part has taken as long as the whole message would have
-//! ([`Plan::limit`]). A trial takes four times the time of a message at most, beside the messages themselves, and there are thousands between two.
+//! ([`Plan::limit`]). A whole message by the candidate has no such limit: it goes so only after one of two halves was at most half as slow again.
+//! A trial takes four times the time of a message at most, beside the messages themselves, and there are thousands between two.
 //!
 //! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. One
 //! that is moved beside others is not timed, since they take its time as well. The
@@ -154,6 +155,9 @@ struct Trial {
     /// Whole messages by the candidate, and by the known way in the same time.
     candidate: Times,
     known: Times,
+    /// Bytes of the first whole message: only those of about the same length are compared, and how many others there were.
+    bytes: Option<u64>,
+    others: u32,
     /// A message of it is under way.
     is_open: bool,
     /// Messages whose times say nothing.
@@ -191,6 +195,18 @@ const CHANGED: u32 = 1024;
 const RUNS: u32 = 2;
 /// A trial is given up when more messages than this have said nothing.
 const LOST: u32 = 4;
+/// A trial is given up when more whole messages than this were of another length.
+const OTHERS: u32 = 32;
+
+impl Trial {
+    /// Whether the time of a whole message of `bytes` is compared: it is within an eighth of the length of the first one.
+    fn compares(&mut self, bytes: u64) -> bool {
+        let first = *self.bytes.get_or_insert(bytes);
+        let does = bytes.abs_diff(first) <= first / 8;
+        self.others += u32::from(!does);
+        does
+    }
+}
 
 impl Chooser {
     /// Knows `way`.
@@ -229,7 +245,11 @@ impl Chooser {
     pub(super) fn plan(&mut self, can: impl Fn(CopyWay) -> bool) -> Plan {
         self.count = self.count.saturating_add(1);
         if !can(self.known) {
-            return Plan::HALVES;
+            // A time of it says nothing of the known way; that the message is looked at does say whether the known way can be used again.
+            return match self.count.is_multiple_of(TIMED) {
+                true => Plan::of(CopyWay::Halves, Timed::Sample),
+                false => Plan::HALVES,
+            };
         }
         let has_time = self.times.median().is_some();
         let is_calm = self.trial.is_none() && (self.count < self.due || self.is_fixed);
@@ -296,6 +316,11 @@ impl Chooser {
             return;
         };
         trial.is_open = false;
+        let is_part = matches!(plan.first, Some((_, Part::Eighth | Part::Half)));
+        if !is_part && !trial.compares(bytes) {
+            self.trial = Some(trial);
+            return self.give_up_if(|trial| trial.others > OTHERS);
+        }
         match plan.first {
             None => trial.known.push(time),
             Some((_, Part::All)) => trial.candidate.push(time),
@@ -317,7 +342,11 @@ impl Chooser {
         };
         trial.is_open = false;
         trial.lost += 1;
-        if trial.lost > LOST {
+        self.give_up_if(|trial| trial.lost > LOST);
+    }
+
+    fn give_up_if(&mut self, is_vain: impl FnOnce(&Trial) -> bool) {
+        if self.trial.as_ref().is_some_and(is_vain) {
             self.trial = None;
             self.end();
         }
@@ -341,6 +370,8 @@ impl Chooser {
             best: u64::MAX,
             candidate: Times::default(),
             known: Times::default(),
+            bytes: None,
+            others: 0,
             is_open: false,
             lost: 0,
         });

@@ -180,7 +180,12 @@ pub(super) fn drain_rings(
             ..
         } = deliver;
         events += taken.count;
-        if taken.broken {
+        if taken.pieces {
+            // What is staged for a transfer: ranks that match have none.
+            way.broken
+                .get_or_insert_with(|| "a piece of a transfer".to_owned());
+        }
+        if taken.pieces | taken.broken {
             shm.attention = true;
         }
         let area = way.consumer.memory();

@@ -21,7 +21,7 @@ use crate::fault::SplitMix64;
 use crate::matching::{
     Cancel, Found, MatchPattern, MatchTransport, MatchUpcalls, Posted, ReceiveEnd, Sent,
 };
-use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
+use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::shm::ShmOptions;
 use crate::transport::Transport;
 
@@ -108,6 +108,8 @@ struct Log {
     sent: Vec<(u64, Outcome)>,
     received: Vec<(u64, ReceiveEnd)>,
     failed: Vec<EndpointId>,
+    /// What peers did that no correct one does.
+    broken: Vec<String>,
 }
 
 impl MatchUpcalls for Log {
@@ -119,8 +121,10 @@ impl MatchUpcalls for Log {
     }
     fn probed(&mut self, _: Token, _: Option<Found>) {}
     fn peer(&mut self, event: PeerEvent) {
-        if let PeerEvent::Failed(endpoint) = event {
-            self.failed.push(endpoint);
+        match event {
+            PeerEvent::Failed(endpoint) => self.failed.push(endpoint),
+            PeerEvent::Protocol(_, error) => self.broken.push(error.to_string()),
+            _ => {}
         }
     }
 }
@@ -464,6 +468,37 @@ fn the_allowance_of_the_dead_is_given_out_again() {
     }
     done += second.log.sent.len();
     assert!(done > 250, "only {done} of 290 messages were allowed");
+}
+
+/// A piece of a transfer is nothing that a rank which matches is sent: its sender ends, and what comes behind it is not looked at.
+#[test]
+fn a_piece_ends_its_sender() {
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(ShmOptions::default(), bootstrap).unwrap())
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    let address = receiver.shm.address();
+    let to = sender.shm.connect(Rank::new(0), &address).unwrap();
+    assert_eq!(sender.send(to, 1, 8), Sent::Done);
+    for _ in 0..4 {
+        receiver.progress();
+        sender.progress();
+    }
+    assert!(receiver.log.broken.is_empty());
+    let out = sender.shm.shm.outbound[to.index()].as_mut().unwrap();
+    assert!(out.producer.push_piece(AmHeader([0; 2]), &[1; 8]));
+    for _ in 0..4 {
+        receiver.progress();
+    }
+    let [reason] = &receiver.log.broken[..] else {
+        panic!("{:?}", receiver.log.broken);
+    };
+    assert!(
+        reason.contains("rank 1") && reason.contains("piece"),
+        "{reason}"
+    );
 }
 
 /// Of 1,000 messages of 1 MiB that nobody receives the receiver keeps headers, and of most of

@@ -10,6 +10,7 @@ use crate::cooperative::{CooperativeTransfers, Offer};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::shm::layout::SLOTS;
 use crate::shm::{CopyWay, CrossAttach};
+use crate::wait::Waiter;
 
 /// Two ranks, of which the first has sources and the second targets.
 struct Ways {
@@ -45,6 +46,7 @@ impl Ways {
     fn new(way: Option<CopyWay>) -> Self {
         let (clock, job) = (ManualClock::default(), LocalJob::new(2).unwrap());
         let options = ShmOptions {
+            trials: true,
             way,
             ..ShmOptions::default()
         };
@@ -235,6 +237,67 @@ fn who_waits_for_pieces_in_vain_copies() {
     }
 }
 
+/// A receiver that computes takes no pieces out: its sender copies the rest by the kernel, and fills an exposed receive without it.
+#[test]
+fn who_waits_for_space_in_vain_copies() {
+    for fills in [false, true] {
+        let mut ways = Ways::new(Some(CopyWay::Ring));
+        let moving = ways.begin(300_000, fills);
+        // The sender alone makes progress.
+        for _ in 0..10_000 {
+            ways.clock.advance(Duration::from_micros(1));
+            ways.a.progress();
+        }
+        if fills {
+            moving.check();
+        }
+        // What is left to the receiver is what the ring holds.
+        ways.b.progress();
+        moving.check();
+        ways.finish(moving);
+        ways.assert_alive();
+    }
+}
+
+/// A rank that sleeps looks twice in 50 ms: it waits as long as one that spins, and its sleeps are bounded while it does.
+#[test]
+fn who_sleeps_waits_no_longer() {
+    for (way, fills) in [(CopyWay::Ring, false), (CopyWay::OneSide, true)] {
+        let mut ways = Ways::new(Some(way));
+        // Always, where the system has no barriers.
+        let always = ways.b.shm.waiter.is_bounded();
+        let moving = ways.begin(100_000, fills);
+        ways.b.progress();
+        assert!(ways.b.shm.waiter.is_bounded(), "{way:?}");
+        for _ in 0..8 {
+            ways.clock.advance(Duration::from_millis(25));
+            ways.b.progress();
+        }
+        moving.check();
+        ways.finish(moving);
+        assert_eq!(ways.b.shm.waiter.is_bounded(), always);
+    }
+}
+
+/// Whoever takes the last pieces out, in a call that looks at nothing else, wakes the sender: its transfer is complete.
+#[test]
+fn the_last_piece_wakes_its_sender() {
+    let mut ways = Ways::new(Some(CopyWay::Ring));
+    let moving = ways.begin(30_000, false);
+    for _ in 0..8 {
+        ways.a.progress();
+    }
+    let key = ways.a.shm.waiter.arm();
+    let word = &ways.a.shm.header.sleeping.word;
+    assert_eq!(word.load(Ordering::Relaxed), key.0);
+    let b = &mut ways.b.shm;
+    let way = &mut b.inbound[0];
+    assert!(b.transfers.take_pieces(way) > 1);
+    assert_ne!(word.load(Ordering::Relaxed), key.0);
+    ways.a.shm.waiter.disarm();
+    ways.finish(moving);
+}
+
 #[test]
 fn a_death_in_the_middle_ends_the_other_side() {
     for steps in 0..30 {
@@ -269,7 +332,7 @@ fn pieces_that_lie_end_their_sender() {
     for seed in 0..300 {
         let mut ways = Ways::new(Some(CopyWay::Ring));
         ways.numbers = Numbers(seed);
-        let moving = ways.begin(50_000, seed % 2 == 0);
+        let moving = ways.begin(50_000, false);
         ways.b.progress();
         ways.a.progress();
         let area = ways.a.shm.peers[ways.to_b.index()]
@@ -289,8 +352,12 @@ fn pieces_that_lie_end_their_sender() {
             ways.b.shm.progress(LANE, &mut log);
             ways.a.shm.progress(LANE, &mut Silent::default());
         }
-        found += log.0;
-        assert!(log.0 <= 1, "one peer is ended once");
+        found += log.broken;
+        assert!(log.broken <= 1, "one peer is ended once");
+        assert!(log.ends <= 1, "a transfer ends once");
+        if log.broken == 1 {
+            assert_eq!(log.ends, 1, "no receive waits for a peer that is ended");
+        }
         let behind = &moving.target[moving.source.len()..];
         assert!(behind.iter().all(|byte| *byte == 0xee));
         drop(ways);
@@ -325,14 +392,19 @@ fn a_way_that_cannot_be_used_is_refused_by_name() {
     assert_eq!(open(CopyWay::Halves, CrossAttach::Auto, true), Ok(()));
 }
 
-/// Counts broken peers, and takes any message.
+/// Counts broken peers and completions, and takes any message.
 #[derive(Default)]
-struct Silent(usize);
+struct Silent {
+    broken: usize,
+    ends: usize,
+}
 
 impl Upcalls for Silent {
     fn deliver(&mut self, _: Arrival<'_>) {}
-    fn complete(&mut self, _: Token, _: Outcome) {}
+    fn complete(&mut self, _: Token, _: Outcome) {
+        self.ends += 1;
+    }
     fn peer(&mut self, event: PeerEvent) {
-        self.0 += usize::from(matches!(event, PeerEvent::Protocol(..)));
+        self.broken += usize::from(matches!(event, PeerEvent::Protocol(..)));
     }
 }

@@ -15,8 +15,6 @@ const CLASSES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, u64::MAX];
 
 /// How long the side that has the target waits for pieces of the other, before it copies by the kernel: so long, and a nanosecond more for each byte.
 const PATIENCE: Duration = Duration::from_micros(20);
-/// A wait looks at the clock each time that it has found nothing so often.
-const LOOK: u32 = 32;
 
 /// The ways of a transfer, as its descriptor tells them: a part of it first, by one way, then the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +47,11 @@ impl Marks {
             rest,
             is_over: false,
         }
+    }
+
+    /// Whether some part goes through the ring.
+    pub(super) fn has_pieces(self) -> bool {
+        self.rest == CopyWay::Ring || self.way == CopyWay::Ring
     }
 
     /// The bits of the descriptor's word: `rest u2 | way u2 | over u1` from bit 3 on, and the units of the first part from bit 16 on.
@@ -92,26 +95,28 @@ pub(in crate::shm) struct Stopwatch {
     since: Time,
 }
 
-/// The choices towards one peer.
-pub(in crate::shm) struct Choices {
-    /// For data that is taken, and for memory that is filled; by class of length.
-    choosers: [[Chooser; CLASSES.len()]; 2],
+/// The choice towards one peer for one class of lengths.
+struct Choice {
+    chooser: Chooser,
     /// The other side has copied its part of the last transfer that both were to copy.
     helps: bool,
 }
 
+/// The choices towards one peer: for data that is taken, and for memory that is filled; by class of length.
+pub(in crate::shm) struct Choices([[Choice; CLASSES.len()]; 2]);
+
 impl Choices {
     fn new(fixed: Option<CopyWay>) -> Self {
-        let chooser = || fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed);
-        Self {
-            choosers: std::array::from_fn(|_| std::array::from_fn(|_| chooser())),
+        let choice = || Choice {
+            chooser: fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed),
             helps: false,
-        }
+        };
+        Self(std::array::from_fn(|_| std::array::from_fn(|_| choice())))
     }
 
-    fn chooser(&mut self, bytes: u64, fills: bool) -> &mut Chooser {
+    fn of(&mut self, bytes: u64, fills: bool) -> &mut Choice {
         let class = CLASSES.iter().position(|most| bytes <= *most);
-        &mut self.choosers[usize::from(fills)][class.unwrap_or(0)]
+        &mut self.0[usize::from(fills)][class.unwrap_or(0)]
     }
 }
 
@@ -138,13 +143,12 @@ impl Transfers {
         let is_alone = self.claims.is_empty() && self.offers.iter().all(|one| one.run.is_none());
         self.is_disturbed = self.timed != 0;
         let is_fixed = self.fixed.is_some();
-        let choices = self.choices(endpoint);
-        let rings = rings && (choices.helps || is_fixed);
+        let choice = self.choices(endpoint).of(bytes, fills);
+        let rings = rings && (choice.helps || is_fixed);
         let can = |way| way != CopyWay::Ring || rings;
-        let chooser = choices.chooser(bytes, fills);
         let plan = match is_alone {
-            true => chooser.plan(can),
-            false => chooser.plan_beside(can),
+            true => choice.chooser.plan(can),
+            false => choice.chooser.plan_beside(can),
         };
         if plan == Plan::HALVES {
             return (Marks::HALVES, None);
@@ -169,13 +173,15 @@ impl Transfers {
             return;
         };
         self.timed -= 1;
-        let (run, is_disturbed) = (transfer.run, self.is_disturbed);
-        let choices = self.choices(transfer.endpoint);
-        if run.is_some_and(|run| run.marks == Marks::HALVES) {
+        let (run, is_disturbed, least) = (transfer.run, self.is_disturbed, self.chunk_min);
+        let total = run.map_or(0, |run| run.total);
+        let choice = self.choices(transfer.endpoint).of(total, watch.fills);
+        // Whoever comes first takes all of a shorter one.
+        if run.is_some_and(|run| run.marks == Marks::HALVES && run.units >= least) {
             let finished = transfer.line.get().finished.load(Acquire);
-            choices.helps = finished >> 32 != 0;
+            choice.helps = finished >> 32 != 0;
         }
-        let chooser = choices.chooser(run.map_or(0, |run| run.total), watch.fills);
+        let chooser = &mut choice.chooser;
         let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
         match bytes.filter(|_| is_whole && !is_disturbed) {
             Some(bytes) => chooser.took(&watch.plan, bytes, now().since(watch.since)),
@@ -205,9 +211,8 @@ impl Transfers {
         transfer.watch = None;
         let is_disturbed = self.is_disturbed;
         let bytes = u64::from(moved.max(1)) * offers::UNIT;
-        let chooser = self
-            .choices(transfer.endpoint)
-            .chooser(run.total, watch.fills);
+        let choices = self.choices(transfer.endpoint);
+        let chooser = &mut choices.of(run.total, watch.fills).chooser;
         match is_disturbed {
             true => chooser.lost(&watch.plan),
             false => chooser.took(&watch.plan, bytes.min(run.total), took),
@@ -224,9 +229,9 @@ impl Transfers {
         let Some(Some(choices)) = self.choices.get(endpoint.index()) else {
             return;
         };
-        for (fills, choosers) in choices.choosers.iter().enumerate() {
-            for (class, chooser) in choosers.iter().enumerate() {
-                let (way, Some(time)) = chooser.known() else {
+        for (fills, classes) in choices.0.iter().enumerate() {
+            for (class, choice) in classes.iter().enumerate() {
+                let (way, Some(time)) = choice.chooser.known() else {
                     continue;
                 };
                 let role = if fills == 1 { "sent" } else { "received" };
@@ -273,7 +278,7 @@ impl Transfer {
     }
 
     /// What this side is to do now.
-    pub(super) fn duty(&mut self, run: &mut Run, now: impl FnOnce() -> Time) -> Duty {
+    pub(super) fn duty(&mut self, run: &mut Run, now: impl Fn() -> Time) -> Duty {
         let marks = &mut run.marks;
         if marks.first != 0 && !marks.is_over && self.side == Side::Maker {
             marks.is_over = Marks::of_bits(self.line.get().claimed.load(Acquire)).is_over;
@@ -300,7 +305,7 @@ impl Transfer {
         }
     }
 
-    fn duty_by(&mut self, way: CopyWay, limit: u32, run: &Run, now: impl FnOnce() -> Time) -> Duty {
+    fn duty_by(&mut self, way: CopyWay, limit: u32, run: &Run, now: impl Fn() -> Time) -> Duty {
         match way {
             CopyWay::Halves => Duty::Copy(limit),
             CopyWay::OneSide if self.side == Side::Claimer => Duty::Copy(limit),
@@ -312,12 +317,9 @@ impl Transfer {
         }
     }
 
-    /// Whether this side has waited in vain for the other to move a transfer.
-    fn has_waited(&mut self, run: &Run, now: impl FnOnce() -> Time) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        if !self.looks.is_multiple_of(LOOK) {
-            return false;
-        }
+    /// Whether this side has waited in vain for the other to move a transfer. The first look notes when the wait began. Each look reads the
+    /// clock, since a rank that sleeps looks only twice before it sleeps again.
+    pub(super) fn has_waited(&mut self, run: &Run, now: impl Fn() -> Time) -> bool {
         let now = now();
         let since = *self.waits.get_or_insert(now);
         now.since(since) > PATIENCE + Duration::from_nanos(run.total)

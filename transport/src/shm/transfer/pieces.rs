@@ -10,6 +10,9 @@
 //! name of the other side.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
+
 use super::{Buffer, Run, Step, Transfer, Transfers};
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Payload};
@@ -28,20 +31,27 @@ const MOST: usize = 64;
 const TO_CLAIMER: u64 = 1 << 32;
 
 impl Transfer {
-    /// Copies a piece of the source into the ring, of `limit` units at most, where there is space.
-    pub(super) fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Step {
+    /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
+    pub(super) fn stage(
+        &mut self,
+        run: Run,
+        limit: u32,
+        peer: &Peer,
+        out: &mut Outbound,
+    ) -> Option<Step> {
         let Buffer::Source(region) = self.buffer else {
-            return Step::Nothing;
+            return Some(Step::Nothing);
         };
         let count = PIECE.min(limit);
         if !out
             .producer
             .has_space(count as usize * offers::UNIT as usize)
         {
-            return Step::Nothing;
+            return None;
         }
         let line = self.line.get();
-        match offers::take(&line.claims, self.side, run.units, |free| count.min(free)) {
+        let taken = offers::take(&line.claims, self.side, run.units, |free| count.min(free));
+        Some(match taken {
             Taken::Chunk(chunk) => {
                 let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
                 let to = match self.side {
@@ -54,13 +64,20 @@ impl Transfer {
                 let bytes = data.bytes(run.range(chunk));
                 if bytes.is_some_and(|bytes| out.producer.push_piece(header, bytes)) {
                     out.wake();
-                    return Step::Copied;
+                    return Some(Step::Copied);
                 }
                 // A last piece that is short goes where there may be no space.
+                self.mark_writes(&run);
+                fence(SeqCst);
+                if offers::is_stopped(&line.claims) {
+                    // The claimer may have looked before the mark.
+                    offers::finish(&line.finished, self.side, chunk.count);
+                    return Some(Step::Nothing);
+                }
                 self.copied(run, chunk, peer)
             }
             other => self.found(run, &other),
-        }
+        })
     }
 }
 
@@ -73,7 +90,13 @@ impl Transfers {
                 .consumer
                 .pop_piece(|header, payload| self.take_piece(from, header, payload));
             let broken = match popped {
-                Pop::Message(Ok(())) => continue,
+                Pop::Message(Ok(is_complete)) => {
+                    if is_complete {
+                        // Whoever calls may tell the peer nothing else.
+                        way.nudge();
+                    }
+                    continue;
+                }
                 Pop::Message(Err(what)) => what.to_owned(),
                 Pop::Corrupt(shape) => format!("a piece of kind and length {shape:#010x}"),
                 Pop::Empty | Pop::Left | Pop::Other => return count,
@@ -84,13 +107,13 @@ impl Transfers {
         MOST
     }
 
-    /// Copies a piece into the target. One of a transfer that is over is left.
+    /// Copies a piece into the target. Returns whether it was the last of its transfer. One of a transfer that is over is left.
     fn take_piece(
         &self,
         from: EndpointId,
         header: AmHeader,
         payload: Payload<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<bool, &'static str> {
         let [place, at] = header.0;
         let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
         let (list, stager) = match at & TO_CLAIMER {
@@ -103,7 +126,7 @@ impl Transfers {
             transfer.endpoint == from && line.number == number && line.generation == generation
         });
         let Some(transfer) = transfer else {
-            return Ok(());
+            return Ok(false);
         };
         let (start, len) = (u64::from(at as u32) * offers::UNIT, payload.len());
         let (Buffer::Target(region), Some(units)) = (transfer.buffer, offers::units(len as u64))
@@ -121,6 +144,6 @@ impl Transfers {
         // bytes. A payload in a ring overlaps no user memory.
         unsafe { payload.copy_to(target.as_ptr(), len) };
         offers::finish(&transfer.line.get().finished, stager, units);
-        Ok(())
+        Ok(transfer.is_complete())
     }
 }

@@ -223,6 +223,53 @@ fn what_says_nothing_costs_little() {
     assert!((1..=20).contains(&tried), "{tried}");
 }
 
+/// Messages of two lengths by turns: each way is compared at one length.
+#[test]
+fn lengths_that_alternate_decide_nothing() {
+    for (costs, way) in [
+        ([SLOW; 3], CopyWay::Halves),
+        ([SLOW, SLOW, FAST], CopyWay::Ring),
+    ] {
+        let mut model = Model::new(costs, Chooser::new(CopyWay::Halves));
+        for message in 0..1000 {
+            model.send([16, 4][message % 2]);
+            let is_change = model.known() != CopyWay::Halves;
+            assert!(!is_change || model.known() == way, "{costs:?}");
+        }
+        assert_eq!(model.known(), way);
+    }
+}
+
+/// Seven lengths by turns: a trial ends, and nothing follows from it.
+#[test]
+fn lengths_that_seldom_recur_end_a_trial() {
+    let mut model = Model::new([SLOW; 3], Chooser::new(CopyWay::Halves));
+    let mut tried = 0;
+    for message in 0..2000 {
+        model.send(8 << (message % 7));
+        tried += u32::from(model.chooser.trial.is_some());
+        assert_eq!(model.known(), CopyWay::Halves);
+    }
+    assert!((1..400).contains(&tried), "{tried}");
+}
+
+/// Where the known way cannot be used, some messages are still looked at, which say whether it can be again.
+#[test]
+fn what_is_known_and_cannot_be_is_looked_at() {
+    let mut chooser = Chooser::new(CopyWay::Ring);
+    let mut looks = 0;
+    for _ in 0..80 {
+        let plan = chooser.plan(|way| way != CopyWay::Ring);
+        assert_eq!((plan.first, plan.rest), (None, CopyWay::Halves));
+        if plan.is_timed() {
+            looks += 1;
+            chooser.took(&plan, 65_536, Duration::from_micros(3));
+        }
+    }
+    assert_eq!(looks, 10);
+    assert_eq!(chooser.known(), (CopyWay::Ring, None));
+}
+
 #[test]
 fn ways_have_names() {
     for way in CopyWay::ALL {
