@@ -65,8 +65,8 @@ fn count_forks() {
 /// The lock is biased: until a second thread comes, the thread that opened the rank enters by a
 /// flag of its own and pays no locked instruction. The second thread takes the bias away
 /// and pays for closing the race, with a barrier on all threads of the process (`membarrier(2)`,
-/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`). The owner gets it back when it has long been the only one to enter
-/// ([`Streak`]), and so does another thread where the owner has ended.
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`). The owner gets it back when it has long been the only one to enter,
+/// and so does another thread where the owner has ended.
 pub struct Guarded<T> {
     shared: bool,
     /// The number of the thread that has the bias: the one that opened the rank, at first. Written under the lock.

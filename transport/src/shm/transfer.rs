@@ -393,6 +393,7 @@ pub(super) struct Transfers {
 impl Transfers {
     pub(super) fn new(options: &ShmOptions) -> Self {
         let units = |bytes: usize| (bytes as u64).div_ceil(offers::UNIT).clamp(1, 1 << 20) as u32;
+        let by_halves = (!options.trials).then_some(CopyWay::Halves);
         Self {
             claims: Vec::new(),
             offers: Vec::new(),
@@ -403,7 +404,7 @@ impl Transfers {
             timed: 0,
             is_disturbed: false,
             is_waiting: false,
-            fixed: options.way.or((!options.trials).then_some(CopyWay::Halves)),
+            fixed: options.way.or(by_halves),
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
         }
