@@ -3,6 +3,7 @@
 //! What all engines do alike (slots, handles, capacity, counters, the order of visits) is in [`arranged`].
 
 mod arranged;
+mod binned;
 pub(crate) mod chunks;
 pub(crate) mod contexts;
 pub(crate) mod flajslik;

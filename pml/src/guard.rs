@@ -646,111 +646,84 @@ mod loom_tests {
 
     use super::*;
 
-    /// Owner by bias, second thread by lock: the counter, a plain cell, is never torn.
-    #[test]
-    fn loom_a_biased_owner_and_a_second_thread_exclude_each_other() {
-        loom::model(|| {
-            struct Shared {
-                bias: Bias,
-                lock: Lock,
-                count: loom::cell::UnsafeCell<u32>,
+    struct Shared {
+        bias: Bias,
+        lock: Lock,
+        count: loom::cell::UnsafeCell<u32>,
+    }
+
+    // SAFETY: the model's own check is what is tested.
+    unsafe impl Sync for Shared {}
+
+    impl Shared {
+        fn add(&self) {
+            // SAFETY: exclusive, by bias or lock; loom reports it if not.
+            self.count.with_mut(|count| unsafe { *count += 1 });
+        }
+
+        /// Adds as a second thread does.
+        fn add_by_lock(&self) {
+            self.lock.lock();
+            if !self.bias.is_closed() {
+                assert!(self.bias.revoke(|| barrier(rustix::thread::gettid())));
             }
-            // SAFETY: the model's own check is what is tested.
-            unsafe impl Sync for Shared {}
-            impl Shared {
-                fn add(&self) {
-                    // SAFETY: exclusive, by bias or lock; loom reports it if not.
-                    self.count.with_mut(|count| unsafe { *count += 1 });
+            self.add();
+            self.lock.unlock();
+        }
+
+        /// Adds as the owner does.
+        fn add_as_owner(&self) {
+            match self.bias.enter() {
+                Bid::Inside => {
+                    self.add();
+                    self.bias.leave();
                 }
+                Bid::Revoked => {
+                    self.lock.lock();
+                    self.add();
+                    self.lock.unlock();
+                }
+                Bid::Twice => unreachable!("the owner is not inside"),
             }
+        }
+    }
+
+    /// Runs an owner, which adds twice, beside a second thread, which adds once: the counter, a plain cell, is never torn.
+    fn exclude_each_other(is_revoked: bool, owner: impl Fn(&Shared) + Sync + Send + 'static) {
+        loom::model(move || {
             let shared = Arc::new(Shared {
-                bias: Bias::new(false),
+                bias: Bias::new(is_revoked),
                 lock: Lock::new(),
                 count: loom::cell::UnsafeCell::new(0),
             });
             let second = {
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.lock.lock();
-                    if !shared.bias.is_closed() {
-                        assert!(shared.bias.revoke(|| barrier(rustix::thread::gettid())));
-                    }
-                    shared.add();
-                    shared.lock.unlock();
-                })
+                thread::spawn(move || shared.add_by_lock())
             };
-            for _ in 0..2 {
-                match shared.bias.enter() {
-                    Bid::Inside => {
-                        shared.add();
-                        shared.bias.leave();
-                    }
-                    Bid::Revoked => {
-                        shared.lock.lock();
-                        shared.add();
-                        shared.lock.unlock();
-                    }
-                    Bid::Twice => unreachable!("the owner is not inside"),
-                }
-            }
+            owner(&shared);
             second.join().unwrap();
             // SAFETY: the other thread has ended.
             shared.count.with(|count| assert_eq!(unsafe { *count }, 3));
         });
     }
 
+    #[test]
+    fn loom_a_biased_owner_and_a_second_thread_exclude_each_other() {
+        exclude_each_other(false, |shared| {
+            shared.add_as_owner();
+            shared.add_as_owner();
+        });
+    }
+
     /// An owner whose bias was taken away takes it back under the lock, beside a second thread that comes again.
     #[test]
     fn loom_an_owner_that_takes_its_bias_back_and_a_second_thread_exclude_each_other() {
-        loom::model(|| {
-            struct Shared {
-                bias: Bias,
-                lock: Lock,
-                count: loom::cell::UnsafeCell<u32>,
-            }
-            // SAFETY: the model's own check is what is tested.
-            unsafe impl Sync for Shared {}
-            impl Shared {
-                fn add(&self) {
-                    // SAFETY: exclusive, by bias or lock; loom reports it if not.
-                    self.count.with_mut(|count| unsafe { *count += 1 });
-                }
-            }
-            let shared = Arc::new(Shared {
-                bias: Bias::new(true),
-                lock: Lock::new(),
-                count: loom::cell::UnsafeCell::new(0),
-            });
-            let second = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.lock.lock();
-                    if !shared.bias.is_closed() {
-                        assert!(shared.bias.revoke(|| barrier(rustix::thread::gettid())));
-                    }
-                    shared.add();
-                    shared.lock.unlock();
-                })
-            };
+        exclude_each_other(true, |shared| {
             shared.lock.lock();
             shared.add();
             shared.bias.open();
             shared.lock.unlock();
-            match shared.bias.enter() {
-                Bid::Inside => {
-                    shared.add();
-                    shared.bias.leave();
-                }
-                Bid::Revoked => {
-                    shared.lock.lock();
-                    shared.add();
-                    shared.lock.unlock();
-                }
-                Bid::Twice => unreachable!("the owner is not inside"),
-            }
-            second.join().unwrap();
-            // SAFETY: the other thread has ended.
-            shared.count.with(|count| assert_eq!(unsafe { *count }, 3));
+            shared.add_as_owner();
         });
     }
 }

@@ -2,12 +2,7 @@
 //!
 //! A receive whose mask is full lies in a bin by its tag, any other in one wildcard queue. Each receive has a sequence
 //! number; while a wildcard is pending, an arrival walks its bin and the wildcard queue together in the order of these
-//! numbers. A message lies in its bin and in the list of all; a receive with a full mask walks the bin, any other the list.
-//!
-//! ```text
-//!   Table::First    heads of posted receives: one for each bin, and that of the wildcard queue
-//!   Table::Second   heads of unexpected messages: one for each bin; the list of all begins in the queue's control words
-//! ```
+//! numbers. A receive with a full mask walks the bin of messages, any other the list of all.
 //!
 //! The 64-bit tag is laid out as Open MPI's UCX layer has it: 24 bits of tag, 20 of source, 20 of context. Wider fields are
 //! hashed as if they were cut off there, and compared whole. The bin of a tag is `(low % P) ^ (high % P)` over its 32-bit
@@ -15,11 +10,12 @@
 
 use tagwire_base::named::{Named, Parameter, Range, Spec};
 
-use super::{Arranged, Arrangement, Found};
+use super::Found;
+use super::binned::{self, Bins, CHAIN};
 use crate::description::{Description, Grade};
 use crate::engine::Engine;
-use crate::queue;
-use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Table, WILD, Word};
+use crate::queue::View;
+use crate::storage::{Capacity, Cells, Selector, WILD, Word};
 
 pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
@@ -44,15 +40,12 @@ pub(crate) static DESCRIPTION: Description = Description {
 /// Opens the engine with its parameters.
 pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
     let bins = spec.number("bins");
-    let arrangement = Hashed {
+    let hashed = Hashed {
         prime: prime_up_to(bins),
         // As many as the exclusive-or of two residues can name.
         heads: bins.next_power_of_two() as usize,
     };
-    let mut storage = Private::<LINKS, C>::new(capacity);
-    storage.grow_table(Table::First, arrangement.heads + 1);
-    storage.grow_table(Table::Second, arrangement.heads);
-    Box::new(Arranged::new(arrangement, storage))
+    binned::open::<C>(hashed, capacity)
 }
 
 #[derive(Debug)]
@@ -62,30 +55,12 @@ struct Hashed {
 }
 
 impl Hashed {
-    /// The bin of an exact key.
-    const fn bin(&self, entry: Selector) -> usize {
-        let tag = (entry.tag() as u64 & 0xff_ffff) << 40
-            | (entry.source() as u64 & 0xf_ffff) << 20
-            | (entry.kind & !WILD) as u64;
-        let (high, low) = ((tag >> 32) as u32, tag as u32);
-        ((low % self.prime) ^ (high % self.prime)) as usize
-    }
-
-    /// The place of a receive's head: its bin, or the wildcard queue.
-    const fn posted_place(&self, receive: Selector) -> usize {
-        match receive.kind & WILD {
-            0 => self.bin(receive),
-            _ => self.heads,
-        }
-    }
-
     /// Walks a bin and the wildcard queue together, lower sequence numbers first.
-    fn find_in_both<S: Storage<LINKS>>(
-        storage: &S,
+    fn find_in_both<C: Cells>(
+        view: View<'_, C, 1>,
         [mut exact, mut wild]: [u32; 2],
         message: Selector,
     ) -> Found {
-        let view = queue::posted(storage);
         for looked in 1..=view.nodes.len() as u64 {
             let (slot, node) = match (view.node(exact), view.node(wild)) {
                 (Some(a), Some(b)) if b.sequence.load() < a.sequence.load() => (&mut wild, b),
@@ -113,59 +88,29 @@ impl Hashed {
     }
 }
 
-impl<S: Storage<LINKS>> Arrangement<S, LINKS> for Hashed {
-    fn place_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
-        let place = self.posted_place(node.selector());
-        if let Some(head) = storage.table(Table::First).get(place) {
-            queue::posted(storage).push(CHAIN, head, slot, node);
-        }
+impl Bins for Hashed {
+    fn count(&self) -> usize {
+        self.heads
     }
 
-    fn place_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
-        let view = queue::unexpected(storage);
-        view.push(ALL, &view.queue.head, slot, node);
-        if let Some(head) = storage.table(Table::Second).get(self.bin(node.selector())) {
-            view.push(BIN, head, slot, node);
-        }
+    fn barred(&self) -> u32 {
+        WILD
     }
 
-    fn remove_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
-        let place = self.posted_place(node.selector());
-        if let Some(head) = storage.table(Table::First).get(place) {
-            queue::posted(storage).unlink(CHAIN, head, slot, node);
-        }
+    fn bin(&self, entry: Selector) -> usize {
+        let tag = (entry.tag() as u64 & 0xff_ffff) << 40
+            | (entry.source() as u64 & 0xf_ffff) << 20
+            | (entry.kind & !WILD) as u64;
+        let (high, low) = ((tag >> 32) as u32, tag as u32);
+        ((low % self.prime) ^ (high % self.prime)) as usize
     }
 
-    fn remove_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
-        let view = queue::unexpected(storage);
-        view.unlink(ALL, &view.queue.head, slot, node);
-        if let Some(head) = storage.table(Table::Second).get(self.bin(node.selector())) {
-            view.unlink(BIN, head, slot, node);
+    fn find_posted<C: Cells>(view: View<'_, C, 1>, first: [u32; 2], message: Selector) -> Found {
+        let [exact, wild] = first;
+        if view.node(wild).is_some() {
+            return Self::find_in_both(view, first, message);
         }
-    }
-
-    fn find_posted(&self, storage: &S, message: Selector) -> Found {
-        let heads = storage.table(Table::First);
-        let (Some(bin), Some(wild)) = (heads.get(self.bin(message)), heads.get(self.heads)) else {
-            return Found::default();
-        };
-        let view = queue::posted(storage);
-        if view.node(wild.load()).is_some() {
-            return Self::find_in_both(storage, [bin.load(), wild.load()], message);
-        }
-        Found::of(view.find(CHAIN, bin.load(), |entry, _| entry.accepts(message)))
-    }
-
-    fn find_unexpected(&self, storage: &S, receive: Selector) -> Found {
-        let view = queue::unexpected(storage);
-        let accepts = |entry: Selector, _: &_| receive.accepts(entry);
-        if receive.kind & WILD != 0 {
-            return Found::of(view.find(ALL, view.queue.head.load(), accepts));
-        }
-        match storage.table(Table::Second).get(self.bin(receive)) {
-            Some(head) => Found::of(view.find(BIN, head.load(), accepts)),
-            None => Found::default(),
-        }
+        Found::of(view.find(CHAIN, exact, |entry, _| entry.accepts(message)))
     }
 }
 
@@ -177,13 +122,6 @@ fn prime_up_to(most: u32) -> u32 {
     };
     (2..=most).rev().find(is_prime).unwrap_or(2)
 }
-
-/// Lists that a message is on: that of all, and its bin's.
-const LINKS: usize = 2;
-const ALL: usize = 0;
-const BIN: usize = 1;
-/// The list that a receive is on.
-const CHAIN: usize = 0;
 
 #[cfg(test)]
 mod tests {

@@ -35,25 +35,9 @@ impl Ob1 {
         if !self.has_nothing(from, context) || data.capacity() >= self.core.expose_from {
             return None;
         }
-        let pattern = Pattern {
-            source: from,
-            tag,
-            context,
-        };
-        let core = &mut self.core;
-        let requests = &mut core.requests;
-        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
-        match core.matcher.post(pattern, handle.slot()) {
-            Posted::Waits(place) => {
-                request.wait(place);
-                Some(RequestId(handle))
-            }
-            // No message was there to match, so that it is full.
-            _ => {
-                core.requests.remove(handle);
-                None
-            }
-        }
+        let (handle, taken) = self.post_region(data, from, tag, context)?;
+        debug_assert!(taken.is_none(), "no message was there to match");
+        Some(RequestId(handle))
     }
 
     /// The same where messages may be here, of which the receive takes one.
@@ -67,30 +51,49 @@ impl Ob1 {
         if !self.is_simple(from, context) || data.capacity() >= self.core.expose_from {
             return None;
         }
+        let (handle, taken) = self.post_region(data, from, tag, context)?;
+        if let Some(message) = taken {
+            let core = &mut self.core;
+            core.receive_unexpected(handle, message);
+            // Whoever waits for this one is still to be told its name.
+            core.lane.ended = 0;
+            if !core.pending.is_empty() {
+                self.driver.run_pending(core);
+            }
+        }
+        Some(RequestId(handle))
+    }
+
+    /// Enters a receive into one region, and gives it to the matcher. Returns it, with the message that it is to take; `None`, with
+    /// nothing done, where the buffer has several regions, no slot is vacant, or the matcher is full.
+    #[inline(always)]
+    fn post_region(
+        &mut self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<(Handle, Option<Handle>)> {
+        let Core {
+            requests, matcher, ..
+        } = &mut self.core;
+        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
         let pattern = Pattern {
             source: from,
             tag,
             context,
         };
-        let core = &mut self.core;
-        let requests = &mut core.requests;
-        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
-        match core.matcher.post(pattern, handle.slot()) {
-            Posted::Waits(place) => request.wait(place),
-            Posted::Takes(message) => {
-                core.receive_unexpected(handle, message);
-                // Whoever waits for this one is still to be told its name.
-                core.lane.ended = 0;
-                if !core.pending.is_empty() {
-                    self.driver.run_pending(core);
-                }
+        match matcher.post(pattern, handle.slot()) {
+            Posted::Waits(place) => {
+                request.wait(place);
+                Some((handle, None))
             }
+            Posted::Takes(message) => Some((handle, Some(message))),
             Posted::Full => {
-                core.requests.remove(handle);
-                return None;
+                requests.remove(handle);
+                None
             }
         }
-        Some(RequestId(handle))
     }
 
     /// Whether a receive from there is in order, nobody is gone and nobody short of budget.
