@@ -21,6 +21,7 @@ pub mod byte;
 pub mod capability;
 #[cfg(feature = "partitioned")]
 pub mod channel;
+mod control_group;
 pub mod cooperative;
 pub mod data;
 pub mod epoch;

@@ -1,6 +1,6 @@
 //! A follower of an engine: it keeps what must be queued, and judges each answer by a grade.
 //!
-//! It does not predict what the engine will choose. It looks at the choice, says whether the grade allows it, and goes on
+//! It does not predict what the engine will choose. It looks at the choice, reports whether the grade allows it, and goes on
 //! with what the engine has done: so engines that MPI allows but that differ from the oracle pass too.
 
 use tagwire_matching::{

@@ -146,7 +146,7 @@ fn attempt(
     })
 }
 
-/// The program with the engine's answers, and what is wrong.
+/// The program with what the engine returned, and what is wrong.
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Capacity { posted, unexpected } = self.program.capacity;

@@ -3,7 +3,7 @@
 //! - [`gate`] holds an engine to the rules of MPI, in three grades, on random programs (`tagwire match check`).
 //! - `tagwire match depth` measures one match by entries ahead, in nanoseconds, entries, cache lines and instructions.
 //!
-//! `docs/engines.md` says how the command is used.
+//! How the command is used is in `docs/engines.md`.
 
 #![forbid(unsafe_code)]
 

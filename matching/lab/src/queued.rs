@@ -1,4 +1,4 @@
-//! What an engine must hold in one of its queues, and what it answers of it.
+//! What an engine must hold in one of its queues, and what it returns of it.
 
 use std::fmt;
 

@@ -2,14 +2,12 @@
 
 use std::fs::read_to_string;
 
-/// Where the limits of this process's control group are, as it sees them (cgroups(7), version 2).
-const GROUP: &str = "/sys/fs/cgroup";
+use crate::control_group::{self, file};
 
 /// Returns how many bytes can be taken, by what the host and the control group say; `None` where neither says anything.
 pub(super) fn available() -> Option<u64> {
     let host = read_to_string("/proc/meminfo").ok();
     let host = host.and_then(|text| of_host(&text));
-    let file = |name: &str| read_to_string(format!("{GROUP}/{name}")).ok();
     let group = || {
         of_group(
             &file("memory.max")?,
@@ -36,7 +34,7 @@ fn of_host(text: &str) -> Option<u64> {
 /// Returns what a control group has: up to its limit, with what it has of files that can be read again. `None` where it has no
 /// limit.
 fn of_group(limit: &str, current: &str, statistics: &str) -> Option<u64> {
-    let limit: u64 = limit.trim().parse().ok()?;
+    let limit = control_group::limit(limit)?;
     let current: u64 = current.trim().parse().ok()?;
     let statistic = |name: &str| {
         let mut words = statistics.lines().filter_map(|line| line.split_once(' '));

@@ -7,6 +7,7 @@ use super::layout::{LARGEST_ROOM, PAYLOAD, ROOMS};
 use super::peer::Inbound;
 use super::room::Size;
 use super::segment::Segment;
+use crate::control_group;
 use crate::message::EndpointId;
 
 /// What is left of the memory that a rank may spend, and the largest room.
@@ -110,14 +111,7 @@ pub(super) fn budget(options: &ShmOptions, ranks: u32) -> u64 {
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| limit(&text));
-    group.map_or(machine, |limit| limit.min(machine))
-}
-
-/// Returns the limit that a `memory.max` holds (cgroups(7), version 2); `None` where it is `max`.
-fn limit(text: &str) -> Option<u64> {
-    text.trim().parse().ok()
+    control_group::memory_limit().map_or(machine, |limit| limit.min(machine))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -146,12 +140,5 @@ mod tests {
         }
         assert_eq!(largest(least), Size(1));
         assert_eq!(budget_of(None, false, 3), memory() / 64 / 3);
-    }
-
-    #[test]
-    fn a_control_group_has_a_limit_or_none() {
-        assert_eq!(limit("1073741824\n"), Some(1 << 30));
-        assert_eq!(limit("max\n"), None);
-        assert_eq!(limit(""), None);
     }
 }

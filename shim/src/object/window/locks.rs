@@ -5,7 +5,7 @@
 //! there are no readers, and has the next served when it unlocks. So all come in the order of their tickets.
 //!
 //! **The values of a member** are changed by accumulates in two ways that exclude each other: single values by instructions (the
-//! short way), or many under a lock (the long way). Who changes one by the short way says so in a line of its own, and looks
+//! short way), or many under a lock (the long way). Who changes one by the short way notes that in a line of its own, and looks
 //! whether somebody is on the long way. So short ways of different members move no line between processors, and a long way costs a
 //! look at each member's line.
 //!
