@@ -7,6 +7,7 @@ use tagwire_base::topology::{self, CoreId, core_of};
 use tagwire_launch::Binding;
 
 use crate::error::{Error, Result};
+use crate::line_transfer;
 
 /// The CPUs of a run's ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,11 @@ impl Placement {
             cores: cores.len(),
             cpus: Some(cpus),
         })
+    }
+
+    /// Returns the CPUs of the first two ranks that have one each, where ranks are bound.
+    pub(crate) fn first_two(&self) -> Option<[u32; 2]> {
+        line_transfer::first_two(self.cpus.as_deref()?)
     }
 
     /// As the launcher takes it.

@@ -15,6 +15,7 @@ use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result};
 use crate::jobs::Jobs;
 use crate::joined;
+use crate::line_transfer;
 use crate::link::Message;
 use crate::machines::{self, Director, Joined};
 use crate::mpi::was_launched;
@@ -154,6 +155,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         output,
         progress,
         kept,
+        line_transfer: None,
     };
     if let Some(begun) = begun {
         run.spares(begun, shape)?;
@@ -220,6 +222,8 @@ struct Run<'a, W: Write> {
     progress: ProgressBar,
     /// What an interrupted run has left.
     kept: Kept,
+    /// What the CPUs of the job under way took for a cache line before it began.
+    line_transfer: Option<f64>,
 }
 
 /// The jobs that were passed over.
@@ -447,7 +451,18 @@ impl<W: Write + Send> Run<'_, W> {
             .set_message(under_way(name, launch, self.args.launches));
         let mut plan = self.plan(job, case, launch);
         plan.sizes = sizes;
-        self.one(job, case, plan)
+        // Of another machine's CPUs this one says nothing.
+        let cpus = self.cases[case].placement.first_two();
+        let cpus = cpus.filter(|_| self.other.is_none());
+        let transfer = || cpus.and_then(line_transfer::measure);
+        let (rows, before) = (self.output.report().rows.len(), transfer());
+        self.line_transfer = before;
+        let result = self.one(job, case, plan);
+        self.line_transfer = None;
+        if let Some(after) = before.and_then(|_| transfer()) {
+            self.output.label(rows, line_transfer::AFTER, after);
+        }
+        result
     }
 
     fn plan(&self, job: usize, case: usize, launch: u32) -> Plan {
@@ -479,6 +494,7 @@ impl<W: Write + Send> Run<'_, W> {
         let known = self.kept.transports();
         let known = known.get(job).filter(|_| known.len() == self.starts.len());
         let (output, progress) = (&mut self.output, &self.progress);
+        let transfer = self.line_transfer;
         let take = |message| {
             let environment = &mut output.report_mut().environment;
             match message {
@@ -495,6 +511,9 @@ impl<W: Write + Send> Run<'_, W> {
                 }
                 Message::Row(mut row) => {
                     row.case = number;
+                    if let Some(transfer) = transfer {
+                        row.figures.set(line_transfer::BEFORE, transfer);
+                    }
                     progress.inc(1);
                     return progress.suspend(|| output.row(*row));
                 }

@@ -19,6 +19,7 @@ mod joined;
 mod judgement;
 mod kernels;
 mod leader;
+pub mod line_transfer;
 mod link;
 mod load;
 mod machines;

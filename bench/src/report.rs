@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use self::advice::Advice;
 use crate::environment::{Environment, Used};
 use crate::error::ExitStatus;
+use crate::line_transfer::{BEFORE, Placing};
 use crate::load::{OTHERS, SIBLINGS, WAIT};
 use crate::profile::Profile;
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row, SCHEMA};
@@ -68,6 +69,29 @@ impl Report {
         self.rows.push(row);
         crate::concurrent::pair(&self.test, &mut self.rows);
         self.summary = self.summarize();
+    }
+
+    /// Adds a figure to the measured rows from `first` on.
+    pub(crate) fn label(&mut self, first: usize, name: &str, value: f64) {
+        for row in self.rows.iter_mut().skip(first) {
+            if row.error.is_none() {
+                row.figures.set(name, value);
+            }
+        }
+        self.summary = self.summarize();
+    }
+
+    /// Returns how the ranks' CPUs were placed to each other for most of the measured rows, and how many rows say otherwise or both.
+    pub(crate) fn placing(&self) -> Option<(Placing, usize)> {
+        let known = |row: &&Row| row.figures.named(BEFORE).is_some();
+        let rows: Vec<&Row> = self.measured().filter(known).collect();
+        let count = |placing| {
+            let fits = |row: &&&Row| Placing::of_row(row) == Some(placing);
+            rows.iter().filter(fits).count()
+        };
+        let all = [Placing::OneCore, Placing::Apart].map(|placing| (count(placing), placing));
+        let (most, placing) = all.into_iter().max_by_key(|(count, _)| *count)?;
+        (most != 0).then_some((placing, rows.len() - most))
     }
 
     /// Takes the rows of an earlier part of the same run.
@@ -136,6 +160,7 @@ impl Report {
             ranks: environment.ranks,
             crowded,
             oversubscribed: environment.oversubscribed,
+            placing: self.placing(),
             computes_busily: self.measured().any(is_busy),
         }
     }
@@ -163,9 +188,11 @@ impl Report {
     }
 
     /// One row for each size and series: the median over launches of each quantity, how launches
-    /// scatter, and how the repetitions inside a launch do.
+    /// scatter, and how the repetitions inside a launch do. Launches on threads of one core and on cores apart are not mixed:
+    /// those count that are placed as most of the run is, where there are any.
     fn summarize(&self) -> Vec<Row> {
         let mut summary = Vec::new();
+        let placing = self.placing();
         let series = self.series();
         let mut sizes: Vec<u64> = Vec::new();
         for row in self.measured() {
@@ -176,7 +203,14 @@ impl Report {
         for size in sizes {
             for series in &series {
                 let fits = |row: &&Row| row.size == size && row.series == series.series;
-                let group: Vec<&Row> = self.measured().filter(fits).collect();
+                let mut group: Vec<&Row> = self.measured().filter(fits).collect();
+                if let Some((placing, 1..)) = placing {
+                    let is_alike = |row: &&&Row| Placing::of_row(row) == Some(placing);
+                    let alike: Vec<&Row> = group.iter().filter(is_alike).copied().collect();
+                    if !alike.is_empty() {
+                        group = alike;
+                    }
+                }
                 if !group.is_empty() {
                     summary.push(summary_of(&group));
                 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::line_transfer::Placing;
 use crate::load::{has_waited, is_disturbed};
 
 /// A spread from here on is named, in percent.
@@ -20,7 +21,7 @@ const NAMED_SIZES: usize = 4;
 #[non_exhaustive]
 pub struct Warning {
     /// Which one it is: `other-load`, `own-threads`, `spread`, `first-block`, `governor`, `smt-sibling`,
-    /// `one-launch`, `oversubscribed`, `busy-threads`.
+    /// `one-launch`, `oversubscribed`, `busy-threads`, `placing`.
     pub kind: String,
     /// What was seen.
     pub message: String,
@@ -73,6 +74,8 @@ pub(crate) struct Measurements {
     pub oversubscribed: bool,
     /// Threads compute busily.
     pub computes_busily: bool,
+    /// How the ranks' CPUs were placed to each other for most rows, and how many rows were not measured so.
+    pub placing: Option<(Placing, usize)>,
 }
 
 /// What makes these measurements doubtful, the worst first.
@@ -83,6 +86,7 @@ pub(crate) fn of(seen: &Measurements) -> Vec<Warning> {
         oversubscribed(seen),
         busy_threads(seen),
         sibling(seen),
+        placing(seen),
         spread(seen),
         first_block(seen),
         governor(seen),
@@ -173,6 +177,19 @@ fn sibling(seen: &Measurements) -> Option<Warning> {
             "the other hardware thread of a rank's core was busy for up to {most:.1} % of the time ({sizes})"
         ),
         "--bind LIST with one CPU of each idle core",
+    ))
+}
+
+fn placing(seen: &Measurements) -> Option<Warning> {
+    let (placing, others) = seen.placing.filter(|(_, others)| *others != 0)?;
+    let rows = if others == 1 { "row was" } else { "rows were" };
+    Some(Warning::new(
+        "placing",
+        format!(
+            "the ranks' CPUs were {} for most of the time, and {others} {rows} not measured so: medians leave them out where there are others",
+            placing.name()
+        ),
+        "the same again; each row's line_transfer_ns tells",
     ))
 }
 
@@ -270,6 +287,7 @@ mod tests {
             crowded: Vec::new(),
             oversubscribed: false,
             computes_busily: false,
+            placing: Some((Placing::Apart, 0)),
         }
     }
 
@@ -325,6 +343,17 @@ mod tests {
         );
         seen.launches = None;
         assert!(only(&seen).ends_with("try longer blocks with -i"));
+    }
+
+    #[test]
+    fn rows_of_another_placing_are_counted() {
+        let mut seen = quiet();
+        seen.placing = Some((Placing::OneCore, 2));
+        assert_eq!(
+            only(&seen),
+            "the ranks' CPUs were threads of one core for most of the time, and 2 rows were not measured so: medians leave them out \
+             where there are others; try the same again; each row's line_transfer_ns tells"
+        );
     }
 
     #[test]

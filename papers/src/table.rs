@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tagwire_bench::Summary;
 use tagwire_bench::number::plain;
+use tagwire_bench::{Summary, line_transfer};
 
 use crate::error::{Error, Result};
 use crate::item::Item;
@@ -58,7 +58,7 @@ impl Table {
                     let Some(value) = row[key].as_f64() else {
                         continue;
                     };
-                    let title = filled(&turn.table, row, figure);
+                    let title = title(&filled(&turn.table, row, figure), row);
                     let empty = Self {
                         ratio: turn.ratio.clone(),
                         columns: Vec::new(),
@@ -78,6 +78,14 @@ impl Table {
             }
         }
         all
+    }
+
+    /// The column of ours and the best of the others in a line, and the first over the second.
+    fn chief_cells(&self, line: &str) -> Option<[String; 3]> {
+        let line = self.lines.iter().find(|known| known.line == line)?;
+        let (own, (best, place)) = (line.median(0)?, line.best()?);
+        let best_of = format!("{} ({})", plain(best), self.columns[place]);
+        Some([plain(own), best_of, format!("{:.2}", own / best)])
     }
 
     /// Adds a value to a column of a line, each of which is there once.
@@ -270,17 +278,20 @@ fn about(stored: &Stored, date: impl Fn(u64) -> String) -> String {
     )
 }
 
-/// The chief lines of the first machine's first table, against the best of the others there.
+/// The chief lines of each machine's first table, against the best of the others there: one for each placing of the ranks' CPUs.
 fn beside(machines: &[(&str, Stored)]) -> String {
-    let tables = |stored: &Stored| stored.tables.first().cloned();
-    let tables: Vec<_> = machines
-        .iter()
-        .map(|(name, stored)| (name, tables(stored)))
-        .collect();
+    let mut tables: Vec<(String, &Table)> = Vec::new();
+    for (name, stored) in machines {
+        let is_chief = |table: &&Table| table.lines.iter().any(|line| line.chief);
+        for table in stored.tables.iter().filter(is_chief) {
+            let titled = [name, &*table.title];
+            let titled = titled.into_iter().filter(|part| !part.is_empty());
+            tables.push((titled.collect::<Vec<_>>().join(", "), table));
+        }
+    }
     let mut heads = vec!["two ranks on one machine".to_owned()];
     for (name, table) in &tables {
-        let own = table.as_ref().and_then(|table| table.columns.first());
-        let own = own.map_or("-", String::as_str);
+        let own = table.columns.first().map_or("-", String::as_str);
         heads.extend([
             format!("{name}: {own}"),
             "best peer".to_owned(),
@@ -288,26 +299,29 @@ fn beside(machines: &[(&str, Stored)]) -> String {
         ]);
     }
     let mut out = head(&heads);
-    let first = tables.first().and_then(|(_, table)| table.as_ref());
-    for name in first
-        .iter()
-        .flat_map(|table| &table.lines)
-        .filter(|line| line.chief)
-    {
-        let mut cells = vec![name.line.clone()];
+    let mut lines: Vec<&str> = Vec::new();
+    for line in tables.iter().flat_map(|(_, table)| &table.lines) {
+        if line.chief && !lines.contains(&&*line.line) {
+            lines.push(&line.line);
+        }
+    }
+    for line in lines {
+        let mut cells = vec![line.to_owned()];
         for (_, table) in &tables {
-            let of = || {
-                let table = table.as_ref()?;
-                let line = table.lines.iter().find(|line| line.line == name.line)?;
-                let (own, (best, place)) = (line.median(0)?, line.best()?);
-                let best_of = format!("{} ({})", plain(best), table.columns[place]);
-                Some([plain(own), best_of, format!("{:.2}", own / best)])
-            };
-            cells.extend(of().unwrap_or_else(|| ["-"; 3].map(str::to_owned)));
+            let own = table.chief_cells(line);
+            cells.extend(own.unwrap_or_else(|| ["-"; 3].map(str::to_owned)));
         }
         out += &row(&cells);
     }
     out
+}
+
+/// Returns the title of the table that a row belongs to: figures of ranks on threads of one core and of ranks on cores apart do not compare.
+fn title(named: &str, row: &Value) -> String {
+    let placing = line_transfer::placing(|name| row[name].as_f64());
+    let parts = [named, placing.unwrap_or_default()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

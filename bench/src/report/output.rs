@@ -108,6 +108,12 @@ impl<W: Write> Output<W> {
         self.print(&text)
     }
 
+    /// Adds a figure to the rows from `first` on, which is known only after them.
+    pub(crate) fn label(&mut self, first: usize, name: &str, value: f64) {
+        self.report.label(first, name, value);
+        self.conclude();
+    }
+
     /// Prints what has not been printed yet.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if let Some((file, format)) = &mut self.file

@@ -8,6 +8,7 @@ use crate::args::{Format, Percentiles};
 use crate::environment::Machine;
 use crate::environment::Used;
 use crate::error::ExitStatus;
+use crate::line_transfer::AFTER;
 use crate::record::tests::sample;
 use crate::record::{Sampling, Series};
 
@@ -357,6 +358,37 @@ fn disturbed(size: u64) -> Row {
                  {\"measured_ms\":100.0,\"involuntary_switches\":10,\"run_queue_wait_ms\":12.0}]";
     row.load = serde_json::from_str(load).unwrap();
     row
+}
+
+#[test]
+fn launches_of_two_placings_are_not_mixed() {
+    let mut report = report(3);
+    for (launch, (latency, transfer)) in [(0.1, 30.0), (0.3, 150.0), (0.12, 31.0)]
+        .into_iter()
+        .enumerate()
+    {
+        let first = report.rows.len();
+        let mut row = sample(8, "shm", launch as u32, latency);
+        row.figures.set(BEFORE, transfer);
+        report.add(row);
+        report.label(first, AFTER, transfer);
+    }
+    assert_eq!(report.summary[0].sampling.launches, Some(2));
+    assert_eq!(report.summary[0].figures.named("latency_us"), Some(0.11));
+    assert_eq!(report.placing(), Some((Placing::OneCore, 1)));
+    let end = closing(&report);
+    assert!(
+        end.contains("# Line transfer: 30 to 150 ns, threads of one core\n"),
+        "{end}"
+    );
+    // One that moved while it was measured is of neither.
+    let first = report.rows.len();
+    let mut row = sample(8, "shm", 3, 9.0);
+    row.figures.set(BEFORE, 30.0);
+    report.add(row);
+    report.label(first, AFTER, 150.0);
+    assert_eq!(report.summary[0].sampling.launches, Some(2));
+    assert_eq!(report.placing(), Some((Placing::OneCore, 2)));
 }
 
 #[test]

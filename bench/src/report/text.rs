@@ -8,6 +8,7 @@ use super::{Report, quantity_of_row};
 use crate::args::Percentiles;
 use crate::environment::{Machine, is_foreign};
 use crate::judgement::{Change, NOTABLE, Sense, Verdict, is_row_disturbed};
+use crate::line_transfer::{AFTER, BEFORE};
 use crate::load::OTHERS;
 use crate::record::{Quantity, Row};
 use crate::stats::Summary;
@@ -566,6 +567,7 @@ fn cache(report: &Report) -> Option<String> {
 /// The lines behind the table: what else ran, what failed, what makes the figures doubtful.
 pub(crate) fn closing(report: &Report) -> String {
     let mut text = load(report).map_or_else(String::new, |load| format!("# Load: {load}\n"));
+    text += &line_transfer(report);
     for row in &report.rows {
         text += &error_line(row);
     }
@@ -573,6 +575,23 @@ pub(crate) fn closing(report: &Report) -> String {
         let _ = writeln!(text, "# Warning: {}", warning.to_text());
     }
     text
+}
+
+/// What a cache line took between the CPUs of the first two ranks; nothing where that is not known.
+fn line_transfer(report: &Report) -> String {
+    let names = [BEFORE, AFTER];
+    let of_row = |row: &Row| names.map(|name| row.figures.named(name));
+    let times = report.measured().flat_map(of_row).flatten();
+    let times: Vec<f64> = times.collect();
+    let (Some(least), Some(most), Some((placing, _))) = (
+        times.iter().copied().reduce(f64::min),
+        times.iter().copied().reduce(f64::max),
+        report.placing(),
+    ) else {
+        return String::new();
+    };
+    let placing = placing.name();
+    format!("# Line transfer: {least:.0} to {most:.0} ns, {placing}\n")
 }
 
 /// Why a row has no figures; nothing where it has.

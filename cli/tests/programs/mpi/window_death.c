@@ -1,12 +1,13 @@
-/* Rank 1 is killed where the argument says; calls of the others that wait for it end with an error, and they go on. */
+/* Rank 1 is killed where the first argument says; calls of the others that wait for it end with an error, and they go on. The second says how
+   the window is made, the third how often each changes values. */
 #include "check.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-enum { COUNT = 100, CHANGES = 20000 };
+enum { COUNT = 100 };
 
-static int rank, size;
+static int rank, size, times;
 static MPI_Win win;
 
 static void die(int number) {
@@ -33,7 +34,7 @@ static void changes(void) {
         ualarm(20000, 0);
     }
     int code = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
-    for (int i = 0; (i < CHANGES || rank == 1) && code == MPI_SUCCESS; i++) {
+    for (int i = 0; (i < times || rank == 1) && code == MPI_SUCCESS; i++) {
         code = MPI_Fetch_and_op(values, &old, MPI_INT, 0, 0, MPI_SUM, win);
         if (code == MPI_SUCCESS) code = MPI_Accumulate(values, COUNT, MPI_INT, 0, 0, COUNT, MPI_INT, MPI_SUM, win);
         if (code == MPI_SUCCESS) code = MPI_Win_flush(0, win);
@@ -45,7 +46,8 @@ static void changes(void) {
 }
 
 int main(int argc, char **argv) {
-    CHECK(argc == 3);
+    CHECK(argc == 4);
+    times = atoi(argv[3]);
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
