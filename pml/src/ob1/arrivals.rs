@@ -493,11 +493,11 @@ impl Core {
             debug_assert!(false, "an operation with an open token is there");
             return;
         };
-        let gone = self
-            .lane
-            .peers
-            .get(request.common.peer)
-            .and_then(Peer::failure);
+        let peer = self.lane.peers.get_mut(request.common.peer);
+        let gone = peer.and_then(|peer| {
+            peer.fails |= outcome == Outcome::PeerFailed;
+            peer.failure()
+        });
         let mut turn = Turn {
             handle,
             pending: &mut self.pending,

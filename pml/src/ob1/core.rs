@@ -137,12 +137,17 @@ impl Core {
         }
     }
 
-    /// `from` has sent what no correct peer sends: it is not listened to any more.
+    /// `from` has sent what no correct peer sends: it is not listened to any more. What one that fails has sent before may be about operations that have
+    /// ended since, and is left.
     #[cold]
     pub(super) fn broken(&mut self, from: PeerIndex, what: &str) {
         if let Some(peer) = self.lane.peers.get(from)
             && peer.health == Health::Alive
         {
+            if peer.fails {
+                tracing::debug!(rank = peer.rank.as_u32(), "before its failure: {what}");
+                return;
+            }
             tracing::error!(rank = peer.rank.as_u32(), "protocol error: {what}");
             self.lose(from, Health::Broken);
         }

@@ -95,6 +95,8 @@ pub(super) struct Peer {
     /// The endpoint can be sent to: it was connected, not only heard from.
     pub connected: bool,
     pub health: Health,
+    /// An operation has ended since it failed; that it did is to be told yet.
+    pub fails: bool,
     /// Fast path: connected, alive, nothing waits in front, messages go one by one, and none has a target.
     pub clear: bool,
     /// Fast path inwards: alive, no packet came before its turn, no message is half here, no receive is exposed.
@@ -138,6 +140,7 @@ impl Known for Peer {
             endpoint,
             connected: false,
             health: Health::Alive,
+            fails: false,
             clear: false,
             plain: true,
             path: Path::default(),

@@ -1,6 +1,6 @@
 //! What no correct peer sends: the peer is given up, and nothing else happens.
 
-use tagwire_transport::{AmHeader, Arrival, Payload, Upcalls};
+use tagwire_transport::{AmHeader, Arrival, Outcome, Payload, PeerEvent, Upcalls};
 use zerocopy::IntoBytes;
 
 use super::*;
@@ -132,6 +132,22 @@ fn operations_with_a_broken_peer_name_it() {
     world.forge(AmHeader([0xff, 0]), &[]);
     let status = world.finish(0, receive);
     assert_eq!(status.failure, Some(Failure::Protocol(Rank::new(1))));
+}
+
+/// A transport may end an operation with a peer that has failed before it delivers what that peer has sent before, and before it tells of the failure.
+#[test]
+fn what_a_peer_sent_before_it_failed_breaks_nothing() {
+    let mut world = victim();
+    let sent = world.send(0, 1, tag(1), &pattern(1, 100_000), SendMode::Standard);
+    world.ranks[0].core.done(sent.0, Outcome::PeerFailed);
+    let wanted = 100_000_u64.to_le_bytes();
+    world.forge_control(Kind::FRAGMENTS, sent.0, 0, &wanted);
+    assert_eq!(world.health(), Health::Alive);
+    let status = world.finish(0, sent);
+    assert_eq!(status.failure, Some(Failure::PeerFailed(Rank::new(1))));
+    let endpoint = world.ranks[0].core.lane.peers.get(PEER).unwrap().endpoint;
+    world.ranks[0].core.peer(PeerEvent::Failed(endpoint));
+    assert_eq!(world.health(), Health::Failed);
 }
 
 #[test]
