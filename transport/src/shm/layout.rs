@@ -57,8 +57,11 @@ pub(super) const MAX_SEND: usize = 8192;
 pub(super) const ROOMS: Table = [0, 256 << 10, 1 << 20, 4 << 20];
 /// The largest of them.
 pub(super) const LARGEST_ROOM: Size = Size(ROOMS.len() as u8 - 1);
-/// The shortest payload that goes into a room. Shorter ones stay where both sides have their lines in the nearest cache.
+/// The shortest payload that goes into a room: while the payload ring is full. Shorter ones stay where both sides have their lines in the
+/// nearest cache.
 pub(super) const LONG: usize = 4096;
+/// The shortest payload that goes into a room whenever there is space.
+pub(super) const ROOMY: usize = 6144;
 /// Offers that may be open in one direction between two ranks.
 pub(super) const OFFERS: usize = 64;
 /// Registrations that a rank may have at once.

@@ -61,8 +61,10 @@ pub(super) trait RingMemory {
     const MAX_SEND: u32;
     /// Bytes of the room by its size, multiples of 64.
     const ROOMS: Table = [0; SIZES];
-    /// The shortest payload that goes into the room, where there is one.
+    /// The shortest payload that may go into the room, where there is one: while the payload ring is full.
     const LONG: usize = usize::MAX;
+    /// The shortest payload that always does.
+    const ROOMY: usize = usize::MAX;
 
     /// The words of slot `index`.
     fn slot(&self, index: usize) -> &[Self::Word; 3];
@@ -271,6 +273,13 @@ impl<M: RingMemory> Producer<M> {
     /// Returns where a payload of `len` bytes goes, where there is space for it.
     #[inline]
     fn reserve(&mut self, len: usize) -> Option<Reserved> {
+        let (start, next) = self.payload.advance(len, M::PAYLOAD);
+        let has_space =
+            |this: &Self| next.position.wrapping_sub(this.payload_consumed) <= M::PAYLOAD;
+        // A ring that both sides have in the nearest cache is faster than a room, as long as it has space.
+        if len < M::ROOMY && has_space(self) {
+            return Some(Reserved::Ring(start, next));
+        }
         if len >= M::LONG && self.room.is_open() {
             let mut spot = self.room.spot(len, &M::ROOMS);
             if spot.is_none() {
@@ -282,15 +291,10 @@ impl<M: RingMemory> Producer<M> {
                 return spot.map(Reserved::Room);
             }
         }
-        let (start, next) = self.payload.advance(len, M::PAYLOAD);
-        let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
-        if full(self) {
+        if !has_space(self) {
             self.refresh();
-            if full(self) {
-                return None;
-            }
         }
-        Some(Reserved::Ring(start, next))
+        has_space(self).then_some(Reserved::Ring(start, next))
     }
 
     /// What was reserved is written.

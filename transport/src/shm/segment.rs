@@ -15,8 +15,8 @@ use tagwire_base::error::is_shortage;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
-    AREA, CONTROL_SLOTS, LONG, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, RegistrationLine,
-    SLOTS, SegmentHeader, header_len, registrations_at,
+    AREA, CONTROL_SLOTS, LONG, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, ROOMY,
+    RegistrationLine, SLOTS, SegmentHeader, header_len, registrations_at,
 };
 use super::matching::{Shape, TargetMap};
 use super::memfd::{self, SEALS};
@@ -376,6 +376,7 @@ impl RingMemory for AreaMap {
     const MAX_SEND: u32 = MAX_SEND as u32;
     const ROOMS: Table = ROOMS;
     const LONG: usize = LONG;
+    const ROOMY: usize = ROOMY;
 
     #[inline]
     fn slot(&self, index: usize) -> &[AtomicU64; 3] {
