@@ -47,6 +47,8 @@ pub(crate) struct Link {
     pub(crate) accessing: u32,
     /// Writes since the last flush that has ended.
     pub(crate) unflushed: bool,
+    /// Some of them end before they are delivered.
+    pub(crate) undelivered: bool,
     /// Flushes that wait for remote accesses to complete, or for room to ask.
     pub(crate) flushes: Vec<Flush>,
     /// Flushes of the peer to be replied to.
@@ -96,6 +98,7 @@ impl Link {
             sending: 0,
             accessing: 0,
             unflushed: false,
+            undelivered: false,
             flushes: Vec::new(),
             answers: Vec::new(),
             listed: false,

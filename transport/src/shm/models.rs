@@ -61,6 +61,7 @@ impl<const ROOM: bool> RingMemory for Arc<Model<ROOM>> {
     const MAX_SEND: u32 = 64;
     const ROOMS: Table = [0, 128, 128, 128];
     const LONG: usize = if ROOM { 41 } else { usize::MAX };
+    const ROOMY: usize = Self::LONG;
 
     fn room(&self) -> Option<Words<'_, AtomicU64>> {
         let [grant, credit, left] = &self.words;

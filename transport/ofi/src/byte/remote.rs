@@ -24,7 +24,7 @@ use super::Ofi;
 use crate::NAME;
 use crate::engine::{Access, Op};
 use crate::error::Failure;
-use crate::fabric::{Peer, Registered, Remote, Took};
+use crate::fabric::{Peer, Registered, Remote, Took, order};
 use crate::link::Flush;
 
 /// The first byte of every key.
@@ -110,6 +110,10 @@ impl Ofi {
                 what: "registration of this memory with this provider",
             });
         };
+        if self.exposed.next == 0 {
+            // Windows have memory on both sides, so that who writes is here as well.
+            self.engine.peers.delivers = order::kept(self.engine.peers.net.info()).delivery;
+        }
         let net = &mut self.engine.peers.net;
         // SAFETY: the callers have the buffer; see `RemoteAccess::register`.
         let registered = unsafe { net.register(start, len, access) }.map_err(|code| {
@@ -164,7 +168,7 @@ impl Ofi {
         if immediate.is_some() && (self.engine.immediate_width() == 0 || data.is_empty()) {
             return Post::Unsupported;
         }
-        self.access(
+        let post = self.access(
             to,
             (data.as_ptr(), data.len()),
             target,
@@ -173,7 +177,11 @@ impl Ofi {
                 // SAFETY: the buffer is lent until the token completes, which it does after the operation.
                 unsafe { net.write(peer, data, registered, remote, immediate, op) }
             },
-        )
+        );
+        if immediate.is_some() && post == Post::Posted {
+            self.engine.peers.links[to].undelivered = true;
+        }
+        post
     }
 
     #[allow(unsafe_code, reason = "buffers are lent to the provider")]

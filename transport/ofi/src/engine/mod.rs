@@ -162,6 +162,7 @@ impl Engine {
             inject_size,
             max_lent,
             next_flush: 0,
+            delivers: false,
             broken: false,
             dying: VecDeque::new(),
         };

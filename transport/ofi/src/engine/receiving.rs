@@ -224,7 +224,7 @@ impl Engine {
         };
         let flush = link.flushes.remove(place);
         if link.flushes.is_empty() && link.accessing == 0 {
-            link.unflushed = false;
+            (link.unflushed, link.undelivered) = (false, false);
         }
         match flush.token {
             Some(token) => {

@@ -1,7 +1,7 @@
 //! Messages out: the credit, the buffers, what is owed to peers.
 
 use tagwire_transport::data::ReadRegion;
-use tagwire_transport::{AmHeader, Class, EndpointId, Post, SendBuffer, Token};
+use tagwire_transport::{AmHeader, Class, EndpointId, Outcome, Post, SendBuffer, Token};
 
 use super::Op;
 use super::peers::Peers;
@@ -315,11 +315,25 @@ impl Peers {
             || self.post_own(to, Kind::Credit, 0) != Post::Busy
     }
 
+    /// Ends the flushes that have not been asked for: all that was written is visible, since it has been delivered.
+    fn end_flushes(&mut self, to: EndpointId) {
+        let link = &mut self.links[to];
+        let ended: Vec<Flush> = link.flushes.extract_if(.., |flush| !flush.asked).collect();
+        link.unflushed = !link.flushes.is_empty();
+        for token in ended.into_iter().filter_map(|flush| flush.token) {
+            self.tell_later(token, Outcome::Done(0));
+        }
+    }
+
     /// Asks for the flushes that have not been asked for; returns whether that is done.
     fn ask_flushes(&mut self, to: EndpointId) -> bool {
         let link = &self.links[to];
         if link.accessing > 0 || link.closed {
             // The last access to complete lists the peer again.
+            return true;
+        }
+        if self.delivers && !link.undelivered {
+            self.end_flushes(to);
             return true;
         }
         for place in 0..link.flushes.len() {

@@ -1,12 +1,14 @@
-//! Whether a provider's writes become visible in their order: what it promises is put to the test.
+//! When a provider's writes become visible: what it promises is put to the test.
 //!
 //! A net of the test's own writes to itself, over the network: bytes, and a word behind them in memory of
 //! its own, several such pairs under way at once. Whoever sees the word must find the bytes, all of them, of
-//! few and of many, the last ones first; one that does not ends the test. It takes some milliseconds,
-//! most of them to connect.
+//! few and of many, the last ones first; one that does not says that writes keep no order. Whoever is told that a write has been
+//! delivered must find its bytes too. It takes some milliseconds, most of them to connect, once for each provider and process.
 #![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::{Mutex, PoisonError};
 // The machine's own clock, not the rank's: what is tried out is this machine.
 use std::time::{Duration, Instant};
 
@@ -36,21 +38,33 @@ const WORD: usize = size_of::<u64>();
 /// How long a network has for all of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the provider of `info` promises that order and keeps it.
-pub(crate) fn keeps(info: &Info) -> bool {
-    if !info.provider().promises_order_of_writes() {
-        return false;
-    }
+/// What a provider keeps of what it promises.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Writes to one peer become visible in their order.
+    pub order: bool,
+    /// A write is visible when its delivery is told (`FI_DELIVERY_COMPLETE`).
+    pub delivery: bool,
+}
+
+/// What was found in this process, by library and provider.
+static FOUND: Mutex<BTreeMap<(String, String), Kept>> = Mutex::new(BTreeMap::new());
+
+/// Returns what the provider of `info` keeps. Tries it the first time.
+pub(crate) fn kept(info: &Info) -> Kept {
     let name = info.provider().name();
-    let Some(info) = info.duplicate() else {
-        return false;
-    };
-    let outcome = Trial::open(info, &name).and_then(|mut trial| trial.run());
-    match &outcome {
-        Ok(()) => tracing::debug!(provider = name, "writes keep their order"),
-        Err(why) => tracing::warn!(provider = name, why, "the order of writes is not trusted"),
-    }
-    outcome.is_ok()
+    let key = (info.library().file().to_owned(), name.clone());
+    // Who opens at the same time waits, and tries nothing.
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    *found.entry(key).or_insert_with(|| {
+        let opened = info.duplicate().ok_or_else(|| "no memory".to_owned());
+        let kept = opened.and_then(|info| Trial::open(info, &name)?.run());
+        match &kept {
+            Ok(kept) => tracing::debug!(provider = name, ?kept, "writes were tried"),
+            Err(why) => tracing::warn!(provider = name, why, "writes are not trusted"),
+        }
+        kept.unwrap_or_default()
+    })
 }
 
 /// Why a provider is not trusted.
@@ -82,6 +96,12 @@ struct Trial {
     me: Peer,
     /// Operations under way.
     under_way: usize,
+    /// How many bytes the pairs write in this round, and which.
+    len: usize,
+    number: u64,
+    /// Why not all of it is kept.
+    late: Option<Doubt>,
+    undelivered: Option<Doubt>,
     deadline: Instant,
 }
 
@@ -120,6 +140,10 @@ impl Trial {
             net,
             me,
             under_way: 0,
+            len: 0,
+            number: 0,
+            late: None,
+            undelivered: None,
             deadline: Instant::now() + PATIENCE,
         };
         for _ in 0..PAIRS {
@@ -132,7 +156,8 @@ impl Trial {
         Ok(trial)
     }
 
-    fn run(&mut self) -> Result<(), Doubt> {
+    fn run(mut self) -> Result<Kept, Doubt> {
+        let promised = self.net.provider().promises_order_of_writes();
         let mut number = 0;
         for (len, rounds) in ROUNDS {
             for _ in 0..rounds {
@@ -143,38 +168,40 @@ impl Trial {
                     self.write(pair, len)?;
                     self.write_word(pair)?;
                 }
-                self.check(len, number)?;
+                self.check()?;
             }
         }
-        Ok(())
+        for why in [&self.late, &self.undelivered].into_iter().flatten() {
+            tracing::debug!(why, "a promise about writes was broken");
+        }
+        Ok(Kept {
+            order: promised && self.late.is_none(),
+            delivery: self.undelivered.is_none(),
+        })
     }
 
     /// What is to be written of a pair: `len` bytes that all say `number`, and a word that does.
-    fn fill(&self, pair: usize, len: usize, number: u64) {
+    fn fill(&mut self, pair: usize, len: usize, number: u64) {
+        (self.len, self.number) = (len, number);
         let Pair { bytes, word } = &self.pairs[pair];
         let places = (0..len).step_by(WORD);
         places.for_each(|place| bytes.source.block.store(place, number));
         word.source.block.store(0, number);
     }
 
-    /// Waits for the words of all pairs; the `len` bytes before each must be there then.
-    fn check(&mut self, len: usize, number: u64) -> Result<(), Doubt> {
+    /// Waits for the words of all pairs; the bytes before each must be there then.
+    fn check(&mut self) -> Result<(), Doubt> {
         let mut seen = [false; PAIRS];
         while seen != [true; PAIRS] {
             self.progress()?;
             for (pair, seen) in seen.iter_mut().enumerate().filter(|(_, seen)| !**seen) {
-                let Pair { bytes, word } = &self.pairs[pair];
-                if word.target.block.load(0) != number {
+                if self.pairs[pair].word.target.block.load(0) != self.number {
                     continue;
                 }
                 *seen = true;
-                // The last ones have had the least time.
-                let is_late = |at: &usize| {
-                    let counts = u64::MAX >> (8 * (WORD - WORD.min(len - at)));
-                    (bytes.target.block.load(*at) ^ number) & counts != 0
-                };
-                if let Some(late) = (0..len).step_by(WORD).rev().find(is_late) {
-                    return Err(format!("of {len} bytes those at {late} were late"));
+                if let Some(at) = self.missing(pair) {
+                    let what = format!("of {} bytes those at {at} were late", self.len);
+                    self.late.get_or_insert(what);
                 }
             }
         }
@@ -182,6 +209,33 @@ impl Trial {
             self.progress()?;
         }
         Ok(())
+    }
+
+    /// Returns where bytes of a pair are not there yet.
+    fn missing(&self, pair: usize) -> Option<usize> {
+        let bytes = &self.pairs[pair].bytes.target.block;
+        // The last ones have had the least time.
+        let is_late = |at: &usize| {
+            let counts = u64::MAX >> (8 * (WORD - WORD.min(self.len - at)));
+            (bytes.load(*at) ^ self.number) & counts != 0
+        };
+        (0..self.len).step_by(WORD).rev().find(is_late)
+    }
+
+    /// The delivery of a write has been told.
+    fn is_told(&mut self, op: OpId) {
+        let (pair, is_word) = (op.slot() as usize / 2, op.slot() % 2 == 1);
+        let missing = match is_word {
+            true => (self.pairs[pair].word.target.block.load(0) != self.number).then_some(0),
+            false => self.missing(pair),
+        };
+        if let Some(at) = missing {
+            let what = format!(
+                "{} bytes were told before those at {at} were there",
+                self.len
+            );
+            self.undelivered.get_or_insert(what);
+        }
     }
 
     /// Writes the first `len` bytes of a pair to their target.
@@ -237,7 +291,14 @@ impl Trial {
 
     fn progress(&mut self) -> Result<(), Doubt> {
         match self.net.read() {
-            Reading::Some(count) => self.under_way = self.under_way.saturating_sub(count),
+            Reading::Some(count) => {
+                self.under_way = self.under_way.saturating_sub(count);
+                for place in 0..count {
+                    if let Some(op) = self.net.completion(place).op {
+                        self.is_told(op);
+                    }
+                }
+            }
             Reading::Nothing => std::thread::yield_now(),
             Reading::Fault(fault) => return Err(format!("a write ended with {}", fault.error)),
             Reading::Broken(code) => return Err(format!("its queue broke: {code}")),
@@ -302,8 +363,15 @@ mod tests {
 
     #[test]
     fn a_provider_that_keeps_the_order_passes() {
-        let Some(mut trial) = trial() else { return };
-        trial.run().unwrap();
+        let Some(trial) = trial() else { return };
+        let kept = trial.run().unwrap();
+        assert_eq!(
+            kept,
+            Kept {
+                order: true,
+                delivery: true
+            }
+        );
     }
 
     #[test]
@@ -315,7 +383,27 @@ mod tests {
             trial.write(pair, bytes).unwrap();
             trial.write_word(pair).unwrap();
         }
-        let doubt = trial.check(64, u64::MAX).unwrap_err();
-        assert_eq!(doubt, "of 64 bytes those at 56 were late");
+        trial.check().unwrap();
+        assert_eq!(
+            trial.late.as_deref(),
+            Some("of 64 bytes those at 56 were late")
+        );
+    }
+
+    #[test]
+    fn a_delivery_that_is_told_too_early_is_found_out() {
+        let Some(mut trial) = trial() else { return };
+        for pair in 0..PAIRS {
+            trial.fill(pair, 64, u64::MAX);
+            trial.write(pair, 64).unwrap();
+            trial.write_word(pair).unwrap();
+        }
+        trial.check().unwrap();
+        assert_eq!(trial.undelivered, None);
+        // Nothing of it was written.
+        trial.fill(0, 16, 1);
+        trial.is_told(OpId::new(0, 0));
+        let why = "16 bytes were told before those at 8 were there";
+        assert_eq!(trial.undelivered.as_deref(), Some(why));
     }
 }

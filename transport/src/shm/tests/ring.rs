@@ -31,6 +31,7 @@ impl RingMemory for Rc<Toy> {
     const MAX_SEND: u32 = 256;
     const ROOMS: Table = [0, 1024, 2048, 4096];
     const LONG: usize = 100;
+    const ROOMY: usize = 180;
 
     fn room(&self) -> Option<Words<'_, AtomicU64>> {
         let [grant, credit, left] = &self.words;
