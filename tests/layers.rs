@@ -25,17 +25,6 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["tagwire-base", "tagwire-transport", "tagwire-libfabric-sys"],
     ),
     ("tagwire-sim", &["tagwire-base", "tagwire-transport"]),
-    (
-        "tagwire-bench-sim",
-        &[
-            "tagwire-base",
-            "tagwire-layout",
-            "tagwire-transport",
-            "tagwire-sim",
-            "tagwire-pml",
-            "tagwire-coll",
-        ],
-    ),
     ("tagwire-ucx-sys", &[]),
     (
         "tagwire-ucx",
@@ -91,6 +80,17 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-transport",
             "tagwire-sim",
             "tagwire-pml",
+        ],
+    ),
+    (
+        "tagwire-bench-sim",
+        &[
+            "tagwire-base",
+            "tagwire-layout",
+            "tagwire-transport",
+            "tagwire-sim",
+            "tagwire-pml",
+            "tagwire-coll",
         ],
     ),
     (
