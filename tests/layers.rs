@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "tagwire-ofi",
         &["tagwire-base", "tagwire-transport", "tagwire-libfabric-sys"],
     ),
+    ("tagwire-sim", &["tagwire-base", "tagwire-transport"]),
     ("tagwire-ucx-sys", &[]),
     (
         "tagwire-ucx",
@@ -74,7 +75,23 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("mpi_abi", &["tagwire-mpi-api", "tagwire-shim"]),
     (
         SUITES,
-        &["tagwire-base", "tagwire-transport", "tagwire-pml"],
+        &[
+            "tagwire-base",
+            "tagwire-transport",
+            "tagwire-sim",
+            "tagwire-pml",
+        ],
+    ),
+    (
+        "tagwire-bench-sim",
+        &[
+            "tagwire-base",
+            "tagwire-layout",
+            "tagwire-transport",
+            "tagwire-sim",
+            "tagwire-pml",
+            "tagwire-coll",
+        ],
     ),
     (
         "tagwire-bench",
@@ -122,6 +139,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-launch",
             "tagwire-bench",
             "tagwire-bench-loops",
+            "tagwire-bench-sim",
             "tagwire-papers",
             "tagwire-report",
         ],
@@ -138,6 +156,7 @@ const TESTED: &[&str] = &[
     "tagwire-ofi",
     "tagwire-ucx",
     "tagwire-rails",
+    "tagwire-sim",
     "tagwire-pml",
     "tagwire",
     "tagwire-coll",
@@ -148,6 +167,7 @@ const TESTED: &[&str] = &[
 const UNSAFE: &[&str] = &[
     "base/src/thread.rs",
     "bench/examples/room.rs",
+    "bench/sim/src/lent.rs",
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
     "bench/src/mpi/collective.rs",
@@ -222,6 +242,9 @@ const UNSAFE: &[&str] = &[
     "transport/src/shm/layout.rs",
     "transport/src/shm/segment.rs",
     "transport/src/shm/matching/memory.rs",
+    "transport/sim/src/matching/state.rs",
+    "transport/sim/src/memory.rs",
+    "transport/sim/src/transfer.rs",
     "transport/ucx/src/byte/rank.rs",
     "transport/ucx/src/byte/remote.rs",
     "transport/ucx/src/byte/write.rs",
@@ -276,6 +299,7 @@ const UNSAFE_REGIONS: &[&str] = &[
 
 /// Tests, benches, test programs and what only tests compile, in which it is.
 const UNSAFE_TESTS: &[&str] = &[
+    "bench/sim/tests/memory.rs",
     "coll/tests/board.rs",
     "coll/tests/common/cases.rs",
     "coll/tests/inter.rs",
@@ -284,8 +308,6 @@ const UNSAFE_TESTS: &[&str] = &[
     "launch/tests/job.rs",
     "layout/bench/benches/kernels.rs",
     "layout/tests/raw.rs",
-    "conformance/src/network/transfer.rs",
-    "conformance/src/network/matching/state.rs",
     "pml/examples/instructions.rs",
     "pml/examples/ready.rs",
     "conformance/src/pml/buffers.rs",

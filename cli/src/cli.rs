@@ -41,6 +41,9 @@ pub enum Action {
     /// Measure figures of papers here, and say which of their claims hold
     #[command(after_help = AFTER_REPRODUCE)]
     Reproduce(reproduce::ReproduceOptions),
+    /// Programs whose ranks run on a simulated machine, in virtual time
+    #[command(after_help = AFTER_SIM)]
+    Sim(tagwire_bench_sim::SimArgs),
     /// Plots and tables of results of 'bench': a page for a browser, or files for papers
     #[command(after_help = AFTER_REPORT)]
     Report(report::ReportOptions),
@@ -78,6 +81,20 @@ Examples:
   tagwire tune coll -o here.toml               which algorithms are fastest here
   tagwire reproduce mtl --quick                which claims of a paper hold here
   tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
+
+const AFTER_SIM: &str = "\
+The ranks are ob1 and the collectives, unchanged, in one process. The same options give the same rows. What the run
+has cost is on standard error. A file of a machine has a line for each value, as 'latency = 0.9us'; needed are
+latency, overhead-send, overhead-recv and per-byte.
+
+Exit status: 0 good, 1 usage, 2 run failed.
+
+Examples:
+  tagwire sim list                                   programs, and machines with the sources of their values
+  tagwire sim stencil -n 4096                        8 neighbours and a barrier, on the default machine
+  tagwire sim halo3d -n 64 -m 65536 --compute 10ms   6 neighbours
+  tagwire sim allreduce -n 1000 --seed 7 --delay 5us messages that are late as the seed says
+  tagwire sim ring -n 8 --kill 3@20us                a rank dies";
 
 const AFTER_COMPLETIONS: &str = "\
 Exit status: 0 good, 1 usage, 2 the output could not be written.
@@ -340,6 +357,7 @@ const WITHOUT_SETTINGS: &[&str] = &[
     "mpi",
     "report",
     "reproduce",
+    "sim",
     "version",
 ];
 

@@ -17,6 +17,7 @@ mod report;
 mod reproduce;
 mod results;
 mod run;
+mod sim;
 mod stamp;
 mod usage;
 
@@ -62,6 +63,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Man(options) => manual::man(options),
         Action::Version => manual::version(),
         Action::Reproduce(options) => reproduce::reproduce(options),
+        Action::Sim(options) => sim::sim(options),
         Action::Report(options) => report::report(options),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }

@@ -41,5 +41,6 @@ mod process_waiting;
 mod report;
 mod reproduce;
 mod run;
+mod sim;
 mod tools;
 mod usage;

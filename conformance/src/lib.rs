@@ -23,6 +23,7 @@ pub mod matching;
 mod memory;
 pub mod network;
 pub mod pml;
+pub mod seeds;
 
 pub(crate) use frame::kit;
 pub use frame::{Check, Subject, Verdict, assert_check, passed_tiers, run_all, tiers};

@@ -121,6 +121,11 @@ impl LocalBootstrap {
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
+
+    /// The same, for one that is open.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
 }
 
 impl Bootstrap for LocalBootstrap {

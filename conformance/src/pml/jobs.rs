@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::network::{MemoryNetwork, MemoryOptions};
 use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
-use tagwire_base::{Bootstrap, Rank};
+use tagwire_base::{Bootstrap, Clock, Rank};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::{ByteTransport, MatchTransport};
 
@@ -84,7 +84,8 @@ impl RailJob {
         })
     }
 
-    fn ob1(&self, rank: Rank) -> Result<Ob1, String> {
+    /// Opens a rank, and returns the clock that it reads.
+    fn ob1(&self, rank: Rank) -> Result<(Ob1, Clock), String> {
         let mut bootstrap = self.job.member(rank);
         let rail = {
             let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,18 +95,16 @@ impl RailJob {
                 None => rail,
             }
         };
-        Ob1::open(
-            &self.options,
-            rail,
-            Box::new(bootstrap) as Box<dyn Bootstrap>,
-        )
-        .map_err(|error| error.to_string())
+        let clock = bootstrap.clock();
+        let bootstrap = Box::new(bootstrap) as Box<dyn Bootstrap>;
+        let ob1 = Ob1::open(&self.options, rail, bootstrap).map_err(|error| error.to_string())?;
+        Ok((ob1, clock))
     }
 }
 
 impl Job for RailJob {
     fn open(&self, rank: Rank) -> Result<Box<dyn Pml>, String> {
-        Ok(Box::new(self.ob1(rank)?))
+        Ok(Box::new(self.ob1(rank)?.0))
     }
 
     fn port(
@@ -114,7 +113,8 @@ impl Job for RailJob {
         level: ThreadLevel,
         policy: WaitPolicy,
     ) -> Result<Messenger, String> {
-        Ok(Messenger::new(self.ob1(rank)?, level, policy))
+        let (ob1, clock) = self.ob1(rank)?;
+        Ok(Messenger::new(ob1, level, policy).with_clock(clock))
     }
 
     fn kill(&self, rank: Rank, victim: Box<dyn Send>) {
@@ -157,7 +157,9 @@ impl MemoryJob {
         let network = MemoryNetwork::new(size, network);
         let mortal = network.clone();
         let rails = Rails::new(move |bootstrap| {
-            Ok(Box::new(network.rank(bootstrap.rank())) as Box<dyn ByteTransport>)
+            let (rail, clock) = network.open(bootstrap.rank());
+            bootstrap.set_clock(clock);
+            Ok(Box::new(rail) as Box<dyn ByteTransport>)
         })
         .with_kill(move |rank| mortal.fail(rank))
         .with_faults(faults);

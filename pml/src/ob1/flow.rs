@@ -68,6 +68,10 @@ impl Core {
                 argument: grant.pack(),
             };
             self.pending.control(index, header, &[]);
+            #[cfg(test)]
+            if planted::GRANTS_TWICE.get() {
+                self.pending.control(index, header, &[]);
+            }
         }
         self.look_for_trouble();
         if refill.starves {
@@ -100,5 +104,16 @@ impl Core {
             let index = self.budget.starving()[place];
             self.held().pull(index, receive);
         }
+    }
+}
+
+/// Faults that tests plant, in order to find them.
+#[cfg(test)]
+pub(super) mod planted {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// A grant is sent twice, so that its receiver believes to have twice the credit.
+        pub(in crate::ob1) static GRANTS_TWICE: Cell<bool> = const { Cell::new(false) };
     }
 }

@@ -18,6 +18,7 @@ mod coalesce;
 mod hostile;
 mod puts;
 mod reads;
+mod schedules;
 mod work;
 
 const WORLD: ContextId = ContextId::WORLD;

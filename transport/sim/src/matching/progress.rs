@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use super::rank::MatchMemory;
-use super::state::{End, State};
-use crate::network::state::Status;
+use super::state::{End, MatchState};
+use crate::member::Status;
 use tagwire_transport::matching::MatchUpcalls;
 use tagwire_transport::message::{EndpointId, PeerEvent};
 
@@ -30,16 +30,18 @@ impl MatchMemory {
         self.greet(&mut state);
         let mut count = 0;
         for index in 0..self.links.len() {
-            count += self.take_messages(&mut state, index, shared.options.burst);
+            let most = state.share(shared.options.burst);
+            count += self.take_messages(&mut state, index, most);
         }
-        count += state.move_chunks(self.rank, shared.options.chunk);
+        let chunk = state.share(shared.options.chunk);
+        count += state.move_chunks(self.rank, chunk);
         self.see_off(&mut state);
         self.take_ends(&mut state);
         count
     }
 
     /// Reports peers that got in contact, each once.
-    fn greet(&mut self, state: &mut State) {
+    fn greet(&mut self, state: &mut MatchState) {
         let Some(member) = state.members.get(&self.rank) else {
             return;
         };
@@ -56,7 +58,7 @@ impl MatchMemory {
     }
 
     /// Brings what a peer has sent into matching. Returns how many messages.
-    fn take_messages(&mut self, state: &mut State, index: usize, most: usize) -> usize {
+    fn take_messages(&mut self, state: &mut MatchState, index: usize, most: usize) -> usize {
         let link = &self.links[index];
         if !link.up || link.closed {
             return 0;
@@ -80,7 +82,7 @@ impl MatchMemory {
     }
 
     /// Reports peers that left, once all that they sent has been taken.
-    fn see_off(&mut self, state: &mut State) {
+    fn see_off(&mut self, state: &mut MatchState) {
         for index in 0..self.links.len() {
             let peer = self.links[index].rank;
             if self.links[index].closed || peer == self.rank || state.status(peer) != Status::Left {
@@ -98,7 +100,7 @@ impl MatchMemory {
     }
 
     /// The end of `peer`: what happened before, the word, and what follows from it.
-    fn part(&mut self, state: &mut State, peer: Rank, word: Event) {
+    fn part(&mut self, state: &mut MatchState, peer: Rank, word: Event) {
         self.take_ends(state);
         self.events.push(word);
         let endpoint = self.link(peer);
@@ -112,7 +114,7 @@ impl MatchMemory {
         self.take_ends(state);
     }
 
-    fn take_ends(&mut self, state: &mut State) {
+    fn take_ends(&mut self, state: &mut MatchState) {
         if let Some(member) = state.members.get_mut(&self.rank) {
             self.events.extend(member.ends.drain(..).map(Event::End));
         }

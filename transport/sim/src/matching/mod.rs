@@ -1,5 +1,5 @@
 //! A network inside one process that matches messages itself: the bed on which layers over
-//! [`MatchTransport`](tagwire_transport::MatchTransport) are tested. As [`MemoryNetwork`](super::MemoryNetwork), nothing
+//! [`MatchTransport`](tagwire_transport::MatchTransport) are tested. As [`SimNetwork`](crate::SimNetwork), nothing
 //! happens in it but by calls, in the order of the calls.
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use tagwire_base::Rank;
-//! use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+//! use tagwire_sim::matching::{MatchNetwork, MatchOptions};
 //! use tagwire_transport::{Lane, MatchTransport, SendBuffer, Sent, Token, Transport};
 //!
 //! let network = MatchNetwork::new(2, MatchOptions::default());
@@ -42,8 +42,8 @@ use tagwire_base::Rank;
 pub use config::MatchOptions;
 pub use rank::MatchMemory;
 
-use super::state::Status;
-use state::{Member, State};
+use crate::member::Status;
+use state::{MatchState, Member};
 
 /// The name in reports.
 const NAME: &str = "memory-match";
@@ -58,11 +58,11 @@ pub struct MatchNetwork {
 struct Shared {
     size: u32,
     options: MatchOptions,
-    state: Mutex<State>,
+    state: Mutex<MatchState>,
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,8 +74,8 @@ impl MatchNetwork {
         Self {
             shared: Arc::new(Shared {
                 size,
+                state: Mutex::new(MatchState::scheduled(options.seed)),
                 options: options.made_consistent(),
-                state: Mutex::new(State::default()),
             }),
         }
     }
@@ -98,7 +98,7 @@ impl MatchNetwork {
     }
 
     /// Lets `rank` die on the spot, as a killed process does; see
-    /// [`MemoryNetwork::fail`](super::MemoryNetwork::fail).
+    /// [`SimNetwork::fail`](crate::SimNetwork::fail).
     pub fn fail(&self, rank: Rank) {
         self.shared.state().end(rank, Status::Failed);
     }

@@ -1,15 +1,19 @@
-//! What a memory network is like.
+//! What a simulated network is like, beside the times of its machine.
 
-/// The sizes of a [`MemoryNetwork`](super::MemoryNetwork) and what it pretends to have.
+use std::time::Duration;
+
+use crate::machine::Machine;
+
+/// The sizes of a [`SimNetwork`](crate::SimNetwork) and what it pretends to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryOptions {
+pub struct SimOptions {
     /// Messages that may be under way from one rank to another.
     pub slots: usize,
     /// How many of the slots only control messages may use.
     pub control_slots: usize,
     /// Largest payload of one message, in bytes.
     pub max_send: usize,
-    /// Messages of one peer that one call of progress delivers.
+    /// Messages that one call of progress delivers.
     pub burst: usize,
     /// Whether there are cooperative transfers (offer and claim).
     pub cooperative: bool,
@@ -35,11 +39,39 @@ pub struct MemoryOptions {
     pub detect_failures: bool,
     /// Whether it says that it reaches other hosts.
     pub remote: bool,
+    /// The machine. Without one messages take no time, and nothing happens but by calls, in their order.
+    pub machine: Option<Machine>,
+    /// What a seed decides, on a machine.
+    pub schedule: Schedule,
 }
 
-impl Default for MemoryOptions {
+/// What a seed decides: which of several things at one moment comes first, and what goes wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Names the schedule.
+    pub seed: u64,
+    /// Whether the seed decides among events at one moment. Else the one that was entered first comes first.
+    pub shuffle: bool,
+    /// The most by which a message is late.
+    pub delay: Duration,
+    /// Whether a message that is late may be overtaken by others from its sender to its receiver.
+    pub reorder: bool,
+    /// Ranks that die, and when.
+    pub kills: Vec<Kill>,
+}
+
+/// The death of a rank: it says no goodbye.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kill {
+    /// The rank.
+    pub rank: u32,
+    /// When, from the start.
+    pub at: Duration,
+}
+
+impl Default for SimOptions {
     /// A plain network: small queues, messages of up to 8 KiB, neither cooperative
-    /// transfers nor gets, failures detected.
+    /// transfers nor gets, failures detected; no machine.
     fn default() -> Self {
         Self {
             slots: 64,
@@ -58,11 +90,13 @@ impl Default for MemoryOptions {
             max_offers: 16,
             detect_failures: true,
             remote: false,
+            machine: None,
+            schedule: Schedule::default(),
         }
     }
 }
 
-impl MemoryOptions {
+impl SimOptions {
     /// The same, with everything that can be had.
     #[must_use]
     pub fn full() -> Self {
@@ -76,9 +110,21 @@ impl MemoryOptions {
         }
     }
 
+    /// Returns the options of a network of a machine as those of the presets are: messages of up to 64 KiB, remote writes and reads.
+    #[must_use]
+    pub fn of(machine: Machine) -> Self {
+        Self {
+            cooperative: false,
+            max_send: 64 << 10,
+            remote: true,
+            machine: Some(machine),
+            ..Self::full()
+        }
+    }
+
     /// The nearest options with which messages get through at all: a slot for data and one for
     /// control, progress that moves something.
-    pub(super) fn made_consistent(mut self) -> Self {
+    pub(crate) fn made_consistent(mut self) -> Self {
         self.slots = self.slots.max(2);
         self.control_slots = self.control_slots.clamp(1, self.slots - 1);
         self.burst = self.burst.max(1);
@@ -88,5 +134,10 @@ impl MemoryOptions {
         self.completions = self.completions.max(1);
         self.max_offers = self.max_offers.max(1);
         self
+    }
+
+    /// Returns whether messages from one rank to another arrive in their order.
+    pub(crate) const fn keeps_order(&self) -> bool {
+        self.machine.is_none() || !self.schedule.reorder
     }
 }

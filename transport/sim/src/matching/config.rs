@@ -33,6 +33,9 @@ pub struct MatchOptions {
     pub directed: Directed,
     /// Whether the network finds failed ranks itself.
     pub detect_failures: bool,
+    /// Names the schedule by which a call of progress takes the messages of some peers and not of others, and moves some
+    /// bytes and not others. Without one it takes what there is.
+    pub seed: Option<u64>,
 }
 
 impl Default for MatchOptions {
@@ -53,6 +56,7 @@ impl Default for MatchOptions {
             ignorable: None,
             directed: Directed::BySource,
             detect_failures: true,
+            seed: None,
         }
     }
 }

@@ -8,9 +8,9 @@ use tagwire_base::Rank;
 
 use super::lists::{Content, Message, Receive};
 use super::progress::Event;
-use super::state::{End, State};
+use super::state::{End, MatchState};
 use super::{NAME, Shared};
-use crate::network::state::Status;
+use crate::member::Status;
 use tagwire_transport::capability::{Capabilities, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
@@ -93,7 +93,7 @@ impl MatchMemory {
 
     /// Where messages to `endpoint` go, getting in contact first where only the peer did. `None`
     /// when it or we are gone.
-    fn outbound(&mut self, state: &mut State, endpoint: EndpointId) -> Option<(Rank, usize)> {
+    fn outbound(&mut self, state: &mut MatchState, endpoint: EndpointId) -> Option<(Rank, usize)> {
         let link = self.links.get_mut(endpoint.index())?;
         let gone =
             state.status(self.rank) != Status::Open || state.status(link.rank) == Status::Left;
@@ -132,7 +132,7 @@ impl MatchMemory {
     /// A message, with a copy of the bytes where its receiver has room for one.
     fn message(
         &self,
-        state: &State,
+        state: &MatchState,
         to: Rank,
         bits: u64,
         data: &SendBuffer,

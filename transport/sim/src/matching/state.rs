@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use super::lists::{Content, Lists, Message, Receive};
-use crate::network::state::Status;
-use crate::network::transfer::Transfer;
+use crate::member::Status;
+use crate::transfer::Transfer;
 use tagwire_transport::EpochWaiter;
 use tagwire_transport::data::RecvBuffer;
+use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::matching::{Found, MatchEnvelope, ReceiveEnd};
 use tagwire_transport::message::{Outcome, Payload, Token};
 use tagwire_transport::wait::Waiter as _;
@@ -87,20 +88,40 @@ impl Member {
 /// A long message on its way from the sender's memory to the receiver's.
 #[derive(Debug)]
 pub(super) struct Moving {
-    pub(super) transfer: Transfer,
+    pub(super) transfer: Transfer<Rank>,
     pub(super) envelope: MatchEnvelope,
 }
 
 /// The whole network.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct MatchState {
     pub(super) members: HashMap<Rank, Member>,
     /// By number; the order makes progress deterministic.
     pub(super) moving: BTreeMap<u64, Moving>,
     next_moving: u64,
+    random: Option<SplitMix64>,
 }
 
-impl State {
+impl MatchState {
+    /// Returns the state of a network whose schedule `seed` names.
+    pub(super) fn scheduled(seed: Option<u64>) -> Self {
+        Self {
+            random: seed.map(SplitMix64::new),
+            ..Self::default()
+        }
+    }
+
+    /// Returns how many of `most` things a call of progress does now: all without a schedule, in half of the cases none with one.
+    pub(super) fn share(&mut self, most: usize) -> usize {
+        match &mut self.random {
+            None => most,
+            Some(random) => match random.chance(50) {
+                true => 0,
+                false => random.below(most as u64 + 1) as usize,
+            },
+        }
+    }
+
     /// `from` gets in contact with `to`: the channel's place, unless `to` is not there.
     pub(super) fn open_channel(&mut self, from: Rank, to: Rank) -> Option<usize> {
         let member = self.members.get_mut(&to)?;

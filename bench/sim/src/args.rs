@@ -1,0 +1,178 @@
+//! The options of `tagwire sim`.
+
+use std::time::Duration;
+
+use clap::Args;
+use tagwire_sim::presets::{self, Preset};
+use tagwire_sim::{Kill, Machine, Schedule, SimOptions};
+
+use crate::programs::{Arguments, PROGRAMS, Program, program};
+
+/// What `tagwire sim` is asked for.
+#[derive(Debug, Clone, Args)]
+pub struct SimArgs {
+    /// What the ranks do, or 'list' for the programs and the machines
+    #[arg(value_name = "PROGRAM")]
+    pub program: String,
+
+    /// How many ranks
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: u32,
+
+    /// The machine: a name of 'list', or a file with a line for each value
+    #[arg(long, value_name = "NAME|FILE", default_value = "niagara")]
+    pub preset: String,
+
+    /// Ranks on each node [default: what the machine says; 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+
+    /// Names the run: decides what comes first of what is at one moment, and how late messages are
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// How often each rank does what its program does
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rounds: u32,
+
+    /// Bytes of each message
+    #[arg(short = 'm', long, value_name = "BYTES", default_value_t = 8)]
+    pub bytes: usize,
+
+    /// What each rank computes in a round, on a core of its node
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0us")]
+    pub compute: Duration,
+
+    /// Messages are late by up to this, as the seed says
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0us")]
+    pub delay: Duration,
+
+    /// Messages that are late may be overtaken by others of their sender
+    #[arg(long)]
+    pub reorder: bool,
+
+    /// A rank that dies, and when; several times for several
+    #[arg(long, value_name = "RANK@TIME", value_parser = parse_kill)]
+    pub kill: Vec<Kill>,
+}
+
+/// Reads a time with its unit.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
+    let number = unit.and_then(|(unit, _)| text.strip_suffix(unit)?.trim_end().parse().ok());
+    let seconds = number
+        .zip(unit)
+        .map(|(number, (_, size)): (f64, _)| number * size);
+    let seconds = seconds.filter(|seconds| (0.0..=3600.0).contains(seconds));
+    let time = seconds.map(Duration::from_secs_f64);
+    time.ok_or_else(|| "a time of up to an hour has a unit: ns, us, ms or s".to_owned())
+}
+
+fn parse_kill(text: &str) -> Result<Kill, String> {
+    let (rank, at) = text.split_once('@').ok_or("as in '3@20us'")?;
+    Ok(Kill {
+        rank: rank.parse().map_err(|_| format!("'{rank}' is no rank"))?,
+        at: parse_time(at)?,
+    })
+}
+
+impl SimArgs {
+    /// Returns the program.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub(crate) fn program(&self) -> Result<&'static Program, String> {
+        program(&self.program).ok_or_else(|| {
+            let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+            format!(
+                "'{}' is no program; there are {}",
+                self.program,
+                names.join(", ")
+            )
+        })
+    }
+
+    /// Returns the machine, with the ranks on its nodes.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the file cannot be read.
+    pub(crate) fn machine(&self) -> Result<Machine, String> {
+        let named = presets::preset(&self.preset).map(|preset: &Preset| preset.machine);
+        let mut machine = match named {
+            Some(machine) => machine,
+            None => self.machine_of_file()?,
+        };
+        if let Some(ranks) = self.ranks_per_node {
+            machine.ranks_per_node = ranks;
+        }
+        Ok(machine)
+    }
+
+    fn machine_of_file(&self) -> Result<Machine, String> {
+        let path = &self.preset;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let names: Vec<_> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+            format!(
+                "'{path}' is no machine ({}) and no file: {error}",
+                names.join(", ")
+            )
+        })?;
+        Machine::from_text(&text).map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// Returns the network.
+    ///
+    /// # Errors
+    /// As [`machine`](Self::machine); when a rank is to die that there is not.
+    pub(crate) fn options(&self) -> Result<SimOptions, String> {
+        if let Some(kill) = self.kill.iter().find(|kill| kill.rank >= self.ranks) {
+            return Err(format!(
+                "--kill: rank {} of {} ranks",
+                kill.rank, self.ranks
+            ));
+        }
+        Ok(SimOptions {
+            schedule: Schedule {
+                seed: self.seed,
+                shuffle: true,
+                delay: self.delay,
+                reorder: self.reorder,
+                kills: self.kill.clone(),
+            },
+            ..SimOptions::of(self.machine()?)
+        })
+    }
+
+    /// Returns what the program is told.
+    pub(crate) const fn arguments(&self) -> Arguments {
+        Arguments {
+            rounds: self.rounds,
+            bytes: self.bytes,
+            compute: self.compute,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("1.5us"), Ok(Duration::from_nanos(1500)));
+        assert_eq!(parse_time("0s"), Ok(Duration::ZERO));
+        for text in ["1", "us", "-1us", "nans", "infs", "2h", "1e9s"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn deaths_have_a_rank_and_a_time() {
+        let kill = parse_kill("3@20us").unwrap();
+        assert_eq!((kill.rank, kill.at), (3, Duration::from_micros(20)));
+        for text in ["3", "x@1us", "3@1", "@"] {
+            assert!(parse_kill(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A job on a simulated machine: opens its ranks, has them run a program, and says what came of it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_coll::{Selection, Team};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_sim::{Counts, Moment, SimJob, SimNetwork, SimOptions, Simulation};
+
+use crate::error::{Error, Result};
+use crate::programs::{Arguments, Program};
+use crate::rank::SimRank;
+use crate::report::kibibytes;
+use crate::rounds::{Clockwork, Round};
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The rounds of the program.
+    pub rounds: Vec<Round>,
+    /// What has happened in the network.
+    pub counts: Counts,
+    /// When the last event was.
+    pub end: Moment,
+    /// Ranks that have ended early, and why: peers of those that were killed, say.
+    pub failed: Vec<(u32, String)>,
+}
+
+/// Runs `program` on `ranks` ranks of ob1.
+///
+/// # Errors
+/// When a rank cannot be opened, there is not enough memory, or ranks wait for ever.
+pub fn run(
+    program: &Program,
+    ranks: u32,
+    options: &SimOptions,
+    arguments: Arguments,
+) -> Result<Outcome> {
+    if ranks < program.least {
+        return Err(Error::TooFew {
+            program: program.name,
+            takes: program.least,
+        });
+    }
+    check_memory(program, ranks)?;
+    let network = SimNetwork::new(ranks, options.clone());
+    let (job, selection) = (SimJob::new(&network), Arc::new(Selection::default()));
+    let clockwork = Rc::new(Clockwork::default());
+    let failed = Rc::new(RefCell::new(Vec::new()));
+    let mut simulation = Simulation::new(&network);
+    for rank in (0..ranks).map(Rank::new) {
+        let rank = open(&network, &job, &selection, rank)?;
+        let actor = rank.actor().clone();
+        let (clockwork, failed) = (Rc::clone(&clockwork), Rc::clone(&failed));
+        let body = program.body;
+        simulation.spawn(&actor, async move {
+            let number = rank.rank();
+            let end = body(&rank, arguments, &clockwork).await;
+            if let Err(error) = end.and_then(|()| rank.close()) {
+                failed.borrow_mut().push((number, error.to_string()));
+            }
+        });
+    }
+    simulation.run()?;
+    drop(simulation);
+    Ok(Outcome {
+        rounds: clockwork.rounds(),
+        counts: network.counts(),
+        end: network.now(),
+        failed: failed.take(),
+    })
+}
+
+/// What a rank takes that has spoken with nobody, in bytes, about: `tests/memory.rs` compares.
+pub const RANK: u64 = 8 << 10;
+
+/// What each of its peers takes more, with messages under way to and from it.
+pub const BUSY_PEER: u64 = 3 << 10;
+
+/// # Errors
+/// [`Error::Memory`] where the machine that this runs on has less than the job takes.
+fn check_memory(program: &Program, ranks: u32) -> Result<()> {
+    let each = RANK + BUSY_PEER * u64::from((program.peers)(ranks));
+    let needed = u64::from(ranks) * each;
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    // Where it cannot be read, nobody is refused.
+    let available = kibibytes(&text, "MemAvailable:").map_or(u64::MAX, |kib| kib << 10);
+    if needed > available {
+        return Err(Error::Memory {
+            ranks,
+            needed: needed >> 20,
+            available: available >> 20,
+        });
+    }
+    Ok(())
+}
+
+/// Opens one rank: ob1 over the network, with a port and the group of all.
+fn open(
+    network: &SimNetwork,
+    job: &SimJob,
+    selection: &Arc<Selection>,
+    rank: Rank,
+) -> Result<SimRank> {
+    let (transport, clock) = network.open(rank);
+    let bootstrap = Box::new(job.member(rank, clock.clone()));
+    let ob1 = Ob1::open(&Ob1Options::default(), Box::new(transport), bootstrap)?;
+    let policy = WaitPolicy::adaptive(true);
+    let messenger = Messenger::new(ob1, ThreadLevel::Single, policy).with_clock(clock);
+    let messenger = Arc::new(messenger);
+    let team = Arc::new(Team::world(&messenger, Arc::clone(selection)));
+    Ok(SimRank::new(team, messenger, network.actor(rank)))
+}

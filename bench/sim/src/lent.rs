@@ -1,0 +1,92 @@
+//! The buffers of a rank's operations. They are the rank's, so that a body that is given up in the middle of a wait leaves nothing lent
+//! that is gone.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use tagwire_coll::operations::{Allreduce, Barrier};
+use tagwire_coll::{Operator, Request, Team};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::RequestId;
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+/// Buffers by the request that they are lent to. Dropped after the port of the rank, which touches them in its calls alone.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    messages: Vec<(RequestId, Box<[u8]>)>,
+    /// Of collectives that are under way.
+    collectives: Vec<(Request, Box<[u8]>)>,
+}
+
+impl Lent {
+    /// Posts a send of `bytes`, which are kept until [`take`](Self::take) has its request.
+    pub(crate) fn send<E>(
+        &mut self,
+        bytes: Box<[u8]>,
+        post: impl FnOnce(SendBuffer) -> Result<RequestId, E>,
+    ) -> Result<RequestId, E> {
+        // SAFETY: the bytes do not move with their box. They are dropped once their request is taken, that is complete, or
+        // after the port. Where the call fails, nothing was started.
+        let buffer = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+        let request = post(buffer)?;
+        if request != RequestId::COMPLETE {
+            self.messages.push((request, bytes));
+        }
+        Ok(request)
+    }
+
+    /// Posts a receive of up to `len` bytes; the same.
+    pub(crate) fn recv<E>(
+        &mut self,
+        len: usize,
+        post: impl FnOnce(RecvBuffer) -> Result<RequestId, E>,
+    ) -> Result<RequestId, E> {
+        let mut room = vec![0; len].into_boxed_slice();
+        // SAFETY: as above, and nobody looks at them before.
+        let buffer = unsafe { RecvBuffer::contiguous(room.as_mut_ptr(), room.len()) };
+        let request = post(buffer)?;
+        self.messages.push((request, room));
+        Ok(request)
+    }
+
+    /// Takes the buffer of a request that is complete.
+    pub(crate) fn take(&mut self, request: RequestId) -> Option<Box<[u8]>> {
+        let place = self.messages.iter().position(|(of, _)| *of == request)?;
+        Some(self.messages.swap_remove(place).1)
+    }
+
+    /// Starts a sum of the 64-bit numbers in `data` over the group, and returns its request.
+    pub(crate) fn sum(
+        &mut self,
+        team: &Arc<Team>,
+        mut data: Box<[u8]>,
+    ) -> tagwire_coll::Result<Request> {
+        let operator = Operator::owned(Operation::Sum, Layout::of(Basic::U64));
+        let (start, len) = (data.as_mut_ptr(), data.len());
+        // SAFETY: as above: the bytes are dropped once the operation has ended, or after the port, and nobody looks at them before.
+        let lent = unsafe { std::slice::from_raw_parts_mut(start, len) };
+        let operation = Allreduce {
+            operator,
+            input: None,
+            data: lent,
+        };
+        // SAFETY: what it borrows is there until it has ended.
+        let request = unsafe { team.start(operation) }?;
+        self.collectives.push((request.clone(), data));
+        Ok(request)
+    }
+
+    /// Starts a barrier of the group, which borrows nothing, and returns its request.
+    pub(crate) fn barrier(&self, team: &Arc<Team>) -> tagwire_coll::Result<Request> {
+        // SAFETY: there is nothing that has to be kept.
+        unsafe { team.start(Barrier) }
+    }
+
+    /// Takes the data of the sums that have ended, in the order in which they were started.
+    pub(crate) fn take_sums(&mut self) -> Vec<Box<[u8]>> {
+        let ended = self
+            .collectives
+            .extract_if(.., |(request, _)| request.is_complete());
+        ended.map(|(_, data)| data).collect()
+    }
+}

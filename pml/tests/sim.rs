@@ -1,0 +1,112 @@
+//! The suite of layers in random schedules of simulated networks: ob1 over virtual time, cm over a network that matches.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{reading, tiny, writing};
+use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::network::{Link, Machine, MemoryOptions, PerByte, Schedule, Span};
+use tagwire_conformance::pml::{CHECKS, Factory, MatchJob, MatchRails, MemoryJob, Tier};
+use tagwire_conformance::{Verdict, pml_conformance, seeds};
+use tagwire_transport::MatchTransport;
+
+/// Seeds of a run of the tests.
+const SEEDS: u64 = 3;
+
+/// Checks that run threads, whose schedule is the system's, or thousands of requests.
+const LEFT_OUT: &[&str] = &["waits", "blocking", "ten_thousand", "wait_"];
+
+/// A network of a seed: what it can, its machine, and its schedule.
+fn network(seed: u64) -> MemoryOptions {
+    let kinds = [
+        MemoryOptions::default,
+        MemoryOptions::full,
+        tiny,
+        reading,
+        writing,
+    ];
+    let link = Link {
+        latency: Span::nanos(1000),
+        send: Span::nanos(200),
+        recv: Span::nanos(200),
+        gap: Span::nanos(100),
+        per_byte: PerByte::femtos(100_000),
+        ..Link::default()
+    };
+    MemoryOptions {
+        machine: Some(Machine {
+            network: link,
+            local: link,
+            ranks_per_node: 1 + (seed % 3) as u32,
+            ..Machine::default()
+        }),
+        schedule: Schedule {
+            seed,
+            shuffle: true,
+            delay: Duration::from_micros(seed % 4 * 5),
+            reorder: seed % 2 == 1,
+            ..Schedule::default()
+        },
+        ..kinds[(seed % 5) as usize]()
+    }
+}
+
+fn ob1(seed: u64) -> Factory {
+    let network = network(seed);
+    Factory::ob1(move |size, options| MemoryJob::open(size, network.clone(), options))
+}
+
+fn cm(seed: u64) -> Factory {
+    let options = MatchOptions {
+        helping: seed % 2 == 1,
+        late_answers: seed % 3 == 1,
+        seed: Some(seed),
+        ..MatchOptions::default()
+    };
+    Factory::cm(move |size, budget, cm| {
+        let mut options = options.clone();
+        if let Some(budget) = budget {
+            options.unexpected_bytes = budget.payload;
+            options.unexpected_messages = budget.headers / 64;
+        }
+        let network = MatchNetwork::new(size, options);
+        let mortal = network.clone();
+        let rails = MatchRails::new(move |bootstrap| {
+            let rank = tagwire_base::Bootstrap::rank(bootstrap);
+            Ok(Box::new(network.rank(rank)) as Box<dyn MatchTransport>)
+        })
+        .with_kill(move |rank| mortal.fail(rank));
+        MatchJob::open(size, rails, cm)
+    })
+}
+
+/// Runs the checks whose ranks are driven by turns.
+fn run(factory: &Factory) -> Result<(), String> {
+    let tiers = [Tier::Core, Tier::Flow, Tier::Failure];
+    let is_by_turns = |name: &str| !LEFT_OUT.iter().any(|part| name.contains(part));
+    for check in CHECKS {
+        if tiers.contains(&check.tier())
+            && is_by_turns(check.name())
+            && let Verdict::Failed(reason) = check.run(factory)
+        {
+            return Err(format!("{}: {reason}", check.name()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn ob1_in_random_schedules() {
+    let again = "cargo test -p tagwire-pml --test sim ob1_in_random_schedules";
+    seeds::on_seeds(SEEDS, again, |seed| run(&ob1(seed)));
+}
+
+#[test]
+fn cm_in_random_schedules() {
+    let again = "cargo test -p tagwire-pml --test sim cm_in_random_schedules";
+    seeds::on_seeds(SEEDS, again, |seed| run(&cm(seed)));
+}
+
+pml_conformance!(ob1_in_virtual_time, ob1(1));

@@ -1,0 +1,274 @@
+//! How packets travel: through the NIC of the sender's node, over the link, and through that of the receiver's.
+
+use tagwire_transport::message::{EndpointId, Outcome};
+
+use crate::flight::{Cargo, Flight, Message, Spot};
+use crate::machine::Link;
+use crate::member::{Item, Status};
+use crate::place::Place;
+use crate::queue::Event;
+use crate::state::State;
+use crate::time::Moment;
+
+/// What one event of the queue comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// It is done.
+    Done,
+    /// A rank is to go on.
+    Run(Place),
+    /// A rank has died.
+    Killed(Place),
+}
+
+impl State {
+    /// Sends a packet at a moment. Without a machine it arrives at once.
+    pub(crate) fn carry(&mut self, at: Moment, flight: Flight) {
+        let Some(machine) = self.machine() else {
+            return self.land(flight);
+        };
+        let (from, to) = (flight.from, flight.to);
+        let number = self.flights.insert(flight);
+        self.is_moved = true;
+        if machine.ranks_per_node > 1 {
+            // Others of the node may have packets for the same NIC, of an earlier moment.
+            let tie = self.tie(from, to, at);
+            self.queue.push(at, tie, Event::Enter(number));
+        } else {
+            self.enter(at, number);
+        }
+    }
+
+    /// Returns the link that a packet takes, and the numbers of the nodes at its ends where it goes between nodes.
+    fn link_of(&self, flight: &Flight) -> Option<(Link, Option<(u32, u32)>)> {
+        let machine = self.machine()?;
+        let rank = |of: Place| self.members[of.index()].rank.as_u32();
+        let (from, to) = (rank(flight.from), rank(flight.to));
+        let (link, is_far) = machine.link(from, to);
+        Some((
+            *link,
+            is_far.then(|| (machine.node(from), machine.node(to))),
+        ))
+    }
+
+    /// A packet is ready at its sender's side.
+    fn enter(&mut self, at: Moment, number: u32) {
+        let Some(flight) = self.flights.get(number) else {
+            return;
+        };
+        let Some((link, nodes)) = self.link_of(flight) else {
+            return;
+        };
+        let (from, to, endpoint, is_fenced) =
+            (flight.from, flight.to, flight.link, flight.is_fenced);
+        let bytes = link.per_byte.of(flight.cargo.len());
+        let free = match nodes {
+            Some((node, _)) => &mut self.nic(node).out,
+            None => &mut self.members[from.index()].copying,
+        };
+        let start = at.max(*free);
+        *free = start + link.gap.max(bytes);
+        let head = start + link.latency + self.lateness();
+        // Between ranks of a node nothing else lies between the packets of a pair.
+        let mut next = if nodes.is_some() { head } else { head + bytes };
+        let is_in_order = is_fenced || self.options.keeps_order();
+        let last = &mut self.members[from.index()].links[endpoint.index()].last;
+        if is_in_order {
+            next = next.max(*last);
+        }
+        *last = next.max(*last);
+        let tie = self.tie(from, to, next);
+        let event = match nodes {
+            Some(_) => Event::Head(number),
+            None => Event::Land(number),
+        };
+        self.queue.push(next, tie, event);
+    }
+
+    fn nic(&mut self, node: u32) -> &mut crate::state::Nic {
+        let count = node as usize + 1;
+        if self.nics.len() < count {
+            self.nics.resize_with(count, Default::default);
+        }
+        &mut self.nics[node as usize]
+    }
+
+    /// The first byte of a packet is at its receiver's NIC.
+    fn head(&mut self, at: Moment, number: u32) {
+        let Some(flight) = self.flights.get(number) else {
+            return;
+        };
+        let Some((link, Some((_, node)))) = self.link_of(flight) else {
+            return;
+        };
+        let (from, to) = (flight.from, flight.to);
+        let bytes = link.per_byte.of(flight.cargo.len());
+        let free = &mut self.nic(node).inward;
+        let start = at.max(*free);
+        *free = start + link.gap.max(bytes);
+        let tie = self.tie(from, to, start + bytes);
+        self.queue.push(start + bytes, tie, Event::Land(number));
+    }
+
+    /// Handles the next event; `None` where there is none.
+    pub(crate) fn step(&mut self) -> Option<Stepped> {
+        let (at, event) = self.queue.pop()?;
+        self.now = self.now.max(at);
+        self.counts.events += 1;
+        match event {
+            Event::Enter(number) => self.enter(at, number),
+            Event::Head(number) => self.head(at, number),
+            Event::Land(number) => {
+                if let Some(flight) = self.flights.remove(number) {
+                    self.land(flight);
+                }
+            }
+            Event::Run(rank) => {
+                let place = Place(rank);
+                let member = self.member(place);
+                member.is_scheduled = false;
+                member.is_computing = false;
+                member.occupy(at, crate::time::Span::ZERO);
+                return Some(Stepped::Run(place));
+            }
+            Event::Slice { node, rank } => self.end_slice(node, Place(rank)),
+            Event::Kill(rank) => {
+                let place = Place(rank);
+                if self.member(place).status == Status::Open {
+                    self.end(place, Status::Failed);
+                    return Some(Stepped::Killed(place));
+                }
+            }
+            Event::Found(rank) => self.found(Place(rank)),
+        }
+        Some(Stepped::Done)
+    }
+
+    /// A packet is there.
+    fn land(&mut self, flight: Flight) {
+        let Flight {
+            from,
+            to,
+            link,
+            cargo,
+            ..
+        } = flight;
+        let back = self.members[from.index()].links[link.index()].back;
+        // The dead take nothing and answer nobody: what waits for them ends when their death is found.
+        if self.member(to).status != Status::Open {
+            return;
+        }
+        match cargo {
+            Cargo::Message(message) => self.land_message(from, to, (link, back), message),
+            Cargo::Goodbye => {
+                self.greet(to, back);
+                self.member(to).inbox.push_back(Item::Left(back));
+                self.signal(to);
+            }
+            Cargo::Data { bytes, operation } => {
+                if let Some(of) = self.member(to).take_operation(operation) {
+                    let is_filled = of.target.is_some_and(|target| target.fill(&bytes));
+                    let outcome = match is_filled {
+                        true => Outcome::Done(bytes.len() as u64),
+                        false => Outcome::Impossible,
+                    };
+                    self.complete(to, of.token, outcome);
+                }
+            }
+            Cargo::Done { outcome, operation } => {
+                if let Some(of) = self.member(to).take_operation(operation) {
+                    self.complete(to, of.token, outcome);
+                }
+            }
+            Cargo::Put {
+                spot,
+                bytes,
+                immediate,
+                operation,
+            } => {
+                let outcome = self.write(to, spot, &bytes, immediate);
+                self.answer(to, from, back, Cargo::Done { outcome, operation });
+            }
+            Cargo::Get {
+                spot,
+                len,
+                operation,
+            } => {
+                let exposed = spot
+                    .key
+                    .and_then(|key| self.members[to.index()].exposed.get(&key));
+                let answer = match exposed.and_then(|memory| memory.read(spot.address, len)) {
+                    Some(bytes) => Cargo::Data { bytes, operation },
+                    None => Cargo::Done {
+                        outcome: Outcome::Impossible,
+                        operation,
+                    },
+                };
+                self.answer(to, from, back, answer);
+            }
+            Cargo::Flush(operation) => {
+                let outcome = Outcome::Done(0);
+                self.answer(to, from, back, Cargo::Done { outcome, operation });
+            }
+        }
+    }
+
+    /// The NIC answers, whatever its rank does.
+    fn answer(&mut self, from: Place, to: Place, link: EndpointId, cargo: Cargo) {
+        let now = self.now;
+        self.carry(
+            now,
+            Flight {
+                from,
+                to,
+                link,
+                is_fenced: false,
+                cargo,
+            },
+        );
+    }
+
+    fn land_message(
+        &mut self,
+        from: Place,
+        to: Place,
+        (link, back): (EndpointId, EndpointId),
+        message: Message,
+    ) {
+        if self.member(to).open_link(back).is_none() {
+            self.free_slot(from, link);
+            return;
+        }
+        self.greet(to, back);
+        self.member(to)
+            .inbox
+            .push_back(Item::Message(back, message));
+        self.signal(to);
+    }
+
+    /// A message of `from` was taken or dropped.
+    pub(crate) fn free_slot(&mut self, from: Place, link: EndpointId) {
+        let link = &mut self.member(from).links[link.index()];
+        link.untaken -= 1;
+        if std::mem::take(&mut link.is_starved) {
+            self.signal(from);
+        }
+    }
+
+    /// Writes to the memory of a rank, and tells it.
+    fn write(&mut self, to: Place, spot: Spot, bytes: &[u8], immediate: Option<u64>) -> Outcome {
+        let member = self.member(to);
+        let memory = spot.key.and_then(|key| member.writable.get(&key));
+        if !memory.is_some_and(|memory| memory.write(spot.address, bytes)) {
+            return Outcome::Impossible;
+        }
+        if let Some(immediate) = immediate {
+            member.notices.push_back(immediate);
+        }
+        self.puts.count += 1;
+        self.puts.bytes += bytes.len();
+        // Who waits for what peers write looks at it.
+        self.signal(to);
+        Outcome::Done(bytes.len() as u64)
+    }
+}

@@ -1,0 +1,62 @@
+//! What a machine is like: the costs of its links, and how ranks lie on its nodes.
+
+use crate::time::{PerByte, Span};
+
+/// A link by the parameters of LogGP (Alexandrov, Ionescu, Schauser, Scheiman: *LogGP: incorporating long messages into the
+/// LogP model*, SPAA 1995), and what copies cost.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// L: from the moment at which a byte leaves until it arrives.
+    pub latency: Span,
+    /// o of the sender: how long its core is busy with a message.
+    pub send: Span,
+    /// o of the receiver.
+    pub recv: Span,
+    /// g: the least time between the beginnings of two messages on one NIC.
+    pub gap: Span,
+    /// G: how long each byte occupies a NIC.
+    pub per_byte: PerByte,
+    /// How long the sender's core copies each byte of a message that is sent by copy.
+    pub copy_out: PerByte,
+    /// The same of the receiver's.
+    pub copy_in: PerByte,
+}
+
+/// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.
+///
+/// ```text
+///   rank -- o_s --> NIC, out: max(g, kG) -- L --> NIC, in: max(g, kG) -- o_r --> rank
+///                   shared by a node's ranks       shared by a node's ranks
+/// ```
+///
+/// Between ranks of a node a message takes the `local` link, which each rank has to itself.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Between nodes.
+    pub network: Link,
+    /// Between ranks of one node.
+    pub local: Link,
+    /// How many ranks are on a node, 1 at least.
+    pub ranks_per_node: u32,
+    /// How many cores a node has for what its ranks compute; 0 where each rank has one to itself.
+    pub cores: u32,
+    /// How long a rank that computes keeps its core while others wait for one.
+    pub slice: Span,
+    /// From the death of a rank until its peers find out.
+    pub detection: Span,
+}
+
+impl Machine {
+    /// Returns the node of a rank.
+    pub(crate) fn node(&self, rank: u32) -> u32 {
+        rank / self.ranks_per_node.max(1)
+    }
+
+    /// Returns the link between two ranks, and whether it is that between nodes.
+    pub(crate) fn link(&self, from: u32, to: u32) -> (&Link, bool) {
+        match self.node(from) == self.node(to) {
+            true => (&self.local, false),
+            false => (&self.network, true),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A network, and how its ranks are opened and killed.
+
+use std::sync::Arc;
+
+use tagwire_base::bootstrap::MemberEvent;
+use tagwire_base::{Clock, ManualClock, Rank};
+
+use crate::member::Status;
+use crate::options::SimOptions;
+use crate::rank::SimTransport;
+use crate::shared::Shared;
+use crate::state::{Counts, Puts, State};
+use crate::time::Moment;
+
+/// The name in reports.
+pub(crate) const NAME: &str = "sim";
+
+/// A job's worth of ranks in one process. Cloning names the same network again.
+#[derive(Debug, Clone)]
+pub struct SimNetwork {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl SimNetwork {
+    /// Returns a network for the ranks from 0 to `size - 1`. Only ranks that are opened cost memory.
+    #[must_use]
+    pub fn new(size: u32, options: SimOptions) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(size, options)),
+        }
+    }
+
+    /// Opens `rank`.
+    ///
+    /// # Panics
+    /// When `rank` is not one of this network's, or was opened before.
+    #[must_use]
+    pub fn rank(&self, rank: Rank) -> SimTransport {
+        self.open(rank).0
+    }
+
+    /// Opens `rank`, and returns its clock too: virtual time on a machine, else the machine's that this runs on.
+    ///
+    /// # Panics
+    /// As [`rank`](Self::rank).
+    #[must_use]
+    pub fn open(&self, rank: Rank) -> (SimTransport, Clock) {
+        assert!(
+            rank.as_u32() < self.shared.size,
+            "{rank:?} is not in the network"
+        );
+        let manual = ManualClock::default();
+        let clock = match self.shared.options.machine {
+            Some(_) => manual.clock(),
+            None => Clock::default(),
+        };
+        let place = self.shared.with(|state| state.open(rank, manual));
+        let place = place.unwrap_or_else(|| panic!("{rank:?} was opened before"));
+        let transport = SimTransport::new(Arc::clone(&self.shared), (rank, place));
+        (transport, clock)
+    }
+
+    /// Lets `rank` die on the spot, as a killed process does: its calls do nothing from now on,
+    /// what it has sent can still be read, and nobody touches its buffers any more. The others
+    /// learn of it when they [look after their peers](tagwire_transport::ByteTransport::look_after_peers)
+    /// (with [`SimOptions::detect_failures`]) or are
+    /// [told](tagwire_transport::ByteTransport::peer_failed).
+    pub fn fail(&self, rank: Rank) {
+        self.shared.with(|state| {
+            if let Some(place) = state.find(rank) {
+                state.end(place, Status::Failed);
+            }
+        });
+    }
+
+    /// Returns how many pieces of memory peers may read just now.
+    #[must_use]
+    pub fn exposed(&self) -> usize {
+        let count = |state: &mut State| {
+            let members = state.members.iter();
+            members.map(|member| member.exposed.len()).sum()
+        };
+        self.shared.with(count)
+    }
+
+    /// Returns how many pieces of memory peers may write just now.
+    #[must_use]
+    pub fn registered(&self) -> usize {
+        let count = |state: &mut State| {
+            let members = state.members.iter();
+            members.map(|member| member.writable.len()).sum()
+        };
+        self.shared.with(count)
+    }
+
+    /// Returns what ranks have written so far.
+    #[must_use]
+    pub fn puts(&self) -> Puts {
+        self.shared.with(|state| state.puts)
+    }
+
+    /// Lets nothing that is exposed or registered now be read or written any more: gets and puts of it fail.
+    pub fn hide_all(&self) {
+        self.shared.with(|state| {
+            for member in &mut state.members {
+                member.exposed.clear();
+                member.writable.clear();
+            }
+        });
+    }
+
+    /// Returns how many ranks the network has room for.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.shared.size
+    }
+
+    /// Returns how many ranks it keeps anything of: a rank that has not been opened costs nothing.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        self.shared.with(|state| state.members.len())
+    }
+
+    /// Returns what has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.with(|state| state.counts)
+    }
+
+    /// Returns how ranks have ended, without the first so many.
+    pub(crate) fn ended(&self, seen: usize) -> Vec<MemberEvent> {
+        let rest = |state: &mut State| state.ended.get(seen..).unwrap_or_default().to_vec();
+        self.shared.with(rest)
+    }
+
+    /// Returns the moment of the last event.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.shared.with(|state| state.now)
+    }
+}

@@ -1,0 +1,267 @@
+//! Machines of papers, as far as their networks are known, each value with where it comes from.
+
+use crate::machine::{Link, Machine};
+use crate::time::{PerByte, Span};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The paper says it.
+    Text,
+    /// It follows from what the paper says.
+    Derived,
+    /// It is chosen so that a figure of the paper comes out.
+    Fitted,
+    /// Nothing is known but what such machines usually have.
+    Assumed,
+}
+
+impl Source {
+    /// Returns its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Derived => "derived",
+            Self::Fitted => "fitted",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// A value of a preset, and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Value {
+    /// The field of [`Machine`], as a file of a preset names it.
+    pub field: &'static str,
+    /// Where it comes from.
+    pub source: Source,
+    /// What is to be known of it.
+    pub note: &'static str,
+}
+
+/// A named machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its values.
+    pub machine: Machine,
+    /// Where they come from. What is not named is assumed to be nothing.
+    pub values: &'static [Value],
+}
+
+/// A link by its latency, the overhead of each side and its gap, in nanoseconds, and femtoseconds per byte.
+const fn link(latency: u64, overhead: u64, gap: u64, per_byte: u64) -> Link {
+    Link {
+        latency: Span::nanos(latency),
+        send: Span::nanos(overhead),
+        recv: Span::nanos(overhead),
+        gap: Span::nanos(gap),
+        per_byte: PerByte::femtos(per_byte),
+        copy_out: PerByte::ZERO,
+        copy_in: PerByte::ZERO,
+    }
+}
+
+/// A machine with `cores` a node, of which a job's ranks take all.
+const fn machine(network: Link, local: Link, cores: u32) -> Machine {
+    Machine {
+        network,
+        local,
+        ranks_per_node: 1,
+        cores,
+        slice: Span::nanos(3_000_000),
+        detection: Span::nanos(1_000_000),
+    }
+}
+
+const fn value(field: &'static str, source: Source, note: &'static str) -> Value {
+    Value {
+        field,
+        source,
+        note,
+    }
+}
+
+/// What all machines here have that no paper says.
+const LOCAL: Value = value(
+    "local",
+    Source::Assumed,
+    "0.4 us, 10 GB/s between ranks of a node",
+);
+const SLICE: Value = value(
+    "slice",
+    Source::Assumed,
+    "3 ms, as schedulers of Linux give",
+);
+const DETECTION: Value = value("detection", Source::Assumed, "1 ms until a death is found");
+
+const NODE: Link = link(400, 100, 50, 100_000);
+
+/// The presets, in the order of reports.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "niagara",
+        about: "Niagara: 2 x 20 cores a node, EDR InfiniBand (Temucin and others, partitioned communication)",
+        machine: machine(link(900, 250, 150, 82_600), NODE, 40),
+        values: &[
+            value("latency", Source::Assumed, "0.9 us; the text has none"),
+            value("overhead", Source::Assumed, "0.25 us a side"),
+            value("gap", Source::Assumed, "0.15 us"),
+            value(
+                "per-byte",
+                Source::Assumed,
+                "0.0826 ns: 12.1 GB/s usable of 12.5",
+            ),
+            value("cores", Source::Text, "2 x 20 Skylake"),
+            LOCAL,
+            SLICE,
+            DETECTION,
+        ],
+    },
+    Preset {
+        name: "manzano",
+        about: "Manzano: 2 x 24 cores a node, Omni-Path (message aggregation by bins)",
+        machine: machine(link(1000, 400, 0, 80_000), NODE, 48),
+        values: &[
+            value("latency", Source::Assumed, "1.0 us"),
+            value("overhead", Source::Assumed, "0.4 us a side"),
+            value("per-byte", Source::Assumed, "0.08 ns: the line's 12.5 GB/s"),
+            value(
+                "cores",
+                Source::Assumed,
+                "2 sockets of Cascade Lake; 32 threads were used",
+            ),
+            LOCAL,
+            SLICE,
+            DETECTION,
+        ],
+    },
+    Preset {
+        name: "mutrino",
+        about: "Mutrino: 2 x 16 cores a node, Aries (message aggregation by bins)",
+        machine: machine(link(1300, 500, 0, 100_000), NODE, 32),
+        values: &[
+            value("latency", Source::Assumed, "1.3 us"),
+            value("overhead", Source::Assumed, "0.5 us a side"),
+            value("per-byte", Source::Assumed, "0.1 ns: 10 GB/s"),
+            value(
+                "cores",
+                Source::Assumed,
+                "2 sockets of Haswell; 16 threads were used",
+            ),
+            LOCAL,
+            SLICE,
+            DETECTION,
+        ],
+    },
+    Preset {
+        name: "power9",
+        about: "2 x 20 Power9 cores and 4 V100 a node, InfiniBand (partitioned reduction)",
+        machine: machine(link(1100, 300, 0, 83_000), link(400, 100, 0, 100_000), 40),
+        values: &[
+            value("latency", Source::Assumed, "1.1 us"),
+            value("overhead", Source::Assumed, "0.3 us a side"),
+            value(
+                "per-byte",
+                Source::Assumed,
+                "0.083 ns, shared by a node's processes",
+            ),
+            value("cores", Source::Text, "2 x 20"),
+            value(
+                "local",
+                Source::Assumed,
+                "0.4 us, 0.1 ns a byte in a socket",
+            ),
+            SLICE,
+            DETECTION,
+        ],
+    },
+    Preset {
+        name: "breadboard",
+        about: "Breadboard: 2 x 2 Opteron cores a node, Gigabit Ethernet (threads)",
+        machine: machine(link(36_900, 1_550, 0, 8_000_000), NODE, 4),
+        values: &[
+            value(
+                "latency",
+                Source::Assumed,
+                "36.9 us, so that an empty message takes about 40 us",
+            ),
+            value(
+                "overhead",
+                Source::Derived,
+                "half of MPICH2's 3.10 us a message, each side",
+            ),
+            value("per-byte", Source::Derived, "8 ns: 1 Gbit/s"),
+            value("cores", Source::Text, "2 x 2"),
+            LOCAL,
+            SLICE,
+            DETECTION,
+        ],
+    },
+    Preset {
+        name: "redstorm",
+        about: "Red Storm: dual-core Opterons, SeaStar 2.1 (Graham and others, matching transport layer), as its Portals serves cm",
+        machine: machine(link(2300, 1305, 2700, 500_000), NODE, 2),
+        values: &[
+            value(
+                "latency",
+                Source::Assumed,
+                "2.3 us of the 4.91 us that L + 2o is in the text",
+            ),
+            value(
+                "overhead",
+                Source::Derived,
+                "1.305 us a side: the rest of 4.91 us",
+            ),
+            value(
+                "gap",
+                Source::Derived,
+                "2.7 us: 370,000 messages/s on an axis",
+            ),
+            value(
+                "per-byte",
+                Source::Assumed,
+                "0.5 ns; the text has no bandwidth",
+            ),
+            value("cores", Source::Text, "2"),
+            LOCAL,
+            SLICE,
+            DETECTION,
+        ],
+    },
+];
+
+/// Returns the preset called `name`.
+#[must_use]
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_a_preset_has_a_source() {
+        for preset in PRESETS {
+            let Machine { network, .. } = preset.machine;
+            let named = |field| preset.values.iter().any(|value| value.field == field);
+            for field in [
+                "latency",
+                "overhead",
+                "per-byte",
+                "cores",
+                "local",
+                "slice",
+                "detection",
+            ] {
+                assert!(named(field), "{}: {field}", preset.name);
+            }
+            assert_eq!(named("gap"), network.gap > Span::ZERO, "{}", preset.name);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Ranks as futures: a simulation takes the next event, and polls the rank for which something came.
+//!
+//! A rank's body is an asynchronous function: it reads as a program does, and a rank that waits is as large as what it has to
+//! remember. A thread for each would take a stack, and the kernel would choose who goes on. State machines by hand would take
+//! no less, and each program would be written twice.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tagwire_base::Rank;
+
+use crate::carry::Stepped;
+use crate::member::Status;
+use crate::network::SimNetwork;
+use crate::place::Place;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::time::{Moment, Span};
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Nothing is left to happen, and ranks have not ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} wait for what never comes, {} after the start", Waiting(ranks), at.since_start())]
+pub struct Stuck {
+    /// Those that wait.
+    pub ranks: Vec<Rank>,
+    /// When the last event was.
+    pub at: Moment,
+}
+
+/// The first of the ranks that wait, in words.
+struct Waiting<'a>(&'a [Rank]);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMED: usize = 8;
+        let names: Vec<_> = self.0.iter().take(NAMED).map(Rank::to_string).collect();
+        write!(f, "{} ranks ({}", self.0.len(), names.join(", "))?;
+        match self.0.len() > NAMED {
+            true => f.write_str(", ...)"),
+            false => f.write_str(")"),
+        }
+    }
+}
+
+/// Runs the ranks of a network in one thread.
+pub struct Simulation {
+    network: SimNetwork,
+    /// By place.
+    tasks: Vec<Option<Task>>,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("network", &self.network)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// Returns a simulation of the ranks of `network`, which are driven by nothing else from now on.
+    #[must_use]
+    pub fn new(network: &SimNetwork) -> Self {
+        network.shared.with(|state| state.has_tasks = true);
+        Self {
+            network: network.clone(),
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Has a rank do `body` from the start on. It owns what the rank is: where it dies, this is dropped.
+    pub fn spawn(&mut self, actor: &Actor, body: impl Future<Output = ()> + 'static) {
+        let index = actor.place.index();
+        if self.tasks.len() <= index {
+            self.tasks.resize_with(index + 1, || None);
+        }
+        self.tasks[index] = Some(Box::pin(body));
+        self.network.shared.with(|state| state.signal(actor.place));
+    }
+
+    /// Runs until every rank has ended.
+    ///
+    /// # Errors
+    /// [`Stuck`] where ranks wait, and nothing is left to happen.
+    pub fn run(&mut self) -> Result<(), Stuck> {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(next) = self.network.shared.with(next_of_ranks) {
+            let (Stepped::Run(place) | Stepped::Killed(place)) = next else {
+                continue;
+            };
+            let Some(slot) = self.tasks.get_mut(place.index()) else {
+                continue;
+            };
+            let has_ended = match (next, slot.as_mut()) {
+                (Stepped::Run(_), Some(task)) => task.as_mut().poll(&mut context).is_ready(),
+                _ => true,
+            };
+            if has_ended {
+                // What it owned says goodbye, and does not while the table is borrowed.
+                let ended = slot.take();
+                drop(ended);
+            }
+        }
+        let waiting = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| task.is_some());
+        let waiting: Vec<_> = waiting.map(|(index, _)| index).collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        Err(self.network.shared.with(|state| Stuck {
+            ranks: waiting
+                .into_iter()
+                .map(|index| state.members[index].rank)
+                .collect(),
+            at: state.now,
+        }))
+    }
+}
+
+/// Has events happen up to one that is a rank's; `None` where none is left.
+fn next_of_ranks(state: &mut State) -> Option<Stepped> {
+    loop {
+        match state.step()? {
+            Stepped::Done => {}
+            other => return Some(other),
+        }
+    }
+}
+
+/// A rank of a simulation, as its body sees it. One future at a time waits by it.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    shared: Arc<Shared>,
+    place: Place,
+    rank: Rank,
+}
+
+impl SimNetwork {
+    /// Returns a rank, which is open, as its body sees it.
+    ///
+    /// # Panics
+    /// When it was not opened.
+    #[must_use]
+    pub fn actor(&self, rank: Rank) -> Actor {
+        let place = self.shared.with(|state| state.find(rank));
+        Actor {
+            shared: Arc::clone(&self.shared),
+            place: place.unwrap_or_else(|| panic!("{rank:?} was not opened")),
+            rank,
+        }
+    }
+}
+
+impl Actor {
+    /// Returns the rank.
+    #[must_use]
+    pub const fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Returns up to when the rank was busy.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.shared.with(|state| state.member(self.place).local)
+    }
+
+    /// Waits until something has come for the rank since it was last polled. May end early without cause.
+    pub fn next(&self) -> impl Future<Output = ()> + use<> {
+        let mut is_waiting = false;
+        std::future::poll_fn(move |_| match std::mem::replace(&mut is_waiting, true) {
+            false => Poll::Pending,
+            true => Poll::Ready(()),
+        })
+    }
+
+    /// Computes for `time` of a core's time. What comes meanwhile waits.
+    pub fn compute(&self, time: Duration) -> impl Future<Output = ()> + use<> {
+        let (shared, place, mut has_begun) = (Arc::clone(&self.shared), self.place, false);
+        std::future::poll_fn(move |_| {
+            if std::mem::replace(&mut has_begun, true) {
+                return Poll::Ready(());
+            }
+            shared.with(|state| state.compute(place, Span::from(time)));
+            Poll::Pending
+        })
+    }
+
+    /// Returns whether the rank is alive.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let status = self.shared.with(|state| state.member(self.place).status);
+        status == Status::Open
+    }
+}

@@ -1,0 +1,115 @@
+//! The lock around what ranks share, and what sleepers sleep on.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tagwire_transport::wait::{WaitKey, Waiter};
+
+use crate::options::SimOptions;
+use crate::place::Place;
+use crate::state::State;
+use crate::time::Span;
+
+/// What the ranks of a network share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) size: u32,
+    pub(crate) options: Arc<SimOptions>,
+    state: Mutex<State>,
+    moved: Condvar,
+    /// Threads that sleep.
+    sleeping: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new(size: u32, options: SimOptions) -> Self {
+        let options = Arc::new(options.made_consistent());
+        Self {
+            size,
+            state: Mutex::new(State::new(Arc::clone(&options))),
+            options,
+            moved: Condvar::new(),
+            sleeping: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `change` under the lock, and wakes those who sleep where something came for anybody.
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let is_moved = std::mem::take(&mut state.is_moved);
+        drop(state);
+        if is_moved && self.sleeping.load(Ordering::Relaxed) > 0 {
+            self.moved.notify_all();
+        }
+        result
+    }
+}
+
+/// What threads of one rank sleep on. A sleeper has the network's events happen, until something comes for its rank. Where there
+/// are none, it sleeps in the kernel, and the rank's clock has moved on by as much when its time is over.
+#[derive(Debug)]
+pub(crate) struct SimWaiter {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) place: Place,
+}
+
+impl SimWaiter {
+    /// The rank has slept for `time` in vain.
+    fn pass(&self, state: &mut State, time: Duration) {
+        if state.machine().is_some() {
+            let now = state.now;
+            state.member(self.place).occupy(now, Span::from(time));
+        }
+    }
+}
+
+impl Waiter for SimWaiter {
+    fn arm(&self) -> WaitKey {
+        let mut state = self.shared.lock();
+        // Counted from here on: what comes between this and the sleep is seen by the epoch.
+        WaitKey(state.member(self.place).epoch)
+    }
+
+    fn sleep(&self, key: WaitKey, timeout: Duration) {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        // The simulation's own thread: others do nothing meanwhile, and sleeping is waiting in virtual time.
+        if state.has_tasks {
+            return self.pass(&mut state, timeout);
+        }
+        shared.sleeping.fetch_add(1, Ordering::Relaxed);
+        let mut has_slept = false;
+        while state.member(self.place).epoch == key.0 {
+            if state.step().is_some() {
+                if std::mem::take(&mut state.is_moved) {
+                    shared.moved.notify_all();
+                }
+                continue;
+            }
+            // What woke it was for others. It sleeps no second time: the first may have taken all of its time.
+            if std::mem::replace(&mut has_slept, true) {
+                break;
+            }
+            let waited = shared.moved.wait_timeout(state, timeout);
+            let (again, end) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = again;
+            if end.timed_out() {
+                self.pass(&mut state, timeout);
+                break;
+            }
+        }
+        shared.sleeping.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn disarm(&self) {}
+
+    fn wake(&self) {
+        self.shared.with(|state| state.signal(self.place));
+    }
+}

@@ -1,0 +1,263 @@
+//! What the ranks of a network share, under one lock: the ranks, and the events to come.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tagwire_base::bootstrap::MemberEvent;
+use tagwire_base::{ManualClock, Rank};
+use tagwire_transport::fault::SplitMix64;
+use tagwire_transport::message::{EndpointId, Outcome, Token};
+
+use crate::cores::Cores;
+use crate::flight::{Flight, OperationId};
+use crate::machine::Machine;
+use crate::member::{Item, Link, Member, Status};
+use crate::options::SimOptions;
+use crate::place::Place;
+use crate::queue::{Event, Queue};
+use crate::slots::Slots;
+use crate::time::{Moment, PerByte, Span};
+use crate::transfer::Transfer;
+
+/// What ranks have written into each other's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Puts {
+    /// How many puts there were that reached memory.
+    pub count: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// How often ranks have asked when all is there.
+    pub flushes: usize,
+}
+
+/// What has happened in a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Entries of the queue that were handled.
+    pub events: u64,
+    /// Messages that were sent.
+    pub messages: u64,
+    /// Their payload, in bytes.
+    pub bytes: u64,
+}
+
+/// Both sides of a node's NIC: when each is free.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Nic {
+    pub(crate) out: Moment,
+    pub(crate) inward: Moment,
+}
+
+/// What a rank is busy with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Work {
+    /// Sends a message, of which it copies so many bytes.
+    Send { copied: usize },
+    /// Receives one.
+    Recv { copied: usize },
+}
+
+/// The whole network.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) options: Arc<SimOptions>,
+    pub(crate) members: Vec<Member>,
+    places: HashMap<Rank, Place>,
+    /// When the last event was.
+    pub(crate) now: Moment,
+    pub(crate) queue: Queue,
+    pub(crate) flights: Slots<Flight>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) cores: Cores,
+    random: SplitMix64,
+    /// Cooperative transfers by number; the order makes progress deterministic.
+    pub(crate) transfers: BTreeMap<u64, Transfer<Place>>,
+    pub(crate) next_transfer: u64,
+    next_operation: u64,
+    pub(crate) next_exposed: u64,
+    pub(crate) puts: Puts,
+    pub(crate) counts: Counts,
+    /// How ranks have ended, in that order.
+    pub(crate) ended: Vec<MemberEvent>,
+    /// Ranks are tasks that a simulation runs, and not driven by calls.
+    pub(crate) has_tasks: bool,
+    /// Something has come for somebody who may sleep.
+    pub(crate) is_moved: bool,
+}
+
+impl State {
+    pub(crate) fn new(options: Arc<SimOptions>) -> Self {
+        Self {
+            members: Vec::new(),
+            places: HashMap::new(),
+            now: Moment::default(),
+            queue: Queue::default(),
+            flights: Slots::default(),
+            nics: Vec::new(),
+            cores: Cores::default(),
+            random: SplitMix64::stream(options.schedule.seed, 0),
+            transfers: BTreeMap::new(),
+            next_transfer: 0,
+            next_operation: 0,
+            next_exposed: 0,
+            puts: Puts::default(),
+            counts: Counts::default(),
+            ended: Vec::new(),
+            has_tasks: false,
+            is_moved: false,
+            options,
+        }
+    }
+
+    /// Returns the machine, where there is one.
+    pub(crate) fn machine(&self) -> Option<Machine> {
+        self.options.machine
+    }
+
+    /// Opens a rank; `None` where it was opened before.
+    pub(crate) fn open(&mut self, rank: Rank, clock: ManualClock) -> Option<Place> {
+        let place = Place(self.members.len() as u32);
+        if self.places.contains_key(&rank) {
+            return None;
+        }
+        self.places.insert(rank, place);
+        self.members.push(Member::new(rank, clock));
+        for kill in &self.options.schedule.kills {
+            if kill.rank == rank.as_u32() {
+                let at = Moment::default() + Span::from(kill.at);
+                self.queue.push(at, 0, Event::Kill(place.0));
+            }
+        }
+        Some(place)
+    }
+
+    pub(crate) fn find(&self, rank: Rank) -> Option<Place> {
+        self.places.get(&rank).copied()
+    }
+
+    pub(crate) fn member(&mut self, place: Place) -> &mut Member {
+        &mut self.members[place.index()]
+    }
+
+    /// Returns the endpoint of `from` for `to`, made on first contact, on both sides.
+    pub(crate) fn link(&mut self, from: Place, to: Place) -> EndpointId {
+        if let Some(known) = self.members[from.index()].by_peer.get(&to) {
+            return *known;
+        }
+        let number = |of: Place| EndpointId(self.members[of.index()].links.len() as u32);
+        let (there, back) = (number(from), number(to));
+        for (own, peer, endpoint, back) in [(from, to, there, back), (to, from, back, there)] {
+            let rank = self.members[peer.index()].rank;
+            let member = self.member(own);
+            if member.by_peer.insert(peer, endpoint).is_none() {
+                member.links.push(Link {
+                    rank,
+                    peer,
+                    back,
+                    untaken: 0,
+                    is_starved: false,
+                    is_up: false,
+                    is_closed: false,
+                    is_fenced: false,
+                    last: Moment::default(),
+                });
+            }
+        }
+        there
+    }
+
+    /// Enters the first contact by the peer at `endpoint`, once.
+    pub(crate) fn greet(&mut self, place: Place, endpoint: EndpointId) {
+        let member = self.member(place);
+        let Some(link) = member.open_link(endpoint) else {
+            return;
+        };
+        if !std::mem::replace(&mut link.is_up, true) {
+            member.inbox.push_back(Item::Up(endpoint));
+            self.signal(place);
+        }
+    }
+
+    /// Something has come for a rank: it goes on once it is free, and its sleepers look.
+    pub(crate) fn signal(&mut self, place: Place) {
+        let has_tasks = self.has_tasks;
+        let member = &mut self.members[place.index()];
+        member.epoch = member.epoch.wrapping_add(1);
+        self.is_moved = true;
+        if has_tasks && !member.is_scheduled && !member.is_computing {
+            member.is_scheduled = true;
+            let at = member.local.max(self.now);
+            self.run_at(at, place);
+        }
+    }
+
+    /// Has a rank go on at a moment.
+    pub(crate) fn run_at(&mut self, at: Moment, place: Place) {
+        let tie = if self.options.schedule.shuffle {
+            self.random.next_u64()
+        } else {
+            0
+        };
+        self.queue.push(at, tie, Event::Run(place.0));
+    }
+
+    /// A rank is busy with a message on its way to or from a peer. Returns when it is free again.
+    pub(crate) fn work(&mut self, place: Place, peer: Place, work: Work) -> Moment {
+        let Some(machine) = self.machine() else {
+            return self.now;
+        };
+        let rank = |of: Place| self.members[of.index()].rank.as_u32();
+        let (link, _) = machine.link(rank(place), rank(peer));
+        let of = |per_byte: PerByte, bytes| per_byte.of(bytes);
+        let span = match work {
+            Work::Send { copied } => link.send + of(link.copy_out, copied),
+            Work::Recv { copied } => link.recv + of(link.copy_in, copied),
+        };
+        let now = self.now;
+        self.member(place).occupy(now, span)
+    }
+
+    /// A rank copies bytes from or to the memory of another.
+    pub(crate) fn copy(&mut self, place: Place, peer: Place, bytes: usize) {
+        if let Some(machine) = self.machine() {
+            let rank = |of: Place| self.members[of.index()].rank.as_u32();
+            let (link, _) = machine.link(rank(place), rank(peer));
+            let (now, span) = (self.now, link.copy_in.of(bytes));
+            self.member(place).occupy(now, span);
+        }
+    }
+
+    /// Returns the order of an event among those at the same moment: equal for packets of a pair, so that they keep theirs.
+    pub(crate) fn tie(&self, from: Place, to: Place, at: Moment) -> u64 {
+        let schedule = &self.options.schedule;
+        if !schedule.shuffle {
+            return 0;
+        }
+        let pair = (u64::from(from.0) << 32) | u64::from(to.0);
+        let moment = at.since_start().as_picos();
+        SplitMix64::stream(schedule.seed ^ moment, pair).next_u64()
+    }
+
+    /// Returns by how much the next packet is late.
+    pub(crate) fn lateness(&mut self) -> Span {
+        match Span::from(self.options.schedule.delay).as_picos() {
+            0 => Span::ZERO,
+            most => Span::picos(self.random.below(most + 1)),
+        }
+    }
+
+    /// Returns a name for an operation.
+    pub(crate) fn operation(&mut self) -> OperationId {
+        self.next_operation += 1;
+        OperationId(self.next_operation)
+    }
+
+    /// Enters the end of an operation of a rank.
+    pub(crate) fn complete(&mut self, place: Place, token: Token, outcome: Outcome) {
+        let member = self.member(place);
+        if member.status == Status::Open {
+            member.completions.push_back((token, outcome));
+            self.signal(place);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Messages on a machine take as long as the model says, to the nanosecond.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_sim::{
+    Actor, Kill, Link, Machine, PerByte, Schedule, SimNetwork, SimOptions, SimTransport,
+    Simulation, Span,
+};
+use tagwire_transport::message::{
+    AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
+};
+use tagwire_transport::{ByteTransport, Class, Post, Transport};
+
+const LANE: Lane = Lane(0);
+const LATENCY: u64 = 900;
+const SEND: u64 = 250;
+const RECV: u64 = 300;
+const GAP: u64 = 150;
+/// Nanoseconds a byte.
+const BYTE: u64 = 2;
+
+fn machine() -> Machine {
+    let network = Link {
+        latency: Span::nanos(LATENCY),
+        send: Span::nanos(SEND),
+        recv: Span::nanos(RECV),
+        gap: Span::nanos(GAP),
+        per_byte: PerByte::femtos(BYTE * 1_000_000),
+        ..Link::default()
+    };
+    Machine {
+        network,
+        local: Link {
+            latency: Span::nanos(100),
+            ..Link::default()
+        },
+        ranks_per_node: 1,
+        detection: Span::nanos(5_000),
+        ..Machine::default()
+    }
+}
+
+/// What a rank has been told, and when.
+struct Log {
+    actor: Actor,
+    seen: Vec<(u64, String)>,
+}
+
+impl Log {
+    fn note(&mut self, what: String) {
+        self.seen.push((self.actor.now().as_nanos(), what));
+    }
+}
+
+impl Upcalls for Log {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        let [number, _] = arrival.header.0;
+        self.note(format!("message {number} of {}", arrival.payload.len()));
+    }
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.note(format!("{token:?} {outcome:?}"));
+    }
+    fn peer(&mut self, event: PeerEvent) {
+        match event {
+            PeerEvent::Up { .. } => {}
+            PeerEvent::Left(_) => self.note("left".to_owned()),
+            PeerEvent::Failed(_) => self.note("failed".to_owned()),
+            _ => self.note(format!("{event:?}")),
+        }
+    }
+}
+
+/// A rank: its transport, and what runs it.
+struct Node {
+    transport: SimTransport,
+    actor: Actor,
+    peers: Vec<EndpointId>,
+}
+
+impl Node {
+    /// Sends a message of so many bytes, whose header is `number`.
+    fn send(&mut self, to: usize, number: u64, len: usize) {
+        let (peer, bytes) = (self.peers[to], vec![0; len]);
+        let post = self
+            .transport
+            .send(LANE, peer, Class::Data, AmHeader([number, 0]), &bytes);
+        assert_eq!(post, Post::Posted);
+    }
+
+    /// Returns what comes next, with when the rank has it.
+    async fn hear(&mut self) -> Vec<(u64, String)> {
+        loop {
+            let mut log = Log {
+                actor: self.actor.clone(),
+                seen: Vec::new(),
+            };
+            self.transport.progress(LANE, &mut log);
+            if !log.seen.is_empty() {
+                return log.seen;
+            }
+            self.actor.next().await;
+        }
+    }
+
+    fn end(mut self) {
+        self.transport.leave();
+    }
+}
+
+type Seen = Rc<RefCell<Vec<(u64, String)>>>;
+
+/// Runs `size` ranks, each with what `body` makes of it, and returns what they have seen.
+fn run<F: Future<Output = ()> + 'static>(
+    size: u32,
+    options: SimOptions,
+    body: impl Fn(u32, Node, Seen) -> F,
+) -> Vec<(u64, String)> {
+    let network = SimNetwork::new(size, options);
+    let mut simulation = Simulation::new(&network);
+    let seen = Seen::default();
+    let mut transports: Vec<_> = (0..size)
+        .map(|rank| network.rank(Rank::new(rank)))
+        .collect();
+    let addresses: Vec<_> = transports
+        .iter()
+        .map(|transport| transport.address())
+        .collect();
+    for (rank, mut transport) in (0..size).zip(transports.drain(..)) {
+        let peers = (0..size).zip(&addresses);
+        let peers = peers.map(|(peer, address)| transport.connect(Rank::new(peer), address));
+        let peers = peers.collect::<Result<_, _>>().unwrap();
+        let actor = network.actor(Rank::new(rank));
+        let node = Node {
+            transport,
+            actor: actor.clone(),
+            peers,
+        };
+        simulation.spawn(&actor, body(rank, node, Rc::clone(&seen)));
+    }
+    simulation.run().unwrap();
+    drop(simulation);
+    Rc::into_inner(seen).unwrap().into_inner()
+}
+
+#[test]
+fn a_ping_pong_takes_latency_overheads_and_bytes() {
+    for len in [0, 1, 8, 1000, 8192] {
+        const ROUNDS: u64 = 3;
+        let seen = run(
+            2,
+            SimOptions::of(machine()),
+            |rank, mut node, seen| async move {
+                for round in 0..ROUNDS {
+                    if rank == 0 {
+                        node.send(1, round, len);
+                    }
+                    let heard = node.hear().await;
+                    seen.borrow_mut().extend(heard);
+                    if rank == 1 {
+                        node.send(0, round, len);
+                    }
+                }
+                // Who leaves first would be heard by the other.
+                std::mem::forget(node);
+            },
+        );
+        let way = LATENCY + SEND + RECV + BYTE * len as u64;
+        let expected: Vec<_> = (1..=2 * ROUNDS)
+            .map(|ways| (ways * way, format!("message {} of {len}", (ways - 1) / 2)))
+            .collect();
+        assert_eq!(seen, expected, "{len} bytes");
+    }
+}
+
+/// So many messages from ranks 1 and on to rank 0, which returns when it had each.
+fn arrivals(size: u32, options: SimOptions, each: u64, len: usize) -> Vec<u64> {
+    let seen = run(size, options, move |rank, mut node, seen| async move {
+        if rank > 0 {
+            for number in 0..each {
+                node.send(0, number, len);
+            }
+            return std::mem::forget(node);
+        }
+        let mut left = each * u64::from(size - 1);
+        while left > 0 {
+            let heard = node.hear().await;
+            left -= heard.len() as u64;
+            seen.borrow_mut().extend(heard);
+        }
+        node.end();
+    });
+    seen.into_iter().map(|(at, _)| at).collect()
+}
+
+#[test]
+fn messages_of_one_rank_are_as_far_apart_as_their_bytes() {
+    let first = SEND + LATENCY + RECV;
+    // More than the overheads of either side.
+    let len = 1000;
+    let bytes = BYTE * len as u64;
+    let expected: Vec<_> = (1..=8).map(|number| first + number * bytes).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine()), 8, len), expected);
+    // Short ones are as far apart as their receiver is busy with each.
+    let expected: Vec<_> = (0..8).map(|number| first + number * RECV).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine()), 8, 0), expected);
+}
+
+#[test]
+fn senders_share_the_nic_of_their_receiver() {
+    let len = 1000;
+    let bytes = BYTE * len as u64;
+    let first = SEND + LATENCY + RECV;
+    let expected: Vec<_> = (1..=5).map(|number| first + number * bytes).collect();
+    assert_eq!(arrivals(6, SimOptions::of(machine()), 1, len), expected);
+}
+
+#[test]
+fn ranks_of_a_node_share_its_nic() {
+    // Ranks 2 to 5 are on another node than rank 0, and rank 1 on the same.
+    let machine = Machine {
+        ranks_per_node: 4,
+        ..machine()
+    };
+    let len = 1000;
+    let seen = run(
+        8,
+        SimOptions::of(machine),
+        move |rank, mut node, seen| async move {
+            match rank {
+                // On three different nodes: nothing but their own NIC is shared.
+                4..8 => node.send(rank as usize - 4, rank.into(), len),
+                _ => {
+                    let heard = node.hear().await;
+                    seen.borrow_mut().extend(heard);
+                }
+            }
+            std::mem::forget(node);
+        },
+    );
+    let first = SEND + LATENCY + RECV;
+    let expected: Vec<_> = (1..=4)
+        .map(|place| first + place * BYTE * len as u64)
+        .collect();
+    let times: Vec<_> = seen.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn ranks_of_a_node_reach_each_other_by_its_memory() {
+    let machine = Machine {
+        ranks_per_node: 2,
+        ..machine()
+    };
+    assert_eq!(arrivals(2, SimOptions::of(machine), 1, 1000), [100]);
+}
+
+#[test]
+fn ranks_that_compute_share_their_nodes_cores() {
+    let machine = Machine {
+        ranks_per_node: 3,
+        cores: 2,
+        slice: Span::nanos(1000),
+        ..machine()
+    };
+    let seen = run(3, SimOptions::of(machine), |rank, node, seen| async move {
+        node.actor.compute(Duration::from_nanos(2000)).await;
+        let now = node.actor.now().as_nanos();
+        seen.borrow_mut().push((now, format!("rank {rank}")));
+        std::mem::forget(node);
+    });
+    // Three times 2 us on two cores, by slices of 1 us.
+    let expected = [(2000, "rank 0"), (3000, "rank 2"), (3000, "rank 1")];
+    let mut seen: Vec<_> = seen.iter().map(|(at, what)| (*at, what.as_str())).collect();
+    seen.sort_unstable_by_key(|(at, what)| (*at, std::cmp::Reverse(*what)));
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn the_dead_are_found_when_the_machine_says_and_after_their_last_words() {
+    let kills = vec![Kill {
+        rank: 1,
+        at: Duration::from_nanos(400),
+    }];
+    let options = SimOptions {
+        schedule: Schedule {
+            kills,
+            ..Schedule::default()
+        },
+        ..SimOptions::of(machine())
+    };
+    let seen = run(2, options, |rank, mut node, seen| async move {
+        if rank == 1 {
+            node.send(0, 7, 0);
+            node.actor.compute(Duration::from_secs(1)).await;
+            unreachable!("it is dead");
+        }
+        for _ in 0..2 {
+            let heard = node.hear().await;
+            seen.borrow_mut().extend(heard);
+        }
+        node.end();
+    });
+    let first = SEND + LATENCY + RECV;
+    let expected = [
+        (first, "message 7 of 0".to_owned()),
+        (5_400, "failed".to_owned()),
+    ];
+    assert_eq!(seen, expected);
+}
+
+/// A storm in which all talk to all, as one text.
+fn storm(schedule: Schedule) -> String {
+    let options = SimOptions {
+        schedule,
+        ..SimOptions::of(machine())
+    };
+    let seen = run(8, options, |rank, mut node, seen| async move {
+        for number in 0..20 {
+            for to in 0..8 {
+                node.send(to, number, (number * 7) as usize);
+            }
+            node.actor.compute(Duration::from_nanos(100)).await;
+        }
+        let mut left: usize = 8 * 20;
+        while left > 0 {
+            let heard = node.hear().await;
+            left -= heard.iter().filter(|(_, what)| what != "left").count();
+            let mut seen = seen.borrow_mut();
+            seen.extend(
+                heard
+                    .into_iter()
+                    .map(|(at, what)| (at, format!("{rank}: {what}"))),
+            );
+        }
+        node.end();
+    });
+    format!("{seen:?}")
+}
+
+#[test]
+fn a_seed_names_a_run() {
+    let shuffled = |seed| Schedule {
+        seed,
+        shuffle: true,
+        delay: Duration::from_micros(3),
+        ..Schedule::default()
+    };
+    assert_eq!(storm(Schedule::default()), storm(Schedule::default()));
+    assert_eq!(storm(shuffled(1)), storm(shuffled(1)));
+    assert_ne!(storm(shuffled(1)), storm(shuffled(2)));
+    assert_ne!(storm(shuffled(1)), storm(Schedule::default()));
+}
+
+#[test]
+fn messages_overtake_each_other_where_that_is_asked_for_alone() {
+    let numbers = |reorder| {
+        let schedule = Schedule {
+            seed: 3,
+            shuffle: true,
+            delay: Duration::from_micros(30),
+            reorder,
+            ..Schedule::default()
+        };
+        let options = SimOptions {
+            schedule,
+            ..SimOptions::of(machine())
+        };
+        let seen = run(2, options, |rank, mut node, seen| async move {
+            if rank == 0 {
+                for number in 0..40 {
+                    node.send(1, number, 0);
+                }
+                return std::mem::forget(node);
+            }
+            while seen.borrow().len() < 40 {
+                let heard = node.hear().await;
+                seen.borrow_mut().extend(heard);
+            }
+            node.end();
+        });
+        seen.into_iter().map(|(_, what)| what).collect::<Vec<_>>()
+    };
+    let sent: Vec<_> = (0..40)
+        .map(|number| format!("message {number} of 0"))
+        .collect();
+    assert_eq!(numbers(false), sent);
+    let mut overtaken = numbers(true);
+    assert_ne!(overtaken, sent);
+    overtaken.sort_by_key(|what| sent.iter().position(|sent| sent == what));
+    assert_eq!(overtaken, sent);
+}
+
+#[test]
+fn who_waits_for_nobody_is_named() {
+    let network = SimNetwork::new(2, SimOptions::of(machine()));
+    let mut simulation = Simulation::new(&network);
+    for rank in [0, 1].map(Rank::new) {
+        let transport = network.rank(rank);
+        let actor = network.actor(rank);
+        let own = actor.clone();
+        simulation.spawn(&actor, async move {
+            if rank == Rank::new(1) {
+                own.next().await;
+                own.next().await;
+            }
+            std::mem::forget(transport);
+        });
+    }
+    let stuck = simulation.run().unwrap_err();
+    assert_eq!(stuck.ranks, [Rank::new(1)]);
+    let text = stuck.to_string();
+    assert!(
+        text.starts_with("1 ranks (1) wait for what never comes"),
+        "{text}"
+    );
+}
