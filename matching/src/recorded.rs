@@ -14,24 +14,24 @@ use crate::trace::{
 /// Answers as the engine in it does, and gives each call with its answer to a sink. [`trace`](crate::trace) has the format.
 ///
 /// The number of a queued entry is the generation of its handle: the engines of the table count the entries of a queue so.
-pub(crate) struct Recorded<S> {
-    engine: Box<dyn Engine + Send>,
+pub(crate) struct Recorded<E: ?Sized, S> {
+    engine: Box<E>,
     sink: S,
 }
 
-impl<S> Recorded<S> {
-    pub(crate) const fn new(engine: Box<dyn Engine + Send>, sink: S) -> Self {
+impl<E: ?Sized, S> Recorded<E, S> {
+    pub(crate) const fn new(engine: Box<E>, sink: S) -> Self {
         Self { engine, sink }
     }
 }
 
-impl<S> fmt::Debug for Recorded<S> {
+impl<E: ?Sized, S> fmt::Debug for Recorded<E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorded").finish_non_exhaustive()
     }
 }
 
-impl<S: Sink> Engine for Recorded<S> {
+impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         let outcome = self.engine.post(pattern, cookie);
         let matched = matches!(outcome, PostOutcome::Matched(_));

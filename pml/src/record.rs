@@ -39,9 +39,11 @@ pub(crate) struct Recorder {
     chunk: Chunk,
     /// Records in the chunk.
     at: usize,
-    /// Records until the clock is read.
+    /// Records until the clock is read, or the chunk has only its last place.
     left: u32,
+    /// The clock is read for one record in so many, and next for the one behind so many.
     every: u32,
+    unread: u32,
     last: Time,
     clock: Clock,
     file: File,
@@ -142,6 +144,7 @@ impl Recorder {
             at: 0,
             left: 1,
             every: recording.every,
+            unread: 0,
             last: clock.now(),
             clock,
             file,
@@ -152,9 +155,23 @@ impl Recorder {
         })
     }
 
+    /// Stores a record after which the clock is to be read again, or the chunk is full.
+    #[cold]
+    fn store_slowly(&mut self, record: Packed) {
+        let mut nanos = 0;
+        if self.unread == 0 {
+            self.unread = self.every;
+            nanos = self.look();
+        }
+        self.store(record, nanos);
+        // The next one of each of these comes this way.
+        let room = Chunk::LAST.saturating_sub(self.at) as u32;
+        self.left = self.unread.min(room + 1);
+        self.unread -= self.left;
+    }
+
     /// Reads the clock, and returns the nanoseconds since it was read before.
     fn look(&mut self) -> u32 {
-        self.left = self.every;
         let now = self.clock.now();
         let nanos = now.since(self.last).as_nanos();
         self.last = now;
@@ -168,7 +185,6 @@ impl Recorder {
         }
     }
 
-    #[inline(always)]
     fn store(&mut self, record: Packed, nanos: u32) {
         match self.chunk.records().get_mut(self.at) {
             // The last place is for a record after which there is a chunk more, or none.
@@ -181,7 +197,6 @@ impl Recorder {
     }
 
     /// Goes on in another chunk; says what is missing where there is none.
-    #[cold]
     fn store_last(&mut self, record: Packed, nanos: u32) {
         if let Some(lost) = &mut self.lost {
             *lost += 1;
@@ -224,11 +239,14 @@ impl Sink for Recorder {
     #[inline]
     fn note(&mut self, record: Packed) {
         self.left -= 1;
-        let nanos = match self.left {
-            0 => self.look(),
-            _ => 0,
-        };
-        self.store(record, nanos);
+        if self.left > 0
+            && let Some(place) = self.chunk.records().get_mut(self.at)
+        {
+            *place = record.after(0);
+            self.at += 1;
+            return;
+        }
+        self.store_slowly(record);
     }
 }
 

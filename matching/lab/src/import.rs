@@ -25,7 +25,7 @@ use crate::traffic::{Request, Script};
 pub struct ImportArgs {
     /// What the files are: dumpi-text (dumpi2ascii), allprof (liballprof), goal (LogGOPSim)
     #[arg(value_name = "FORMAT")]
-    format: Kind,
+    kind: Kind,
 
     /// The folder with a file for each rank, or one file
     #[arg(value_name = "PATH")]
@@ -68,7 +68,7 @@ pub(crate) struct Imported {
 
 /// Prints the rows of what is imported; returns the exit status.
 pub(crate) fn run(args: &ImportArgs) -> Result<u8> {
-    let imported = match args.format {
+    let imported = match args.kind {
         Kind::DumpiText => ranks(&args.path, "txt", dumpi::parse)?,
         Kind::Allprof => ranks(&args.path, "txt", allprof::parse)?,
         Kind::Goal => {

@@ -42,16 +42,14 @@ fn scripts(spec: &Spec) -> Vec<Script> {
                 let (west, east) = around(column, x, octant & 1 == 0);
                 let (north, south) = around(row, y, octant & 2 == 0);
                 for _ in 0..blocks {
-                    for source in [west.map(|at| at + x * row), north.map(|at| column + x * at)] {
-                        if let Some(source) = source {
-                            script.receive(from(source, octant, 0));
-                        }
+                    let sources = [west.map(|at| at + x * row), north.map(|at| column + x * at)];
+                    for source in sources.into_iter().flatten() {
+                        script.receive(from(source, octant, 0));
                     }
-                    for target in [east.map(|at| at + x * row), south.map(|at| column + x * at)] {
-                        if let Some(target) = target {
-                            let send = script.send(to(target, octant, 0, bytes));
-                            script.wait(vec![send]);
-                        }
+                    let targets = [east.map(|at| at + x * row), south.map(|at| column + x * at)];
+                    for target in targets.into_iter().flatten() {
+                        let send = script.send(to(target, octant, 0, bytes));
+                        script.wait(vec![send]);
                     }
                 }
             }
