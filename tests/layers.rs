@@ -194,6 +194,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/partitioned/held.rs",
+    "pml/src/record/chunk.rs",
     "pml/src/rma/owner.rs",
     "shim/abi/src/lib.rs",
     "shim/src/call/collectives/buffers.rs",

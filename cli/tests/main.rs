@@ -9,6 +9,7 @@ mod process;
 mod help;
 mod info;
 mod matching;
+mod matching_traces;
 mod mpiexec;
 mod process_bench;
 mod process_bench_runs;

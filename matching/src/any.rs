@@ -100,6 +100,11 @@ impl Engine for AnyEngine {
     }
 
     #[inline(always)]
+    fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
+        each!(self, engine => engine.arrive_sized(envelope, cookie, bytes))
+    }
+
+    #[inline(always)]
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
         each!(self, engine => engine.arrive_expected(envelope))
     }

@@ -22,6 +22,13 @@ pub trait Engine {
     /// as unexpected (MPI-5.0, section 3.5).
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome;
 
+    /// As [`Engine::arrive`], of a message with so many bytes. No engine matches by them; what records the calls keeps them.
+    #[inline(always)]
+    fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
+        let _ = bytes;
+        self.arrive(envelope, cookie)
+    }
+
     /// Like [`Engine::arrive`], but leaves the message out when no receive is posted for it: for a
     /// caller whose budget for unexpected messages is spent.
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie>;

@@ -54,9 +54,13 @@ mod hostile_tests;
 pub mod list;
 pub mod oracle;
 mod queue;
+#[cfg(feature = "engines")]
+mod recorded;
 pub mod registry;
 pub mod sources;
 pub mod storage;
+#[cfg(feature = "engines")]
+pub mod trace;
 
 pub use any::AnyEngine;
 pub use bins::HashBins;

@@ -16,7 +16,13 @@ use crate::engine::Engine;
 #[cfg(feature = "engines")]
 use crate::engines::{chunks, flajslik, ucx};
 use crate::error::{Error, Result};
+#[cfg(feature = "engines")]
+use crate::recorded::Recorded;
+#[cfg(feature = "engines")]
+use crate::storage::Private;
 use crate::storage::{Capacity, Cells};
+#[cfg(feature = "engines")]
+use crate::trace::Sink;
 use crate::{bins, list, sources};
 
 /// An engine's name with its parameters, such as `ucx:bins=64`.
@@ -76,6 +82,22 @@ impl EngineName {
             ("bins", true) => AnyEngine::Bins(bins::HashBins::with_capacity(capacity)),
             (name, _) => AnyEngine::boxed(name, self.open_over::<Apart>(capacity)),
         }
+    }
+}
+
+#[cfg(feature = "engines")]
+impl EngineName {
+    /// Returns the engine, empty, in private memory and with these bounds; `sink` is given each call with its answer.
+    #[must_use]
+    pub fn open_recorded(&self, capacity: Capacity, sink: impl Sink + 'static) -> AnyEngine {
+        if self.name() == AnyEngine::DEFAULT && self.spec.is_plain() {
+            // The default is called directly, which is a third of what a record costs.
+            let engine = bins::HashBins::new(Private::<{ bins::LINKS }, Apart>::new(capacity));
+            let recorded = Recorded::new(Box::new(engine), sink);
+            return AnyEngine::boxed(self.name(), Box::new(recorded));
+        }
+        let recorded = Recorded::new(self.open_over::<Apart>(capacity), sink);
+        AnyEngine::boxed(self.name(), Box::new(recorded))
     }
 }
 

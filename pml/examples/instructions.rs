@@ -13,6 +13,7 @@
 //! - `unexpected`: as `pair`, the message comes first.
 //! - `window`: as `self`, 64 messages at a time: receives posted, sent, and waited for together. A
 //!   message is a 64th of a turn.
+//! - `pair-recorded`: as `pair`, and each call of both engines goes into a trace, with a coarse clock: two records a message.
 //! - `cm-self`, `cm-window`, `cm-pair`, `cm-unexpected`: the same on cm.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
 //! - `ready`: partitions that become ready, up to 32,767, and wait for the rest of their group.
@@ -34,11 +35,19 @@ const WINDOW: u64 = 64;
 const TAG: Tag = Tag::user(7).expect("not negative");
 
 /// A rank of `job`, opened on a thread of its own, since opening waits for the others.
-fn open(job: &LocalJob, layer: &str, rank: u32, level: ThreadLevel) -> Result<Messenger> {
+fn open(
+    job: &LocalJob,
+    layer: &str,
+    rank: u32,
+    level: ThreadLevel,
+    record: &str,
+) -> Result<Messenger> {
     let registry = Registry::new(&tagwire_pml::settings::all());
     let mut config = Config::defaults(&registry);
     config.set("pml", layer)?;
     config.set("shm-staged", "1M")?;
+    config.set("record", record)?;
+    config.set("record-clock", "coarse")?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));
     tagwire_pml::open(&config, level, Box::new(bootstrap))
 }
@@ -68,6 +77,12 @@ fn ready(here: &Arc<Messenger>, there: &Arc<Messenger>, policy: Policy, count: u
     Ok(())
 }
 
+/// A folder for traces, which are of no use afterwards.
+fn folder() -> String {
+    let folder = std::env::temp_dir().join("tagwire-instructions");
+    folder.to_string_lossy().into_owned()
+}
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let case = arguments.next().unwrap_or_else(|| "pair".to_owned());
@@ -79,6 +94,10 @@ fn main() -> Result<()> {
         Some(case) => ("cm", case),
         None => ("ob1", case.as_str()),
     };
+    let (record, case) = match case.strip_suffix("-recorded") {
+        Some(case) => (folder(), case),
+        None => (String::new(), case),
+    };
     let size = if matches!(case, "self" | "window") {
         1
     } else {
@@ -88,10 +107,10 @@ fn main() -> Result<()> {
     // Any thread may have opened a rank at the level 'multiple'; the one that did keeps the bias,
     // so the rank under test is opened here, last.
     let peer = (size == 2).then(|| {
-        let job = job.clone();
-        std::thread::spawn(move || open(&job, layer, 1, ThreadLevel::Multiple))
+        let (job, record) = (job.clone(), record.clone());
+        std::thread::spawn(move || open(&job, layer, 1, ThreadLevel::Multiple, &record))
     });
-    let here = Arc::new(open(&job, layer, 0, ThreadLevel::Single)?);
+    let here = Arc::new(open(&job, layer, 0, ThreadLevel::Single, &record)?);
     let there = match peer {
         Some(thread) => Arc::new(thread.join().expect("opening does not panic")?),
         None => Arc::clone(&here),
@@ -155,6 +174,10 @@ fn main() -> Result<()> {
                 there.wait(request, None)?;
             }
         }
+    }
+    if !record.is_empty() {
+        // What remains is in nobody's way.
+        let _ = std::fs::remove_dir_all(record);
     }
     Ok(())
 }

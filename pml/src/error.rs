@@ -105,6 +105,22 @@ pub enum Error {
         /// What matches.
         matcher: &'static str,
     },
+    /// A trace is asked for, and what matches gives none.
+    #[error("'{matcher}' {why} (settings 'record', 'engine' and 'pml')")]
+    Unrecorded {
+        /// What matches.
+        matcher: String,
+        /// Why there is no trace of it.
+        why: &'static str,
+    },
+    /// The file of a trace could not be made.
+    #[error("the trace {} could not be made: {error} (setting 'record')", .path.display())]
+    Record {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
     /// A rank was opened with another layer or transport.
     #[error(
         "rank {rank} speaks '{theirs}', this one '{own}': the settings 'pml' and 'transport' have to be the same in all ranks"
@@ -261,6 +277,8 @@ impl Error {
             Self::OutsideRegion { .. } => 345,
             Self::NoSuchRegion(_) => 346,
             Self::NoEngine { .. } => 347,
+            Self::Unrecorded { .. } => 348,
+            Self::Record { .. } => 349,
         }
     }
 }

@@ -41,6 +41,11 @@ mod peers;
 pub mod pml;
 pub mod progress;
 mod protocols;
+#[cfg(feature = "engines")]
+mod record;
+#[cfg(not(feature = "engines"))]
+#[path = "unrecorded.rs"]
+mod record;
 pub mod rma;
 mod service;
 mod services;
@@ -63,6 +68,7 @@ pub use partitioned::{PartitionedRecv, PartitionedSend, Policy};
 pub use pml::{LocalRank, Pml, PointToPoint, Statistics};
 pub use progress::ProgressThread;
 pub use protocols::Protocol;
+pub use record::Recording;
 pub use settings::{SETTINGS, open};
 pub use tagwire_base::slab;
 pub use types::{

@@ -7,6 +7,7 @@ use tagwire_base::config::{Config, Entry, Origin, Setting};
 use tagwire_base::{Bootstrap, topology};
 use tagwire_matching::{AnyEngine, registry};
 
+use crate::Recording;
 use crate::cm::{Cm, CmOptions};
 use crate::contact::OpenTimeout;
 use crate::error::{Error, Result};
@@ -40,6 +41,29 @@ pub const SETTINGS: &[Setting] = &[
         AnyEngine::DEFAULT,
         registry::KNOWN,
         "The engine that matches messages and receives under ob1; under cm the transport matches, over shared memory with bins",
+    ),
+    #[cfg(feature = "engines")]
+    Setting::text(
+        READER,
+        "record",
+        "",
+        "The folder for a trace of what the engine of each rank is given, PROGRAM.RANK.twm ('tagwire match'), under ob1; none when empty. One of before is replaced",
+    ),
+    #[cfg(feature = "engines")]
+    Setting::choice(
+        READER,
+        "record-clock",
+        "each",
+        &["each", "coarse"],
+        "The times of a trace: each (the clock is read for each record), coarse (for one in 64, which costs less)",
+    ),
+    #[cfg(feature = "engines")]
+    Setting::bytes(
+        READER,
+        "record-limit",
+        1 << 30,
+        1 << 20..=1 << 40,
+        "Most bytes of a rank's trace, 16 for each record; it ends there",
     ),
     Setting::integer(
         READER,
@@ -150,6 +174,7 @@ impl Ob1Options {
         Self {
             engine: config.named("engine").to_string(),
             match_capacity: config.integer("match-capacity") as u32,
+            record: Recording::from_config(config),
             packet: config.bytes_or_auto("packet"),
             eager_limit: config.bytes_or_auto("eager-limit"),
             coalesce: config.bytes_or_auto("coalesce"),
@@ -258,6 +283,17 @@ fn refuse_engine(config: &Config, matcher: &'static str) -> Result<()> {
     Err(Error::NoEngine { engine, matcher })
 }
 
+/// Refuses a trace of what the transport matches: its visitors are other processes.
+fn refuse_record(config: &Config, matcher: &str) -> Result<()> {
+    match Recording::from_config(config) {
+        None => Ok(()),
+        Some(_) => Err(Error::Unrecorded {
+            matcher: matcher.to_owned(),
+            why: "matches below cm and is not recorded",
+        }),
+    }
+}
+
 fn warn_of_unused(config: &Config, matcher: &str) {
     for entry in unused_by_cm(config) {
         tracing::warn!(
@@ -294,6 +330,7 @@ pub fn open(
             transport: tagwire_rails::named(config),
         })?;
         refuse_engine(config, rail.matcher())?;
+        refuse_record(config, rail.matcher())?;
         warn_of_unused(config, rail.matcher());
         let policy = policy.over(rail.capabilities());
         let cm = Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?;
@@ -352,5 +389,12 @@ mod tests {
             "the engine 'source:dir=array' runs under ob1 alone: under cm the transport matches, here bins \
              (settings 'engine' and 'pml')"
         );
+        #[cfg(feature = "engines")]
+        {
+            config.set("record", "traces").unwrap();
+            let refused = refuse_record(&config, "libfabric").unwrap_err().to_string();
+            let why = "'libfabric' matches below cm and is not recorded (settings 'record', 'engine' and 'pml')";
+            assert_eq!(refused, why);
+        }
     }
 }

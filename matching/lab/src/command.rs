@@ -8,10 +8,18 @@ use tagwire_matching::registry::DESCRIPTIONS;
 use tagwire_matching::storage::Local;
 use tagwire_matching::{EngineName, Grade};
 
+use crate::app::{self, AppArgs};
+use crate::arrange;
+use crate::cat::{self, CatArgs};
 use crate::depth::{self, DepthArgs};
 use crate::error::Result;
 use crate::gate::Gate;
+use crate::import::{self, ImportArgs};
+use crate::order::{self, OrderArgs};
 use crate::output::print;
+use crate::replay::{self, ReplayArgs};
+use crate::stats::{self, StatsArgs};
+use crate::threads::{self, ThreadsArgs};
 
 /// Matching engines: what there are, whether they keep MPI's order, what they cost.
 #[derive(Debug, Clone, Args)]
@@ -30,6 +38,27 @@ enum Action {
     /// Measure one match by entries ahead, entries behind, share of wildcards and engine
     #[command(after_help = depth::AFTER_HELP)]
     Depth(Box<DepthArgs>),
+    /// Print a trace as text, or make one from text
+    #[command(after_help = cat::AFTER_HELP)]
+    Cat(CatArgs),
+    /// Count what is in traces: lengths, depths, residence, wildcards, order, drains
+    #[command(after_help = stats::AFTER_HELP)]
+    Stats(StatsArgs),
+    /// Give the calls of traces to engines, and verify and measure every answer
+    #[command(after_help = replay::AFTER_HELP)]
+    Replay(ReplayArgs),
+    /// Make traces of an application's pattern of messages, and count what is in them
+    #[command(after_help = format!("{}\n\n{}", arrange::MODELS, app::AFTER_HELP))]
+    App(AppArgs),
+    /// Make traces of those of other tools, and count what is in them
+    #[command(after_help = format!("{}\n\n{}", arrange::MODELS, import::AFTER_HELP))]
+    Import(ImportArgs),
+    /// Drain a queue of receives in another order than they were posted in
+    #[command(after_help = order::AFTER_HELP)]
+    Order(OrderArgs),
+    /// Drain the receives of a process of threads in a grid, by decomposition and stencil
+    #[command(after_help = threads::AFTER_HELP)]
+    Threads(ThreadsArgs),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -73,6 +102,13 @@ pub fn run(args: &MatchArgs) -> Result<u8> {
         Action::List => list(),
         Action::Check(args) => check(args),
         Action::Depth(args) => depth::run(args),
+        Action::Cat(args) => cat::run(args),
+        Action::Stats(args) => stats::run(args),
+        Action::Replay(args) => replay::run(args),
+        Action::App(args) => app::run(args),
+        Action::Import(args) => import::run(args),
+        Action::Order(args) => order::run(args),
+        Action::Threads(args) => threads::run(args),
     }
 }
 

@@ -17,8 +17,11 @@ use tagwire_matching::registry::DESCRIPTIONS;
 use tagwire_matching::storage::Local;
 use tagwire_matching::{Capacity, EngineName};
 
-use self::axes::{Cache, Format, Layout, Queue, WildKind};
+pub(crate) use self::axes::Format;
+use self::axes::{Cache, Layout, Queue, WildKind};
+pub(crate) use self::cells::{Counting, take_log};
 use self::count::Counts;
+pub(crate) use self::rows::check_output;
 use self::rows::{Checked, Report, Row};
 use self::scenario::Scenario;
 use crate::error::{Error, Result};
@@ -142,13 +145,7 @@ enum Count {
 
 /// Measures what is asked for; returns the exit status.
 pub(crate) fn run(args: &DepthArgs) -> Result<u8> {
-    let engines = match &args.engine {
-        Some(list) => EngineName::parse_list(list)?,
-        None => {
-            let names: Vec<&str> = DESCRIPTIONS.iter().map(|one| one.named.name).collect();
-            EngineName::parse_list(&names.join(","))?
-        }
-    };
+    let engines = engines(args.engine.as_deref())?;
     let scenarios = scenarios(args)?;
     if let Some(matches) = args.only_matches {
         return only(&engines, &scenarios, matches);
@@ -168,6 +165,14 @@ pub(crate) fn run(args: &DepthArgs) -> Result<u8> {
     }
     report.finish(args.output.as_deref())?;
     Ok(0)
+}
+
+/// The engines of a list, or all without parameters.
+pub(crate) fn engines(list: Option<&str>) -> Result<Vec<EngineName>> {
+    let names: Vec<&str> = DESCRIPTIONS.iter().map(|one| one.named.name).collect();
+    let all = || names.join(",");
+    let list = list.map_or_else(all, str::to_owned);
+    Ok(EngineName::parse_list(&list)?)
 }
 
 /// Every combination of the lists, in the order in which rows are printed.

@@ -25,6 +25,17 @@ pub enum Error {
     /// Something that was to be written.
     #[error("cannot write {0}: {1}")]
     Output(String, #[source] io::Error),
+    /// Something that was to be read.
+    #[error("cannot read {0}: {1}")]
+    Read(String, #[source] io::Error),
+    /// A file or folder that is no trace, or a wrong one.
+    #[error("{path}: {why}")]
+    Trace {
+        /// The file.
+        path: String,
+        /// What is wrong, with the number of the record.
+        why: String,
+    },
     /// Valgrind, or this program under it.
     #[error("cannot count instructions: {0}")]
     Callgrind(String),
@@ -36,7 +47,7 @@ impl Error {
     pub const fn exit_status(&self) -> u8 {
         match self {
             Self::Engine(_) | Self::Usage(_) => 1,
-            Self::Output(..) | Self::Callgrind(_) => 2,
+            Self::Output(..) | Self::Read(..) | Self::Trace { .. } | Self::Callgrind(_) => 2,
             Self::Unsound { .. } => 3,
         }
     }

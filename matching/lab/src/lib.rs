@@ -3,22 +3,49 @@
 //! - [`gate`] holds an engine to the rules of MPI, in three grades, on random programs (`tagwire match check`).
 //! - `tagwire match depth` measures one match by entries ahead, in nanoseconds, entries, cache lines and instructions.
 //!
+//! - `tagwire match cat`, `stats` and `replay` are about [traces](trace): what a job's engines were given, printed, counted, and
+//!   given to other engines.
+//! - `tagwire match app` and `import` make traces of the patterns of [applications](apps) and of traces of other tools, under
+//!   [models of arrivals](traffic).
+//! - `tagwire match order` and `threads` drain queues in other orders than they were filled in.
+//!
 //! How the command is used is in `docs/engines.md`.
 
 #![forbid(unsafe_code)]
 
+mod app;
+pub mod apps;
+mod arrange;
+mod cat;
 mod command;
 mod depth;
 mod error;
 mod follow;
 pub mod gate;
+mod import;
+mod order;
 mod output;
 pub mod program;
 mod queued;
 mod random;
+mod replay;
 mod shrink;
+mod stats;
+mod threads;
+pub mod trace;
+pub mod traffic;
+mod walk;
 
+pub use app::AppArgs;
+pub use arrange::ArrangeArgs;
+pub use cat::CatArgs;
 pub use command::{MatchArgs, run};
 pub use depth::DepthArgs;
 pub use error::{Error, Result};
 pub use gate::{Failed, Gate, Passed};
+pub use import::ImportArgs;
+pub use order::OrderArgs;
+pub use replay::ReplayArgs;
+pub use stats::StatsArgs;
+pub use threads::ThreadsArgs;
+pub use trace::Trace;

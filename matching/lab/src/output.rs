@@ -1,7 +1,13 @@
 //! What is printed.
 
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::depth::Format;
 use crate::error::{Error, Result};
 
 /// Writes to standard output.
@@ -9,4 +15,87 @@ pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| Error::Output("standard output".to_owned(), error))
+}
+
+/// The rows of a test, as JSON (schema `tagwire.match/1`) and CSV.
+#[derive(Debug)]
+pub(crate) struct Table {
+    test: &'static str,
+    rows: Vec<Value>,
+}
+
+impl Table {
+    pub(crate) fn new<R: Serialize>(test: &'static str, rows: &[R]) -> Self {
+        let value = |row| serde_json::to_value(row).expect("its keys are text");
+        Self {
+            test,
+            rows: rows.iter().map(value).collect(),
+        }
+    }
+
+    fn json(&self) -> String {
+        let document = json!({"schema": "tagwire.match/1", "test": self.test, "rows": self.rows});
+        let text = serde_json::to_string_pretty(&document);
+        text.expect("its keys are text") + "\n"
+    }
+
+    /// A column for each figure; those of a group of figures have its name before theirs.
+    fn csv(&self) -> String {
+        let rows: Vec<Vec<(String, String)>> =
+            self.rows.iter().map(|row| fields(row, "")).collect();
+        let mut heads: Vec<&String> = Vec::new();
+        for (head, _) in rows.iter().flatten() {
+            if !heads.contains(&head) {
+                heads.push(head);
+            }
+        }
+        let names: Vec<&str> = heads.iter().map(|head| head.as_str()).collect();
+        let mut text = names.join(",") + "\n";
+        for row in &rows {
+            let of = |head: &String| row.iter().find(|(name, _)| name == head);
+            let line: Vec<&str> = heads
+                .iter()
+                .map(|head| of(head).map_or("", |(_, value)| value.as_str()))
+                .collect();
+            text.push_str(&line.join(","));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn fields(row: &Value, before: &str) -> Vec<(String, String)> {
+    let none = Map::new();
+    let all = row.as_object().unwrap_or(&none).iter();
+    let field = |(name, value): (&String, &Value)| {
+        let name = format!("{before}{name}");
+        match value {
+            Value::Object(_) => fields(value, &format!("{name}_")),
+            Value::Null => vec![(name, String::new())],
+            Value::String(text) if text.contains(',') => vec![(name, format!("\"{text}\""))],
+            Value::String(text) => vec![(name, text.clone())],
+            other => vec![(name, other.to_string())],
+        }
+    };
+    all.flat_map(field).collect()
+}
+
+/// Prints the rows, as `text` where text is wanted, and writes them to a file.
+pub(crate) fn deliver(
+    text: &str,
+    table: &Table,
+    format: Format,
+    output: Option<&Path>,
+) -> Result<()> {
+    match format {
+        Format::Text => print(text)?,
+        Format::Json => print(&table.json())?,
+        Format::Csv => print(&table.csv())?,
+    }
+    let Some(path) = output else { return Ok(()) };
+    let text = match path.extension().is_some_and(|end| end == "csv") {
+        true => table.csv(),
+        false => table.json(),
+    };
+    fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
 }

@@ -132,7 +132,7 @@ impl Arrivals<'_> {
         synchronous: Option<Handle>,
     ) -> Option<Handle> {
         let mut taken = None;
-        match self.core.matcher.arrive(header.envelope(source)) {
+        match self.core.matcher.arrive(header.envelope(source), total) {
             Arrived::Matched(slot) => {
                 let (receive, request) = self.core.requests.at_mut(slot)?;
                 taken = Some(receive);
@@ -271,7 +271,7 @@ impl Arrivals<'_> {
         };
         // One that this rank cannot send to any more may still send: its messages cannot be fetched.
         let (source, gone) = (peer.rank, peer.failure());
-        match self.core.matcher.arrive(header.envelope(source)) {
+        match self.core.matcher.arrive(header.envelope(source), length) {
             Arrived::Matched(slot) => {
                 if let Some((receive, request)) = self.core.requests.at_mut(slot) {
                     request.common.matched(from, source, header.tag, length);
@@ -307,15 +307,14 @@ impl Arrivals<'_> {
         let sender = Handle::from_wire(body.sender);
         let receive = Handle::from_wire(body.receiver);
         let source = self.core.lane.peers.get(from).map(|peer| peer.rank);
-        let wanted = self.core.requests.get(receive).and_then(|request| {
-            let place = request.place()?;
+        let wants = self.core.requests.get(receive).is_some_and(|request| {
             let common = &request.common;
-            let accepts = common.context == header.context
+            request.place().is_some()
+                && common.context == header.context
                 && common.tag.accepts(header.tag)
-                && source.is_some_and(|source| common.from.accepts(source));
-            accepts.then_some(place)
+                && source.is_some_and(|source| common.from.accepts(source))
         });
-        let (Some(place), Some(source)) = (wanted, source) else {
+        let Some(source) = source.filter(|_| wants) else {
             // Another message was faster: this one goes back to its place in the order.
             return self.core.pending.say(from, Kind::PULL_RETURNED, sender);
         };
@@ -326,7 +325,8 @@ impl Arrivals<'_> {
             self.core.pending.say(from, Kind::PULL_RETURNED, sender);
             return self.core.held().pull(from, receive);
         }
-        self.core.matcher.withdraw(place);
+        let taken = self.core.matcher.take_expected(header.envelope(source));
+        debug_assert_eq!(taken, Some(receive.slot()), "nothing came between");
         self.core.settle_later(from, receive);
         self.core.pending.say(from, Kind::PULL_TAKEN, sender);
         if let Some(request) = self.core.requests.get_mut(receive) {

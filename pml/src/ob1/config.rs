@@ -3,6 +3,7 @@
 use tagwire_transport::{Capabilities, Limits, Preference};
 
 use super::path::{FULL, HEADER, Terms};
+use crate::Recording;
 use crate::contact::OpenTimeout;
 
 /// The name of the layer.
@@ -26,6 +27,8 @@ pub struct Ob1Options {
     pub engine: String,
     /// Entries that the engine may hold, posted and unexpected each.
     pub match_capacity: u32,
+    /// Where what the engine is given is recorded; `None`: nowhere.
+    pub record: Option<Recording>,
     /// Most bytes of payload in one packet; a longer eager message takes several, so that its
     /// receiver copies out while its sender copies in. What the transport
     /// [prefers](tagwire_transport::Preference) where it is not said.
@@ -101,6 +104,7 @@ impl Default for Ob1Options {
         Self {
             engine: "bins".to_owned(),
             match_capacity: 1 << 26,
+            record: None,
             packet: None,
             eager_limit: None,
             coalesce: None,

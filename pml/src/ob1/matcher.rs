@@ -95,13 +95,11 @@ impl Matcher {
         )
     }
 
-    /// Matches an envelope that has arrived (MPI-5.0, section 3.5).
+    /// Matches an envelope that has arrived, of a message with so many bytes (MPI-5.0, section 3.5).
     #[inline(always)]
-    pub(super) fn arrive(&mut self, envelope: Envelope) -> Arrived {
-        match self
-            .engine
-            .arrive(envelope, Cookie(self.unexpected.next_slot()))
-        {
+    pub(super) fn arrive(&mut self, envelope: Envelope, bytes: usize) -> Arrived {
+        let next = Cookie(self.unexpected.next_slot());
+        match self.engine.arrive_sized(envelope, next, bytes) {
             ArriveOutcome::Matched(Cookie(slot)) => Arrived::Matched(slot),
             ArriveOutcome::Queued(queued) => Arrived::Unexpected(queued),
             ArriveOutcome::Full => Arrived::Full,
@@ -147,6 +145,12 @@ impl Matcher {
     #[inline(always)]
     pub(super) fn has_nothing_unexpected(&self) -> bool {
         self.engine.unexpected_len() == 0
+    }
+
+    /// Takes out the receive that [`expects`](Matcher::expects) such a message, which another way has brought.
+    pub(super) fn take_expected(&mut self, envelope: Envelope) -> Option<u32> {
+        let taken = self.engine.arrive_expected(envelope);
+        taken.map(|Cookie(slot)| slot)
     }
 
     /// Returns the slot of the receive that would take such a message.
@@ -264,7 +268,7 @@ mod tests {
 
     /// Lets a message of `total` bytes arrive, of which `here` are here; it is unexpected.
     fn keep(matcher: &mut Matcher, tag: i32, total: usize, here: usize) -> Handle {
-        let Arrived::Unexpected(queued) = matcher.arrive(envelope(tag)) else {
+        let Arrived::Unexpected(queued) = matcher.arrive(envelope(tag), total) else {
             panic!("nobody waits");
         };
         matcher.keep(Unexpected {
@@ -299,8 +303,8 @@ mod tests {
         assert!(matcher.withdraw(second));
         assert!(!matcher.withdraw(second), "it waits no more");
         assert_eq!(matcher.expects(envelope(1)), Some(0));
-        assert_eq!(matcher.arrive(envelope(1)), Arrived::Matched(0));
-        assert_eq!(matcher.arrive(envelope(1)), Arrived::Matched(2));
+        assert_eq!(matcher.arrive(envelope(1), 0), Arrived::Matched(0));
+        assert_eq!(matcher.arrive(envelope(1), 0), Arrived::Matched(2));
         assert_eq!(matcher.expects(envelope(1)), None);
     }
 
@@ -371,6 +375,6 @@ mod tests {
         assert!(matches!(matcher.post(exact(1), 0), Posted::Waits(_)));
         assert_eq!(matcher.post(exact(1), 1), Posted::Full);
         keep(&mut matcher, 2, 0, 0);
-        assert_eq!(matcher.arrive(envelope(2)), Arrived::Full);
+        assert_eq!(matcher.arrive(envelope(2), 0), Arrived::Full);
     }
 }

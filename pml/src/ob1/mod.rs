@@ -51,7 +51,7 @@ use std::fmt;
 pub use config::Ob1Options;
 pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_matching::{AnyEngine, Capacity, Pattern};
+use tagwire_matching::{Capacity, EngineName, Pattern};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{ByteTransport, RecvBuffer, RemoteAccess, SendBuffer, Transport};
 
@@ -95,18 +95,23 @@ impl Ob1 {
     /// the job has done so.
     ///
     /// # Errors
-    /// When the engine's name is unknown or the bootstrap breaks.
+    /// When the engine's name is unknown, its trace cannot be made, or the bootstrap breaks.
     pub fn open(
         options: &Ob1Options,
         rail: Box<dyn ByteTransport>,
         bootstrap: Box<dyn Bootstrap>,
     ) -> Result<Self> {
-        let engine = AnyEngine::by_name(
-            &options.engine,
-            Capacity::new(options.match_capacity, options.match_capacity),
-        )?;
+        let engine: EngineName = options.engine.parse()?;
+        let capacity = Capacity::new(options.match_capacity, options.match_capacity);
         let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
         let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
+        let engine = match &options.record {
+            None => engine.open(capacity),
+            Some(record) => {
+                let (rank, clock) = (lane.rank.as_u32(), lane.clock.clone());
+                record.open(&engine, capacity, (rank, lane.size), clock)?
+            }
+        };
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
         let piece = config::piece(rail.capabilities(), &rail.limits());
         Ok(Self {

@@ -140,7 +140,7 @@ impl Report {
 }
 
 /// Refuses a file of another kind before anything is measured.
-pub(super) fn check_output(path: Option<&Path>) -> Result<()> {
+pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let is_known = is_csv(path) || path.extension().is_some_and(|kind| kind == "json");
     match is_known {

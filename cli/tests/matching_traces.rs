@@ -1,0 +1,230 @@
+//! Traces of matching: recorded in jobs, counted, replayed; and those of other tools and of applications' patterns.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::command::{Outcome, tagwire};
+use crate::process::{Job, example, run_line};
+
+/// Engines that are exact, with parameters that take other ways.
+const EXACT: &str = "list,source,bins,ucx,flajslik,chunks,list:per=context,source:dir=array,\
+                     source:dir=trie4,ranks=16,ucx:bins=64,flajslik:bins=16,key=tag,chunks:k=3";
+
+fn run(line: &str, path: &Path) -> Outcome {
+    tagwire().args(line.split_whitespace()).arg(path).outcome()
+}
+
+/// The rows of a command that prints JSON.
+fn rows(line: &str, path: &Path) -> Vec<Value> {
+    let outcome = run(line, path);
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(document["schema"], "tagwire.match/1");
+    document["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_recorded_halo_of_four_ranks_replays_on_every_exact_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().to_str().unwrap();
+    let job = run_line(4, &["--record", record]);
+    let job = job.args([example("halo")]).args(["50"]).finish();
+    assert_eq!(job.status, 0, "{job:#?}");
+    let replayed = rows(
+        &format!("match replay --engine {EXACT} --passes 1 --format json"),
+        folder.path(),
+    );
+    assert_eq!(replayed.len(), 4 * 12);
+    for row in &replayed {
+        assert_eq!(
+            (&row["other"], &row["wrong"]),
+            (&0.into(), &Value::Null),
+            "{row}"
+        );
+        // Two neighbours, 50 steps: a receive and a message each.
+        assert!(row["calls"].as_u64() >= Some(200), "{row}");
+    }
+    let counted = rows("match stats --by rank --format json", folder.path());
+    for rank in 0..4 {
+        let of = |row: &&Value| row["rank"] == rank && row["part"] == "program";
+        let own = counted.iter().find(of).unwrap();
+        // The first rank takes the heat of the others at the end.
+        let receives = if rank == 0 { 103 } else { 100 };
+        assert_eq!(own["posts"], receives, "{own}");
+        assert_eq!(own["arrivals"], receives, "{own}");
+        assert_eq!(
+            (&own["any_source"], &own["any_both"]),
+            (&0.into(), &0.into())
+        );
+    }
+    let perturbed = rows(
+        "match replay --engine list,source:any=rotate --perturb 3 --passes 1 --format json",
+        folder.path(),
+    );
+    assert!(
+        perturbed.iter().all(|row| row["wrong"].is_null()),
+        "{perturbed:#?}"
+    );
+}
+
+#[test]
+fn the_twin_of_text_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().to_str().unwrap();
+    let job = run_line(2, &["--record", record, "--record-clock", "coarse"]);
+    let job = job.args([example("ring")]).args(["20"]).finish();
+    assert_eq!(job.status, 0, "{job:#?}");
+    let file = folder.path().join("ring.1.twm");
+    let text = run("match cat", &file).stdout;
+    assert!(
+        text.starts_with("# tagwire match trace 1\n# rank: 1\n# ranks: 2\n"),
+        "{text}"
+    );
+    assert!(text.contains("# clock: coarse\n"), "{text}");
+    let twin = folder.path().join("twin.csv");
+    std::fs::write(&twin, &text).unwrap();
+    let back = folder.path().join("back.twm");
+    let line = format!("match cat {} -o", twin.display());
+    assert_eq!(run(&line, &back).status, 0);
+    assert_eq!(run("match cat", &back).stdout, text);
+}
+
+#[test]
+fn the_trace_of_a_rank_that_is_killed_is_readable_up_to_its_last_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().to_str().unwrap();
+    let options = ["--record", record, "--on-failure", "continue"];
+    let mut job = Job::of_ranks(4, &options, &["death-posted"]);
+    for rank in [0, 2, 3] {
+        job.hear(&format!("{rank} ready"));
+    }
+    job.kill(1);
+    job.finish();
+    let counted = rows("match stats --by rank --format json", folder.path());
+    let of = |row: &&Value| row["rank"] == 1 && row["part"] == "all";
+    let victim = counted.iter().find(of).unwrap();
+    assert!(victim["posts"].as_u64() > Some(0), "{victim}");
+    let replayed = rows(
+        "match replay --engine list,bins --passes 1 --format json",
+        folder.path(),
+    );
+    assert!(
+        replayed.iter().all(|row| row["other"] == 0),
+        "{replayed:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_or_read_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = |options: &str, record: &Path| {
+        let line = format!("bench latency -m 8 -i 10 -x 1 {options}");
+        let command = tagwire().args(line.split_whitespace());
+        command.env("TAGWIRE_RECORD", record).outcome()
+    };
+    for (options, told) in [
+        (
+            "-p cm",
+            "'bins' matches below cm and is not recorded (settings 'record', 'engine' and 'pml')",
+        ),
+        (
+            "--engine source:any=rotate",
+            "'source:any=rotate' does not match as the others do",
+        ),
+    ] {
+        let refused = bench(options, folder.path());
+        assert_ne!(refused.status, 0, "{refused:#?}");
+        assert!(refused.stderr.contains(told), "{refused:#?}");
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no trace").unwrap();
+    let refused = bench("", &file.join("under"));
+    assert!(
+        refused.stderr.contains("(setting 'record')"),
+        "{refused:#?}"
+    );
+    for line in ["match cat", "match stats", "match replay"] {
+        let refused = run(line, &file);
+        assert_eq!(refused.status, 2, "{refused:#?}");
+        assert!(
+            refused.stderr.contains("file: it is no trace"),
+            "{refused:#?}"
+        );
+    }
+    let refused = run("match stats", folder.path());
+    assert!(
+        refused.stderr.contains("the folder has no traces"),
+        "{refused:#?}"
+    );
+}
+
+#[test]
+fn applications_and_imports_have_a_row_for_each_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(
+        "match app halo7:steps=2 --arrivals posted,shuffled:seed=3,causal:L=5 --format json --traces",
+        folder.path(),
+    );
+    assert_eq!(made.len(), 3);
+    for (row, name) in made.iter().zip(["posted", "shuffled:seed=3", "causal:L=5"]) {
+        assert_eq!(
+            (&row["arrivals"], &row["receives"]),
+            (&name.into(), &(64 * 6 * 2).into())
+        );
+    }
+    assert_eq!(made[0]["depth"]["mean"], made[0]["depth_theory"]);
+    let replayed = rows(
+        "match replay --engine list --passes 1 --format json",
+        &folder.path().join("shuffled-seed-3"),
+    );
+    assert_eq!(replayed.len(), 64);
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../matching/lab/tests/samples");
+    for (line, receives) in [
+        (
+            "match import dumpi-text --arrivals sendtime,random --format json",
+            12,
+        ),
+        (
+            "match import allprof --arrivals sendtime,random --format json",
+            15,
+        ),
+    ] {
+        let name = if line.contains("dumpi") {
+            "dumpi"
+        } else {
+            "allprof"
+        };
+        let imported = rows(line, &samples.join(name));
+        assert_eq!(imported.len(), 2);
+        assert_eq!(imported[1]["receives"], receives, "{imported:#?}");
+    }
+}
+
+#[test]
+fn orders_and_threads_have_their_lengths_and_depths() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.json");
+    let drained = rows(
+        "match threads --engine bins --rounds 5 --format json -o",
+        &file,
+    );
+    let figure = |row: &Value, name: &str| row[name].as_f64().unwrap();
+    assert_eq!(drained.len(), 8);
+    for row in &drained {
+        let (depth, theory) = (figure(row, "depth"), figure(row, "depth_theory"));
+        assert!((depth - theory).abs() < 0.05 * theory, "{row}");
+        assert_eq!(theory, (figure(row, "entries") + 3.0) / 4.0);
+        assert!(figure(row, "attempts") < 3.0, "{row}");
+    }
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(written["rows"].as_array().unwrap(), &drained);
+    let ordered = rows(
+        "match order --entries 64 --order reverse,same --format json -o",
+        &file,
+    );
+    assert_eq!(
+        (figure(&ordered[0], "depth"), figure(&ordered[1], "depth")),
+        (32.5, 1.0)
+    );
+}

@@ -1,0 +1,226 @@
+//! What `dumpi2ascii` prints of DUMPI (SST): a block of lines for each call, `NAME entering at walltime S.N`, its arguments as
+//! `int tag=5`, and `NAME returning at walltime S.N`.
+
+use super::{Importer, pattern};
+use crate::traffic::Outgoing;
+
+pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
+    let mut begin = None;
+    let mut block: Option<Block<'_>> = None;
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if let Some((name, rest)) = line.split_once(" entering at walltime ") {
+            if let Some(open) = &block {
+                return Err(format!("line {number}: {name} begins within {}", open.name));
+            }
+            let seconds = rest.split(',').next().unwrap_or_default();
+            let seen =
+                nanos(seconds).ok_or_else(|| format!("line {number}: '{seconds}' is no time"))?;
+            block = Some(Block {
+                name,
+                at: seen.saturating_sub(*begin.get_or_insert(seen)),
+                arguments: Vec::new(),
+            });
+        } else if line.contains(" returning at walltime ") {
+            let whole = block.take();
+            let whole =
+                whole.ok_or_else(|| format!("line {number}: a call returns that did not begin"))?;
+            whole
+                .import(importer)
+                .map_err(|why| format!("line {number}: {}: {why}", whole.name))?;
+        } else if let (Some(open), Some((left, value))) = (&mut block, line.split_once('=')) {
+            let name = left.rsplit(' ').next().unwrap_or(left);
+            // An array has its length behind its name.
+            let name = name.split('[').next().unwrap_or(name);
+            open.arguments.push((name, value));
+        }
+    }
+    match block {
+        Some(open) => Err(format!("the file ends within {}", open.name)),
+        None => Ok(()),
+    }
+}
+
+/// Nanoseconds of `S.N`, without the rounding of floating-point numbers.
+fn nanos(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits: String = fraction
+        .chars()
+        .chain("000000000".chars())
+        .take(9)
+        .collect();
+    let seconds: u64 = seconds.parse().ok()?;
+    seconds
+        .checked_mul(1_000_000_000)?
+        .checked_add(digits.parse().ok()?)
+}
+
+struct Block<'a> {
+    name: &'a str,
+    at: u64,
+    arguments: Vec<(&'a str, &'a str)>,
+}
+
+impl Block<'_> {
+    fn text(&self, name: &str) -> Result<&str, String> {
+        let mut all = self.arguments.iter();
+        let found = all.find(|(known, _)| *known == name);
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| format!("it has no argument '{name}'"))
+    }
+
+    /// The number before the name in parentheses, as in `-1 (MPI_ANY_SOURCE)`.
+    fn number(&self, name: &str) -> Result<i64, String> {
+        let text = self.text(name)?;
+        let word = text.split(' ').next().unwrap_or_default();
+        word.parse()
+            .map_err(|_| format!("'{text}' of '{name}' is no number"))
+    }
+
+    /// The numbers of `[2, 3]`.
+    fn list(&self, name: &str) -> Result<Vec<i64>, String> {
+        let text = self.text(name)?.trim_start_matches('[');
+        let inner = text.split(']').next().unwrap_or_default();
+        let words = inner
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty());
+        let numbers: Result<Vec<i64>, _> = words.map(str::parse).collect();
+        numbers.map_err(|_| format!("'{text}' of '{name}' are no numbers"))
+    }
+
+    fn requests(&self, name: &str) -> Result<Vec<u64>, String> {
+        Ok(self
+            .list(name)?
+            .into_iter()
+            .map(i64::unsigned_abs)
+            .collect())
+    }
+
+    fn is_null(&self, name: &str) -> Result<bool, String> {
+        Ok(self.text(name)?.contains("MPI_PROC_NULL"))
+    }
+
+    fn receive(&self, source: &str, tag: &str) -> Result<tagwire_matching::Pattern, String> {
+        pattern(self.number(source)?, self.number(tag)?, self.context()?)
+    }
+
+    fn context(&self) -> Result<u16, String> {
+        let number = self.number("comm")?;
+        u16::try_from(number).map_err(|_| format!("communicator {number} is none"))
+    }
+
+    fn send(&self, [to, tag, count, kind]: [&str; 4]) -> Result<Outgoing, String> {
+        let dest = self.number(to)?;
+        let number = self.number(tag)?;
+        let bytes = self.number(count)?.unsigned_abs() * size(self.text(kind)?);
+        Ok(Outgoing {
+            to: u32::try_from(dest).map_err(|_| format!("it sends to no rank, {dest}"))?,
+            tag: i32::try_from(number).map_err(|_| format!("no tag has the number {number}"))?,
+            context: self.context()?,
+            bytes,
+            synchronous: matches!(self.name, "MPI_Ssend" | "MPI_Issend"),
+        })
+    }
+
+    fn import(&self, importer: &mut Importer) -> Result<(), String> {
+        const SEND: [&str; 4] = ["dest", "tag", "count", "datatype"];
+        match self.name {
+            "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" if !self.is_null("dest")? => {
+                let request = importer.script.send(self.send(SEND)?);
+                importer.script.seen_at(self.at);
+                importer.script.wait(vec![request]);
+            }
+            "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend"
+                if !self.is_null("dest")? =>
+            {
+                let request = importer.script.send(self.send(SEND)?);
+                for name in self.requests("request")? {
+                    importer.name(name, request);
+                }
+            }
+            "MPI_Recv" if !self.is_null("source")? => {
+                let request = importer.script.post(self.receive("source", "tag")?);
+                importer.script.seen_at(self.at);
+                importer.script.wait(vec![request]);
+            }
+            "MPI_Irecv" if !self.is_null("source")? => {
+                let request = importer.script.post(self.receive("source", "tag")?);
+                for name in self.requests("request")? {
+                    importer.name(name, request);
+                }
+            }
+            "MPI_Sendrecv" => self.exchange(importer)?,
+            "MPI_Wait" => self.wait(importer, self.requests("request")?),
+            "MPI_Waitall" => self.wait(importer, self.requests("requests")?),
+            "MPI_Waitany" => {
+                let (all, one) = (self.requests("requests")?, self.number("index")?);
+                let one = usize::try_from(one)
+                    .ok()
+                    .and_then(|place| all.get(place).copied());
+                self.wait(importer, one.into_iter().collect());
+            }
+            "MPI_Waitsome" => {
+                let (all, some) = (self.requests("requests")?, self.list("indices")?);
+                let places = some
+                    .into_iter()
+                    .filter_map(|place| usize::try_from(place).ok());
+                let some = places.filter_map(|place| all.get(place).copied()).collect();
+                self.wait(importer, some);
+            }
+            "MPI_Test" => {
+                if self.number("flag")? != 0 {
+                    self.wait(importer, self.requests("request")?);
+                }
+            }
+            "MPI_Probe" => importer.script.probe(self.receive("source", "tag")?),
+            "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Comm_rank" | "MPI_Comm_size"
+            | "MPI_Wtime" | "MPI_Get_count" => return Ok(()),
+            other => {
+                importer.leave_out(other);
+                return Ok(());
+            }
+        }
+        importer.script.seen_at(self.at);
+        Ok(())
+    }
+
+    fn wait(&self, importer: &mut Importer, names: Vec<u64>) {
+        let waited = importer.named(names);
+        importer.script.wait(waited);
+    }
+
+    fn exchange(&self, importer: &mut Importer) -> Result<(), String> {
+        let mut requests = Vec::new();
+        if !self.is_null("source")? {
+            requests.push(importer.script.post(self.receive("source", "recvtag")?));
+            importer.script.seen_at(self.at);
+        }
+        if !self.is_null("dest")? {
+            let outgoing = self.send(["dest", "sendtag", "sendcount", "sendtype"])?;
+            requests.push(importer.script.send(outgoing));
+            importer.script.seen_at(self.at);
+        }
+        importer.script.wait(requests);
+        Ok(())
+    }
+}
+
+/// Bytes of a basic type by its name; 1 for others, whose size a trace does not have.
+fn size(kind: &str) -> u64 {
+    let name = kind.split(['(', ')']).nth(1).unwrap_or_default();
+    match name {
+        "MPI_DOUBLE"
+        | "MPI_LONG"
+        | "MPI_UNSIGNED_LONG"
+        | "MPI_LONG_LONG"
+        | "MPI_LONG_LONG_INT"
+        | "MPI_DOUBLE_PRECISION"
+        | "MPI_COMPLEX" => 8,
+        "MPI_INT" | "MPI_UNSIGNED" | "MPI_FLOAT" | "MPI_INTEGER" | "MPI_REAL" | "MPI_LOGICAL" => 4,
+        "MPI_SHORT" | "MPI_UNSIGNED_SHORT" => 2,
+        "MPI_DOUBLE_COMPLEX" | "MPI_LONG_DOUBLE" => 16,
+        _ => 1,
+    }
+}

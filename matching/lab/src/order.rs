@@ -1,0 +1,460 @@
+//! `tagwire match order`: how deep searches go when messages come in another order than their receives were posted in.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use serde::Serialize;
+use tagwire_base::config::parse;
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_matching::trace::{Event, Header, Size};
+use tagwire_matching::{Capacity, EngineName, Envelope, Pattern};
+
+use crate::depth::{Format, check_output, engines};
+use crate::error::{Error, Result};
+use crate::output::{Table, deliver};
+use crate::random::Random;
+use crate::replay::{Cost, cost, verify};
+use crate::stats::distribution::Distribution;
+use crate::trace::{Call, Trace};
+use crate::walk::{Search, Walk};
+
+/// The options of the test.
+#[derive(Debug, Clone, Args)]
+pub struct OrderArgs {
+    /// Receives that are posted, and messages that then come
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16,256,4K", value_parser = entries)]
+    entries: Vec<u32>,
+
+    /// Orders of arrival: same, reverse, shuffle, window:K, merge:S, laggard:P
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "same,reverse,shuffle,window:16,merge:8,laggard:10"
+    )]
+    order: Vec<Order>,
+
+    #[command(flatten)]
+    drain: DrainArgs,
+}
+
+/// The options of what drains a queue of receives.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DrainArgs {
+    /// Engines by name, with parameters behind a colon [default: none; depths are those of a list]
+    #[arg(long, value_name = "LIST")]
+    engine: Option<String>,
+
+    /// Drains, each in an order of its own
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rounds: u32,
+
+    /// What the orders follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// How the rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+
+    /// Also write the rows to this file: .json or .csv
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) const AFTER_HELP: &str = "\
+Receives with different tags are posted, then their messages come. depth: receives that a list compares for each; theory: its
+mean for this order. same: as posted; reverse; shuffle: random; window:K: random within blocks of K; merge:S: as S threads send
+that each keep their order; laggard:P: P in a hundred come last, in their order. With --engine also ns, attempts and cache lines
+of one call, of posts and arrivals together.
+
+Exit status: 0 good, 1 usage, 2 an output could not be written, 3 an engine gave an answer that its grade forbids.
+
+Examples:
+  tagwire match order
+  tagwire match order --entries 4K --order shuffle,merge:32 --engine list,bins";
+
+/// An order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Same,
+    Reverse,
+    Shuffle,
+    Window(u32),
+    Merge(u32),
+    Laggard(u32),
+}
+
+impl FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, number) = text.split_once(':').unwrap_or((text, ""));
+        let number = |most: u32| {
+            let read = parse::bytes(number)
+                .ok()
+                .and_then(|number| u32::try_from(number).ok());
+            let read = read.filter(|number| (1..=most).contains(number));
+            read.ok_or_else(|| format!("'{name}' takes a number from 1 to {most}: {name}:8"))
+        };
+        match name {
+            "same" => Ok(Self::Same),
+            "reverse" => Ok(Self::Reverse),
+            "shuffle" => Ok(Self::Shuffle),
+            "window" => Ok(Self::Window(number(LONGEST)?)),
+            "merge" => Ok(Self::Merge(number(LONGEST)?)),
+            "laggard" => Ok(Self::Laggard(number(99)?)),
+            _ => Err(
+                "the orders are same, reverse, shuffle, window:K, merge:S, laggard:P".to_owned(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Same => "same".to_owned(),
+            Self::Reverse => "reverse".to_owned(),
+            Self::Shuffle => "shuffle".to_owned(),
+            Self::Window(length) => format!("window:{length}"),
+            Self::Merge(streams) => format!("merge:{streams}"),
+            Self::Laggard(percent) => format!("laggard:{percent}"),
+        };
+        f.pad(&text)
+    }
+}
+
+impl Order {
+    /// Returns the numbers of so many receives, in the order in which their messages come.
+    pub(crate) fn arrivals(self, count: u32, random: &mut Random) -> Vec<u32> {
+        let mut all: Vec<u32> = (0..count).collect();
+        match self {
+            Self::Same => {}
+            Self::Reverse => all.reverse(),
+            Self::Shuffle => random.shuffle(&mut all),
+            Self::Window(length) => {
+                for block in all.chunks_mut(length as usize) {
+                    random.shuffle(block);
+                }
+            }
+            Self::Merge(streams) => {
+                // Places are dealt to streams at random, and each stream fills its own in order.
+                let length = count.div_ceil(streams);
+                let mut places: Vec<u32> = all.iter().map(|number| number / length).collect();
+                random.shuffle(&mut places);
+                let mut next: Vec<u32> = (0..streams).map(|stream| stream * length).collect();
+                for (number, stream) in all.iter_mut().zip(places) {
+                    *number = next[stream as usize];
+                    next[stream as usize] += 1;
+                }
+            }
+            Self::Laggard(percent) => {
+                let late = laggards(count, percent) as usize;
+                random.shuffle(&mut all);
+                let (last, first) = all.split_at_mut(late);
+                last.sort_unstable();
+                first.sort_unstable();
+                all.rotate_left(late);
+            }
+        }
+        all
+    }
+
+    /// Returns the mean of the receives that a list compares.
+    pub(crate) fn depth(self, count: u32) -> f64 {
+        let n = f64::from(count);
+        let shuffled = |n: f64| (n + 3.0) / 4.0;
+        match self {
+            Self::Same => 1.0,
+            Self::Reverse => (n + 1.0) / 2.0,
+            Self::Shuffle => shuffled(n),
+            Self::Window(length) => {
+                let (whole, rest) = (count / length, f64::from(count % length));
+                let length = f64::from(length);
+                (f64::from(whole) * length * shuffled(length) + rest * shuffled(rest)) / n
+            }
+            // Of two streams in order, one message finds half of the receives of the other that were posted before.
+            Self::Merge(streams) => {
+                let length = count.div_ceil(streams);
+                let lengths: Vec<f64> = (0..streams)
+                    .map(|stream| f64::from(count.saturating_sub(stream * length).min(length)))
+                    .collect();
+                let mut before = 0.0;
+                let mut compared = n;
+                for length in lengths {
+                    compared += length * before / 2.0;
+                    before += length;
+                }
+                compared / n
+            }
+            // Those in time pass over the late ones before them, half of these on the average.
+            Self::Laggard(percent) => {
+                let late = f64::from(laggards(count, percent));
+                ((n - late) * (1.0 + late / 2.0) + late) / n
+            }
+        }
+    }
+}
+
+fn laggards(count: u32, percent: u32) -> u32 {
+    (u64::from(count) * u64::from(percent) / 100) as u32
+}
+
+/// A queue of receives that is drained in one order.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row<C: Serialize> {
+    #[serde(flatten)]
+    pub(crate) case: C,
+    pub(crate) order: String,
+    pub(crate) entries: u32,
+    /// Receives that a list compares.
+    pub(crate) depth: f64,
+    pub(crate) depth_p99: u64,
+    pub(crate) depth_max: u64,
+    pub(crate) depth_theory: f64,
+    pub(crate) engine: Option<String>,
+    #[serde(flatten)]
+    pub(crate) cost: Option<Cost>,
+    /// Of a whole drain, with its posts.
+    pub(crate) drain_ns: Option<f64>,
+}
+
+impl DrainArgs {
+    /// Refuses an output of another kind before anything is measured.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_output(self.output.as_deref())
+    }
+}
+
+/// Nothing beside the order.
+#[derive(Debug, Clone, Serialize)]
+struct Plain {}
+
+/// Drains the queues that are asked for; returns the exit status.
+pub(crate) fn run(args: &OrderArgs) -> Result<u8> {
+    args.drain.check()?;
+    let mut rows = Vec::new();
+    for entries in &args.entries {
+        let receives: Vec<Envelope> = (0..*entries).map(|tag| envelope(0, tag)).collect();
+        for order in &args.order {
+            rows.extend(drain(&Plain {}, &receives, *order, &args.drain)?);
+        }
+    }
+    let mut text = String::from("# tagwire match order: a queue of receives is drained\n");
+    text.push_str(&head());
+    for row in &rows {
+        text.push_str(&line(row));
+    }
+    finish("order", &text, &rows, &args.drain)
+}
+
+pub(crate) fn finish<C: Serialize>(
+    test: &'static str,
+    text: &str,
+    rows: &[Row<C>],
+    args: &DrainArgs,
+) -> Result<u8> {
+    let table = Table::new(test, rows);
+    deliver(text, &table, args.format, args.output.as_deref())?;
+    Ok(0)
+}
+
+/// A message of this source with this tag.
+pub(crate) fn envelope(source: u32, tag: u32) -> Envelope {
+    Envelope {
+        source: Rank::new(source),
+        tag: Tag::user(tag as i32).expect("there are fewer entries than tags"),
+        context: ContextId::WORLD,
+    }
+}
+
+/// Posts receives for these messages and has them come in an order, again and again: a row for a list, or for each engine.
+pub(crate) fn drain<C: Serialize + Clone>(
+    case: &C,
+    receives: &[Envelope],
+    order: Order,
+    args: &DrainArgs,
+) -> Result<Vec<Row<C>>> {
+    let mut random = Random::new(args.seed);
+    let count = receives.len() as u32;
+    let mut calls = Vec::new();
+    for _ in 0..args.rounds {
+        let mut add = |event, matched| {
+            let at = calls.len() as u64;
+            calls.push(Call { at, event, matched });
+        };
+        for receive in receives {
+            add(Event::Post(Pattern::exact(*receive)), false);
+        }
+        for number in order.arrivals(count, &mut random) {
+            add(
+                Event::Arrive(receives[number as usize], Size::default()),
+                true,
+            );
+        }
+    }
+    let trace = Trace {
+        header: Header {
+            rank: 0,
+            ranks: 1,
+            engine: "list".to_owned(),
+            capacity: Capacity::default(),
+            clock: "steps".to_owned(),
+            arrivals: order.to_string(),
+            host: "-".to_owned(),
+            command: "match order".to_owned(),
+        },
+        calls,
+        lost: 0,
+    };
+    let depth = depths(&trace)?.quantiles();
+    let row = |engine: Option<&EngineName>, cost: Option<Cost>| Row {
+        case: case.clone(),
+        order: order.to_string(),
+        entries: count,
+        depth: depth.mean,
+        depth_p99: depth.p99,
+        depth_max: depth.max,
+        depth_theory: order.depth(count),
+        engine: engine.map(ToString::to_string),
+        cost,
+        drain_ns: cost.map(|cost| cost.ns * f64::from(2 * count)),
+    };
+    let Some(list) = &args.engine else {
+        return Ok(vec![row(None, None)]);
+    };
+    let mut rows = Vec::new();
+    for engine in engines(Some(list))? {
+        if verify(&trace, &engine).is_err() {
+            return Err(Error::Unsound {
+                engine: engine.to_string(),
+                grade: engine.grade(),
+            });
+        }
+        rows.push(row(Some(&engine), Some(cost(&trace, &engine, 3))));
+    }
+    Ok(rows)
+}
+
+/// How many receives a list compares for each message.
+fn depths(trace: &Trace) -> Result<Distribution> {
+    let mut walk = Walk::new(trace.header.capacity);
+    let mut depths = Distribution::default();
+    for call in &trace.calls {
+        let search = walk.search(&call.event);
+        if let Some(Search::Receives(Some(place))) = search {
+            depths.note(place as u64 + 1);
+        }
+        walk.apply(call, search).map_err(Error::Usage)?;
+    }
+    Ok(depths)
+}
+
+pub(crate) fn head() -> String {
+    format!(
+        "{:<12}{:>9}{:>10}{:>10}{:>9}{:>9}  {:<20}{:>9}{:>10}{:>8}{:>14}\n",
+        "order",
+        "entries",
+        "depth",
+        "theory",
+        "p99",
+        "max",
+        "engine",
+        "ns",
+        "attempts",
+        "lines",
+        "drain, ns"
+    )
+}
+
+pub(crate) fn line<C: Serialize>(row: &Row<C>) -> String {
+    let mut text = format!(
+        "{:<12}{:>9}{:>10.2}{:>10.2}{:>9}{:>9}",
+        row.order, row.entries, row.depth, row.depth_theory, row.depth_p99, row.depth_max
+    );
+    if let (Some(engine), Some(cost)) = (&row.engine, row.cost) {
+        let Cost {
+            ns,
+            attempts,
+            lines,
+        } = cost;
+        let drain = row.drain_ns.unwrap_or_default();
+        let _ = write!(
+            text,
+            "  {engine:<20}{ns:>9.1}{attempts:>10.2}{lines:>8.2}{drain:>14.0}"
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn entries(text: &str) -> Result<u32, String> {
+    let number = parse::bytes(text).map_err(|_| "expected a number such as 8 or 4K".to_owned())?;
+    let number = u32::try_from(number)
+        .ok()
+        .filter(|number| (1..=LONGEST).contains(number));
+    number.ok_or_else(|| format!("expected 1 to {LONGEST} entries"))
+}
+
+/// Most receives.
+const LONGEST: u32 = 1 << 16;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use super::*;
+
+    fn args(rounds: u32) -> DrainArgs {
+        DrainArgs {
+            engine: None,
+            rounds,
+            seed: 1,
+            format: Format::Text,
+            output: None,
+        }
+    }
+
+    #[test]
+    fn every_order_is_as_deep_as_theory_has_it() {
+        let receives: Vec<Envelope> = (0..500).map(|tag| envelope(0, tag)).collect();
+        for (text, error) in [
+            ("same", 0.0),
+            ("reverse", 0.0),
+            ("shuffle", 0.05),
+            ("window:16", 0.05),
+            ("window:7", 0.05),
+            ("merge:1", 0.0),
+            ("merge:8", 0.05),
+            ("merge:7", 0.05),
+            ("laggard:10", 0.05),
+        ] {
+            let order: Order = text.parse().unwrap();
+            assert_eq!(order.to_string(), text);
+            let rows = drain(&Plain {}, &receives, order, &args(30)).unwrap();
+            let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
+            assert!(
+                (depth - theory).abs() <= error * theory,
+                "{text}: {depth}, {theory}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_message_comes_once() {
+        let mut random = Random::new(7);
+        for order in [
+            Order::Merge(6),
+            Order::Window(9),
+            Order::Laggard(33),
+            Order::Shuffle,
+        ] {
+            let mut arrivals = order.arrivals(100, &mut random);
+            arrivals.sort_unstable();
+            assert!(arrivals.into_iter().eq(0..100), "{order}");
+        }
+    }
+}

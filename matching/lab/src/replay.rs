@@ -1,0 +1,183 @@
+//! `tagwire match replay`: the calls of a trace on engines, each of whose answers is verified, and what they cost.
+
+mod cost;
+mod perturb;
+mod verify;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use tagwire_matching::{EngineName, Grade};
+
+pub(crate) use self::cost::{Cost, cost};
+pub(crate) use self::verify::verify;
+use crate::depth::Format;
+use crate::error::{Error, Result};
+use crate::output::{Table, deliver};
+use crate::trace::{Trace, shown};
+use crate::walk::Walk;
+
+/// The options of the test.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayArgs {
+    /// Traces, binary or of text, or folders of them
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Engines by name, with parameters behind a colon: list,ucx:bins=64 [default: all, without parameters]
+    #[arg(long, value_name = "LIST")]
+    engine: Option<String>,
+
+    /// Shuffle the arrivals within the order that MPI allows, by this number
+    #[arg(long, value_name = "SEED")]
+    perturb: Option<u64>,
+
+    /// Passes of each engine over a trace, of whose times the median is reported
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    passes: u32,
+
+    /// Take what comes before something that is wrong
+    #[arg(long)]
+    partial: bool,
+
+    /// How the rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+
+    /// Also write the rows to this file: .json or .csv
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) const AFTER_HELP: &str = "\
+Every answer of an engine is held to its grade, and counted as 'other' where it is not that of the trace: an exact engine
+has none, one of grade mpi may take another message. ns: of a call, the median of passes over the whole trace, without its
+pauses; attempts: entries looked at by a call; lines: distinct cache lines of the engine's storage.
+--perturb: messages that arrive in a row, of different sources, come in another order; those of one source keep theirs, and
+none passes a call of the program. The answers of the trace then follow from MPI's rules.
+
+Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace, 3 an engine gave an answer that its grade forbids.
+
+Examples:
+  tagwire match replay traces --engine list,bins
+  tagwire match replay traces/halo.0.twm --perturb 7 -o replay.csv";
+
+/// One engine on one trace.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    file: String,
+    rank: u32,
+    engine: String,
+    grade: &'static str,
+    calls: usize,
+    /// Answers that the grade allows and that are not those of the trace.
+    other: u64,
+    /// Messages that came at another place than in the trace.
+    moved: usize,
+    #[serde(flatten)]
+    cost: Option<Cost>,
+    /// What the grade forbids.
+    wrong: Option<String>,
+}
+
+/// Replays what is asked for; returns the exit status.
+pub(crate) fn run(args: &ReplayArgs) -> Result<u8> {
+    crate::depth::check_output(args.output.as_deref())?;
+    let engines = crate::depth::engines(args.engine.as_deref())?;
+    let mut rows = Vec::new();
+    for (path, mut trace) in Trace::read_all(&args.files, args.partial)? {
+        let file = shown(&path);
+        let moved = match args.perturb {
+            Some(seed) => perturb::perturb(&mut trace.calls, seed),
+            None => 0,
+        };
+        answer(&mut trace, args.perturb.is_some()).map_err(|why| Error::Trace {
+            path: file.clone(),
+            why,
+        })?;
+        for engine in &engines {
+            rows.push(row(&file, &trace, engine, moved, args.passes));
+        }
+    }
+    let text = rows.iter().fold(head(), |text, row| text + &line(row));
+    let table = Table::new("replay", &rows);
+    deliver(&text, &table, args.format, args.output.as_deref())?;
+    let failed = rows.iter().any(|row| row.wrong.is_some());
+    Ok(if failed { FAILED } else { 0 })
+}
+
+/// Holds the answers of a trace to MPI's rules; one that was perturbed is given those that follow.
+fn answer(trace: &mut Trace, follows: bool) -> Result<(), String> {
+    let mut walk = Walk::new(trace.header.capacity);
+    for (index, call) in trace.calls.iter_mut().enumerate() {
+        let search = walk.search(&call.event);
+        if follows && let Some(search) = search {
+            call.matched = search.is_hit();
+        }
+        let done = walk.apply(call, search);
+        done.map_err(|why| format!("call {}: {why}", index + 1))?;
+    }
+    Ok(())
+}
+
+fn row(file: &str, trace: &Trace, engine: &EngineName, moved: usize, passes: u32) -> Row {
+    let verified = verify(trace, engine);
+    let (other, wrong) = match verified {
+        // What is exact answers as the trace does.
+        Ok(other) if other > 0 && engine.grade() == Grade::Exact => (
+            other,
+            Some(format!("{other} answers are not those of the trace")),
+        ),
+        Ok(other) => (other, None),
+        Err(why) => (0, Some(why)),
+    };
+    Row {
+        file: file.to_owned(),
+        rank: trace.header.rank,
+        engine: engine.to_string(),
+        grade: engine.grade().name(),
+        calls: trace.calls.len(),
+        other,
+        moved,
+        cost: wrong.is_none().then(|| cost(trace, engine, passes)),
+        wrong,
+    }
+}
+
+fn head() -> String {
+    format!(
+        "# tagwire match replay: figures of one call\n{:<28} {:>5} {:<26} {:<6} {:>10} {:>7} {:>9} {:>9} {:>9}\n",
+        "file", "rank", "engine", "grade", "calls", "other", "ns", "attempts", "lines"
+    )
+}
+
+fn line(row: &Row) -> String {
+    let Row {
+        file,
+        rank,
+        engine,
+        grade,
+        calls,
+        other,
+        ..
+    } = row;
+    let mut text = format!("{file:<28} {rank:>5} {engine:<26} {grade:<6} {calls:>10} {other:>7}");
+    if let Some(Cost {
+        ns,
+        attempts,
+        lines,
+    }) = row.cost
+    {
+        let _ = write!(text, " {ns:>9.1} {attempts:>9.2} {lines:>9.2}");
+    }
+    text.push('\n');
+    if let Some(wrong) = &row.wrong {
+        let _ = writeln!(text, "  WRONG: {wrong}");
+    }
+    text
+}
+
+/// The exit status when an engine gave an answer that its grade forbids.
+const FAILED: u8 = 3;

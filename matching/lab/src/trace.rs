@@ -1,0 +1,347 @@
+//! Traces in files: binary ones, and their twins of text.
+//!
+//! The binary format is [`tagwire_matching::trace`]. The twin is CSV behind a `#` line for each line of the header; it is what
+//! `tagwire match cat` prints, and is read wherever a trace is.
+
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tagwire_matching::trace::{Event, HEADER, Header, Packed, RECORD, Record};
+
+use crate::error::{Error, Result};
+
+/// A call of an engine with its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Nanoseconds since the trace begins.
+    pub at: u64,
+    /// The call.
+    pub event: Event,
+    /// Whether it matched, found or withdrew something at once.
+    pub matched: bool,
+}
+
+/// What one engine was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Whose it is.
+    pub header: Header,
+    /// The calls in their order.
+    pub calls: Vec<Call>,
+    /// How many calls are missing behind the last one.
+    pub lost: u64,
+}
+
+impl Trace {
+    /// Reads a trace, binary or of text. With `partial`, what comes before something that is wrong is taken.
+    ///
+    /// # Errors
+    /// [`Error::Read`] for a file that cannot be read, [`Error::Trace`] for one that is no trace.
+    pub fn read(path: &Path, partial: bool) -> Result<Self> {
+        let bytes = fs::read(path).map_err(|error| Error::Read(shown(path), error))?;
+        let is_text = bytes.starts_with(b"#") || path.extension().is_some_and(|end| end == "csv");
+        let read = match is_text {
+            true => text::parse(&String::from_utf8_lossy(&bytes)),
+            false => parse(&bytes),
+        };
+        match read {
+            Ok((trace, None)) => Ok(trace),
+            Ok((trace, Some(_))) if partial => Ok(trace),
+            Ok((_, Some(why))) => Err(Error::Trace {
+                path: shown(path),
+                why: format!("{why} (--partial takes what comes before)"),
+            }),
+            Err(why) => Err(Error::Trace {
+                path: shown(path),
+                why,
+            }),
+        }
+    }
+
+    /// Reads several, and for a folder those in it, by rank.
+    ///
+    /// # Errors
+    /// As [`Trace::read`]; [`Error::Trace`] for a folder without traces.
+    pub fn read_all(paths: &[PathBuf], partial: bool) -> Result<Vec<(PathBuf, Self)>> {
+        let mut all = Vec::new();
+        for path in paths {
+            if !path.is_dir() {
+                all.push((path.clone(), Self::read(path, partial)?));
+                continue;
+            }
+            let entries = fs::read_dir(path).map_err(|error| Error::Read(shown(path), error))?;
+            let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+            let files = files.filter(|file| file.extension().is_some_and(|end| end == "twm"));
+            let before = all.len();
+            for file in files {
+                all.push((file.clone(), Self::read(&file, partial)?));
+            }
+            if all.len() == before {
+                return Err(Error::Trace {
+                    path: shown(path),
+                    why: "the folder has no traces, files that end with .twm".to_owned(),
+                });
+            }
+            all[before..].sort_by(|a, b| (a.1.header.rank, &a.0).cmp(&(b.1.header.rank, &b.0)));
+        }
+        Ok(all)
+    }
+
+    /// Writes the trace, as text where the name ends with `.csv`.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let bytes = match path.extension().is_some_and(|end| end == "csv") {
+            true => self.to_text().into_bytes(),
+            false => self.to_bytes(),
+        };
+        fs::write(path, bytes).map_err(|error| Error::Output(shown(path), error))
+    }
+
+    /// Returns the twin of text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        text::write(self)
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER + RECORD * (self.calls.len() + 1));
+        bytes.extend_from_slice(&self.header.to_page());
+        let mut before = 0;
+        for call in &self.calls {
+            let nanos = call.at.saturating_sub(before);
+            before = call.at;
+            let after = match u32::try_from(nanos) {
+                Ok(after) => after,
+                Err(_) => {
+                    bytes.extend_from_slice(&Packed::time(nanos).after(0));
+                    0
+                }
+            };
+            let record = Record {
+                event: call.event,
+                matched: call.matched,
+                after,
+            };
+            bytes.extend_from_slice(&record.to_bytes());
+        }
+        if self.lost > 0 {
+            bytes.extend_from_slice(&Packed::lost(self.lost).after(0));
+        }
+        bytes
+    }
+}
+
+/// A trace, and what is wrong behind its last call.
+type Parsed = (Trace, Option<String>);
+
+fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+    let header = Header::from_page(bytes).map_err(|error| error.to_string())?;
+    let mut trace = Trace {
+        header,
+        calls: Vec::new(),
+        lost: 0,
+    };
+    let (records, rest) = bytes[HEADER..].as_chunks::<RECORD>();
+    let mut at = 0_u64;
+    for (index, bytes) in records.iter().enumerate() {
+        let number = index + 1;
+        let record = match Record::from_bytes(*bytes) {
+            Ok(Some(record)) => record,
+            // Room that was reserved and is not written: the rank died, or still runs.
+            Ok(None) => {
+                let ends = records[index..].iter().all(|bytes| *bytes == [0; RECORD]);
+                let wrong = "is empty, and others follow".to_owned();
+                return Ok((trace, (!ends).then(|| format!("record {number} {wrong}"))));
+            }
+            Err(why) => return Ok((trace, Some(format!("record {number}: {why}")))),
+        };
+        at = at.saturating_add(u64::from(record.after));
+        match record.event {
+            Event::Time(nanos) => at = at.saturating_add(nanos),
+            Event::Lost(calls) => {
+                trace.lost = calls;
+                let is_last = index + 1 == records.len();
+                let wrong = format!("record {number} ends the trace, and others follow");
+                return Ok((trace, (!is_last).then_some(wrong)));
+            }
+            event => trace.calls.push(Call {
+                at,
+                event,
+                matched: record.matched,
+            }),
+        }
+    }
+    let wrong = format!(
+        "record {} has {} bytes of {RECORD}: the file was cut",
+        records.len() + 1,
+        rest.len()
+    );
+    Ok((trace, (!rest.is_empty()).then_some(wrong)))
+}
+
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+pub(crate) mod tests {
+    use tagwire_base::{ContextId, Rank, Tag};
+    use tagwire_matching::trace::Size;
+    use tagwire_matching::{Capacity, ContextAssertions, Envelope, Pattern};
+
+    use super::*;
+
+    pub(crate) fn header() -> Header {
+        Header {
+            rank: 1,
+            ranks: 2,
+            engine: "bins".to_owned(),
+            capacity: Capacity::default(),
+            clock: "each".to_owned(),
+            arrivals: "recorded".to_owned(),
+            host: "here".to_owned(),
+            command: "program --with words".to_owned(),
+        }
+    }
+
+    pub(crate) fn message(source: u32, tag: i32) -> Envelope {
+        Envelope {
+            source: Rank::new(source),
+            tag: Tag::from_wire(tag).unwrap(),
+            context: ContextId::WORLD,
+        }
+    }
+
+    /// A trace of these events, a nanosecond apart.
+    pub(crate) fn trace(events: &[(Event, bool)]) -> Trace {
+        let calls = events
+            .iter()
+            .enumerate()
+            .map(|(index, (event, matched))| Call {
+                at: index as u64,
+                event: *event,
+                matched: *matched,
+            });
+        Trace {
+            header: header(),
+            calls: calls.collect(),
+            lost: 0,
+        }
+    }
+
+    fn every_kind() -> Trace {
+        let any = Pattern {
+            source: tagwire_base::SourceSelector::ANY,
+            tag: tagwire_base::TagSelector::ANY,
+            context: ContextId::new(3),
+        };
+        let promise = ContextAssertions {
+            no_any_source: true,
+            no_any_tag: true,
+            overtaking: false,
+        };
+        let mut trace = trace(&[
+            (Event::Post(any), false),
+            (Event::Post(Pattern::exact(message(0, 5))), false),
+            (Event::Arrive(message(0, 5), Size::of(4096)), true),
+            (Event::ArriveExpected(message(9, -7)), false),
+            (Event::Expects(message(0, 1)), true),
+            (Event::Probe(any), false),
+            (Event::Claim(any), false),
+            (Event::Cancel(1), false),
+            (Event::Discard(0), false),
+            (Event::Promise(ContextId::new(3), promise), false),
+        ]);
+        trace.calls[6].at = 1 << 40;
+        for call in &mut trace.calls[7..] {
+            call.at += 1 << 40;
+        }
+        trace.lost = 17;
+        trace
+    }
+
+    #[test]
+    fn both_forms_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = every_kind();
+        for name in ["a.twm", "a.csv"] {
+            let path = folder.path().join(name);
+            one.write(&path).unwrap();
+            assert_eq!(Trace::read(&path, false).unwrap(), one, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_record_and_the_rest_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.twm");
+        let whole = trace(&[(Event::Arrive(message(0, 1), Size::of(1)), false); 3]);
+        let good = whole.to_bytes();
+        let mut cut = good.clone();
+        cut.truncate(HEADER + 40);
+        let mut call = good.clone();
+        call[HEADER + 16] = 15;
+        let mut hole = good.clone();
+        hole[HEADER + 16..HEADER + 32].fill(0);
+        for (bytes, calls, told) in [
+            (cut, 2, "record 3 has 8 bytes of 16: the file was cut"),
+            (call, 1, "record 2: no call has the number 15"),
+            (hole, 1, "record 2 is empty, and others follow"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let refused = Trace::read(&path, false).unwrap_err().to_string();
+            assert!(
+                refused.contains(told) && refused.contains("a.twm"),
+                "{refused}"
+            );
+            assert_eq!(
+                Trace::read(&path, true).unwrap().calls,
+                whole.calls[..calls]
+            );
+        }
+        // Room behind the last record is what a rank leaves that died.
+        let mut room = good;
+        room.resize(HEADER + (1 << 12), 0);
+        fs::write(&path, room).unwrap();
+        assert_eq!(Trace::read(&path, false).unwrap(), whole);
+        fs::write(&path, "no trace at all").unwrap();
+        let refused = Trace::read(&path, true).unwrap_err().to_string();
+        assert!(refused.contains("it is no trace"), "{refused}");
+    }
+
+    #[test]
+    fn a_line_of_text_that_is_none_is_told_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let text = every_kind().to_text();
+        for (from, to, told) in [
+            ("arrive,", "arive,", "line 14: no call is called 'arive'"),
+            (
+                "post,0,any,any,3",
+                "post,0,any,any",
+                "line 12: it has 7 fields, and 8 are needed",
+            ),
+            (
+                "post,0,any,any,3",
+                "post,0,any,x,3",
+                "line 12: 'x' is no tag",
+            ),
+            (
+                "arrive,1,0,5",
+                "arrive,1,any,5",
+                "line 14: 'any' is no source",
+            ),
+        ] {
+            let other = text.replacen(from, to, 1);
+            assert_ne!(other, text, "{from}");
+            fs::write(&path, other).unwrap();
+            let refused = Trace::read(&path, false).unwrap_err().to_string();
+            assert!(refused.contains(told), "{refused}");
+        }
+    }
+}

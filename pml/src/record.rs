@@ -1,0 +1,390 @@
+//! Recording: what ob1's engine is given, into a file for each rank. The format is that of [`tagwire_matching::trace`].
+//!
+//! ```text
+//!   Matcher -> engine, Recorded -> Recorder: time, place -> Chunk: a mapped piece of the file
+//! ```
+//!
+//! Records are stored into the file's mapping, so that those of a rank that dies are there up to its last call. The file grows by
+//! chunks, whose room on the disk is reserved before one is mapped. Where there is none, and at the limit, the last record says
+//! how many calls are missing.
+
+mod chunk;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tagwire_base::clock::Time;
+use tagwire_base::config::Config;
+use tagwire_base::{Clock, topology};
+use tagwire_matching::trace::{HEADER, Header, Packed, RECORD, Sink};
+use tagwire_matching::{AnyEngine, Capacity, EngineName, Grade};
+
+use self::chunk::Chunk;
+use crate::error::{Error, Result};
+
+/// Where and how a rank's matching is recorded.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The folder of the traces; it is made where it is not there.
+    pub folder: PathBuf,
+    /// The clock is read for one record in so many.
+    pub every: u32,
+    /// Most bytes of a trace; it is rounded up to a whole number of chunks.
+    pub limit: u64,
+}
+
+/// One file of records that grows.
+pub(crate) struct Recorder {
+    chunk: Chunk,
+    /// Records in the chunk.
+    at: usize,
+    /// Records until the clock is read, or the chunk has only its last place.
+    left: u32,
+    /// The clock is read for one record in so many, and next for the one behind so many.
+    every: u32,
+    unread: u32,
+    last: Time,
+    clock: Clock,
+    file: File,
+    path: PathBuf,
+    /// Where the chunk begins in the file, in bytes.
+    begin: u64,
+    limit: u64,
+    /// Calls that are not in the file; the last record says how many.
+    lost: Option<u64>,
+}
+
+impl Recording {
+    /// Returns what `config` asks for; `None` where nothing is recorded.
+    #[must_use]
+    pub fn from_config(config: &Config) -> Option<Self> {
+        let folder = config.text("record");
+        let every = match config.choice("record-clock") {
+            "coarse" => COARSE,
+            _ => 1,
+        };
+        (!folder.is_empty()).then(|| Self {
+            folder: PathBuf::from(folder),
+            every,
+            limit: config.bytes("record-limit") as u64,
+        })
+    }
+
+    /// Returns the engine, each of whose calls goes into a file of this rank.
+    ///
+    /// # Errors
+    /// [`Error::Record`] when the file cannot be made, [`Error::Unrecorded`] when others cannot repeat what the engine does.
+    pub(crate) fn open(
+        &self,
+        engine: &EngineName,
+        capacity: Capacity,
+        (rank, ranks): (u32, u32),
+        clock: Clock,
+    ) -> Result<AnyEngine> {
+        if engine.grade() != Grade::Exact {
+            return Err(Error::Unrecorded {
+                matcher: engine.to_string(),
+                why: "does not match as the others do, so that they could not repeat the trace",
+            });
+        }
+        let mut arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let program = arguments.next().unwrap_or_default();
+        let name = Path::new(&program).file_name();
+        let name = name.map_or_else(|| "program".into(), |name| name.to_string_lossy());
+        let path = self.folder.join(format!("{name}.{rank}.twm"));
+        let words: Vec<String> = std::iter::once(name.into_owned())
+            .chain(arguments)
+            .collect();
+        let clock_kind = match self.every {
+            1 => "each",
+            _ => "coarse",
+        };
+        let host = topology::Topology::of_machine().host;
+        let header = Header {
+            rank,
+            ranks,
+            engine: engine.to_string(),
+            capacity,
+            clock: clock_kind.to_owned(),
+            arrivals: "recorded".to_owned(),
+            host: host.unwrap_or_default(),
+            command: words.join(" "),
+        };
+        let recorder = Recorder::create(self, path.clone(), &header, clock);
+        let recorder = recorder.map_err(|error| Error::Record { path, error })?;
+        Ok(engine.open_recorded(capacity, recorder))
+    }
+}
+
+impl Recorder {
+    fn create(
+        recording: &Recording,
+        path: PathBuf,
+        header: &Header,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        fs::create_dir_all(&recording.folder)?;
+        // A trace of before may be mapped by a process that still writes it: it is replaced and not overwritten.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = File::options();
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)?;
+        file.write_all(&header.to_page())?;
+        let begin = HEADER as u64;
+        let chunk = Chunk::map(&file, begin)?;
+        Ok(Self {
+            chunk,
+            at: 0,
+            left: 1,
+            every: recording.every,
+            unread: 0,
+            last: clock.now(),
+            clock,
+            file,
+            path,
+            begin,
+            limit: recording.limit,
+            lost: None,
+        })
+    }
+
+    /// Stores a record after which the clock is to be read again, or the chunk is full.
+    #[cold]
+    fn store_slowly(&mut self, record: Packed) {
+        let mut nanos = 0;
+        if self.unread == 0 {
+            self.unread = self.every;
+            nanos = self.look();
+        }
+        self.store(record, nanos);
+        // The next one of each of these comes this way.
+        let room = Chunk::LAST.saturating_sub(self.at) as u32;
+        self.left = self.unread.min(room + 1);
+        self.unread -= self.left;
+    }
+
+    /// Reads the clock, and returns the nanoseconds since it was read before.
+    fn look(&mut self) -> u32 {
+        let now = self.clock.now();
+        let nanos = now.since(self.last).as_nanos();
+        self.last = now;
+        match u32::try_from(nanos) {
+            Ok(nanos) => nanos,
+            Err(_) => {
+                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+                self.store(Packed::time(nanos), 0);
+                0
+            }
+        }
+    }
+
+    fn store(&mut self, record: Packed, nanos: u32) {
+        match self.chunk.records().get_mut(self.at) {
+            // The last place is for a record after which there is a chunk more, or none.
+            Some(place) if self.at < Chunk::LAST => {
+                *place = record.after(nanos);
+                self.at += 1;
+            }
+            _ => self.store_last(record, nanos),
+        }
+    }
+
+    /// Goes on in another chunk; says what is missing where there is none.
+    fn store_last(&mut self, record: Packed, nanos: u32) {
+        if let Some(lost) = &mut self.lost {
+            *lost += 1;
+            let lost = Packed::lost(*lost);
+            return self.write_last(lost.after(0));
+        }
+        match self.next_chunk() {
+            Ok(chunk) => {
+                self.write_last(record.after(nanos));
+                self.chunk = chunk;
+                self.begin += Chunk::BYTES;
+                self.at = 0;
+            }
+            Err(why) => {
+                tracing::warn!("the trace {} ends here: {why}", self.path.display());
+                self.lost = Some(1);
+                self.write_last(Packed::lost(1).after(0));
+            }
+        }
+    }
+
+    fn next_chunk(&self) -> io::Result<Chunk> {
+        let begin = self.begin + Chunk::BYTES;
+        if begin >= self.limit {
+            return Err(io::Error::other(
+                "it is at its limit (setting 'record-limit')",
+            ));
+        }
+        Chunk::map(&self.file, begin)
+    }
+
+    fn write_last(&mut self, bytes: [u8; RECORD]) {
+        if let Some(place) = self.chunk.records().get_mut(Chunk::LAST) {
+            *place = bytes;
+        }
+    }
+}
+
+impl Sink for Recorder {
+    #[inline]
+    fn note(&mut self, record: Packed) {
+        self.left -= 1;
+        if self.left > 0
+            && let Some(place) = self.chunk.records().get_mut(self.at)
+        {
+            *place = record.after(0);
+            self.at += 1;
+            return;
+        }
+        self.store_slowly(record);
+    }
+}
+
+/// The file ends behind the last record.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let records = match self.lost {
+            None => self.at,
+            Some(_) => Chunk::LAST + 1,
+        };
+        let length = self.begin + (records * RECORD) as u64;
+        if let Err(error) = self.file.set_len(length) {
+            tracing::warn!("the trace {} keeps its room: {error}", self.path.display());
+        }
+    }
+}
+
+/// With a coarse clock, records for one look at it.
+const COARSE: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tagwire_base::clock::ManualClock;
+    use tagwire_base::{ContextId, Rank, Tag};
+    use tagwire_matching::trace::{Event, Record, Size};
+    use tagwire_matching::{Cookie, Engine, Envelope};
+
+    use super::*;
+
+    fn recording(folder: &Path, limit: u64) -> Recording {
+        Recording {
+            folder: folder.to_owned(),
+            every: 1,
+            limit,
+        }
+    }
+
+    fn message(tag: i32) -> Envelope {
+        Envelope {
+            source: Rank::new(0),
+            tag: Tag::user(tag).unwrap(),
+            context: ContextId::WORLD,
+        }
+    }
+
+    /// The folder's one trace: its header and records.
+    fn read(folder: &Path) -> (Header, Vec<Record>) {
+        let mut files = fs::read_dir(folder).unwrap();
+        let bytes = fs::read(files.next().unwrap().unwrap().path()).unwrap();
+        assert!(files.next().is_none(), "one rank, one file");
+        let header = Header::from_page(&bytes).unwrap();
+        let records = bytes[HEADER..].as_chunks::<RECORD>().0.iter();
+        let read = records.map_while(|bytes| Record::from_bytes(*bytes).unwrap());
+        (header, read.collect())
+    }
+
+    fn open(recording: &Recording, clock: Clock) -> AnyEngine {
+        let name: EngineName = "list".parse().unwrap();
+        let capacity = Capacity::new(8, 1 << 20);
+        recording.open(&name, capacity, (2, 3), clock).unwrap()
+    }
+
+    #[test]
+    fn records_are_there_while_the_rank_lives_and_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = ManualClock::default();
+        let mut engine = open(&recording(folder.path(), 1 << 30), clock.clock());
+        for tag in 0..100 {
+            clock.advance(Duration::from_nanos(7));
+            let _ = engine.arrive_sized(message(tag), Cookie(0), 64);
+        }
+        clock.advance(Duration::from_secs(5));
+        let _ = engine.arrive_sized(message(100), Cookie(0), 64);
+        let (header, alive) = read(folder.path());
+        assert_eq!((header.rank, header.ranks), (2, 3));
+        assert_eq!((&*header.engine, header.capacity.posted), ("list", 8));
+        drop(engine);
+        let (_, records) = read(folder.path());
+        assert_eq!(records, alive);
+        assert_eq!(records.len(), 102);
+        for (record, tag) in records.iter().zip(0..100) {
+            let event = Event::Arrive(message(tag), Size::of(64));
+            assert_eq!((record.event, record.after), (event, 7));
+        }
+        assert_eq!(records[100].event, Event::Time(5_000_000_000));
+    }
+
+    #[test]
+    fn a_trace_goes_on_over_chunks_up_to_its_limit_and_says_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = 2 * Chunk::BYTES;
+        let mut engine = open(&recording(folder.path(), limit), Clock::default());
+        // Two chunks, without the last place, and three.
+        let count = 2 * (Chunk::LAST as i32 + 1) - 1 + 3;
+        for tag in 0..count {
+            let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
+        }
+        for is_open in [true, false] {
+            let (_, records) = read(folder.path());
+            assert_eq!(records.last().unwrap().event, Event::Lost(3), "{is_open}");
+            assert_eq!(records.len(), 2 * (Chunk::LAST + 1));
+            let tags = records.iter().zip(0..count - 3);
+            for (record, tag) in tags {
+                assert_eq!(record.event.message(), Some(message(tag)));
+            }
+            if is_open {
+                drop(std::mem::replace(
+                    &mut engine,
+                    AnyEngine::by_name("list", Capacity::default()).unwrap(),
+                ));
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_is_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let name: EngineName = "list".parse().unwrap();
+        let open = |engine: &EngineName, folder: &Path| {
+            let opened = recording(folder, 1 << 20).open(
+                engine,
+                Capacity::default(),
+                (0, 1),
+                Clock::default(),
+            );
+            opened.unwrap_err().to_string()
+        };
+        let refused = open(&name, &file.join("under"));
+        assert!(refused.contains("setting 'record'"), "{refused}");
+        let rotate: EngineName = "source:any=rotate".parse().unwrap();
+        let refused = open(&rotate, folder.path());
+        assert!(
+            refused.contains("'source:any=rotate' does not match"),
+            "{refused}"
+        );
+    }
+}
