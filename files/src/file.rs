@@ -313,6 +313,16 @@ impl File {
     pub fn agree<T>(&self, own: Result<T>, value: u64, what: &'static str) -> Result<T> {
         agree(&self.team, own, (value, what))
     }
+
+    /// The same for a new view: the shared file pointer is at its beginning then.
+    ///
+    /// # Errors
+    /// As [`agree`](Self::agree).
+    pub fn agree_on_view<T>(&self, own: Result<T>, value: u64, what: &'static str) -> Result<T> {
+        let own = agree(&self.team, own, (value, what))?;
+        self.pointer.restart(&self.team)?;
+        Ok(own)
+    }
 }
 
 /// What all members have told of a collective access.

@@ -6,6 +6,9 @@
 //! | on several, or without shared memory | a word of member 0 | the caller, by remote memory access, which member 0 serves in its progress |
 //! | a file of one member | a word | the caller |
 //!
+//! There are two words, which take turns: a new view begins with the other one, which was set to 0 when the last began. Nobody uses that
+//! then, since all have agreed on the view after. So one exchange of all members is enough for a view.
+//!
 //! A lock of the file would serve too, but takes several system calls each time, and file systems without locks would have no shared
 //! pointers. The word is made when the file is opened, since later calls are of one member alone.
 #![allow(unsafe_code)]
@@ -13,8 +16,8 @@
 use std::fmt;
 use std::mem;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use tagwire_coll::Team;
 use tagwire_pml::rma::Atomic;
@@ -23,8 +26,11 @@ use tagwire_transport::{RecvBuffer, SharedMemory};
 
 use crate::{Error, Result};
 
-/// Bytes that members share.
-const SHARED: usize = 8;
+/// The words that members share, which take turns.
+const WORDS: usize = 2;
+
+/// Bytes of them.
+const SHARED: usize = 8 * WORDS;
 
 /// Bytes of a key in messages, at most.
 pub(crate) const KEY: usize = 126;
@@ -78,8 +84,8 @@ pub(crate) struct Made {
 
 /// A word that others reach, until this is dropped.
 struct Exposed {
-    /// Its own allocation, which is at an address that stays.
-    word: Option<Box<AtomicU64>>,
+    /// Their own allocation, which is at an address that stays.
+    words: Option<Box<[AtomicU64; WORDS]>>,
     region: Option<Region>,
     messenger: std::sync::Arc<Messenger>,
 }
@@ -92,7 +98,7 @@ impl Drop for Exposed {
             .map(|region| self.messenger.window().withdraw(region));
         // On a thread that may not call, the memory stays lent.
         if matches!(withdrawn, Some(Err(_))) {
-            mem::forget(self.word.take());
+            mem::forget(self.words.take());
         }
     }
 }
@@ -111,10 +117,11 @@ impl Made {
             return Ok((made, Way::Map(key)));
         }
         let messenger = std::sync::Arc::clone(team.messenger());
-        let word = Box::new(AtomicU64::new(0));
-        // SAFETY: the word is at an address of its own, has as many bytes, and is freed after the region was withdrawn, or never.
-        // It is changed by atomic operations alone.
-        let memory = unsafe { RecvBuffer::contiguous(word.as_ptr().cast(), SHARED) };
+        let words: Box<[AtomicU64; WORDS]> = Box::default();
+        let start = words.as_ptr().cast::<u8>().cast_mut();
+        // SAFETY: the words are at addresses of their own, have as many bytes, and are freed after the region was withdrawn, or never.
+        // They are changed by atomic operations alone.
+        let memory = unsafe { RecvBuffer::contiguous(start, SHARED) };
         let region = messenger.window().expose(&memory)?;
         let key = region.key().to_vec();
         if key.len() > KEY {
@@ -122,7 +129,7 @@ impl Made {
             return Err(Error::Unsupported(text.to_owned()));
         }
         let exposed = Exposed {
-            word: Some(word),
+            words: Some(words),
             region: Some(region),
             messenger,
         };
@@ -154,11 +161,13 @@ fn shared(team: &Team) -> Result<Option<(SharedMemory, Vec<u8>)>> {
 /// The shared file pointer of an open file, in etypes of the view.
 pub(crate) struct SharedPointer {
     place: Place,
+    /// Views that there were before: which word it is.
+    turn: AtomicUsize,
     _made: Made,
 }
 
 enum Place {
-    Own(AtomicU64),
+    Own([AtomicU64; WORDS]),
     Mapped {
         key: Vec<u8>,
         memory: OnceLock<SharedMemory>,
@@ -182,7 +191,8 @@ impl SharedPointer {
     /// Returns that of a file of one member.
     pub(crate) fn own() -> Self {
         Self {
-            place: Place::Own(AtomicU64::new(0)),
+            place: Place::Own(Default::default()),
+            turn: AtomicUsize::new(0),
             _made: Made::default(),
         }
     }
@@ -206,7 +216,11 @@ impl SharedPointer {
                 Place::Remote(team.messenger().window().reach(rank, &key)?)
             }
         };
-        Ok(Self { place, _made: made })
+        Ok(Self {
+            place,
+            turn: AtomicUsize::new(0),
+            _made: made,
+        })
     }
 
     /// Adds to it. Returns what it was.
@@ -215,9 +229,28 @@ impl SharedPointer {
     /// When it cannot be reached.
     pub(crate) fn add(&self, team: &Team, units: u64) -> Result<u64> {
         match &self.place {
-            Place::Remote(_) => self.remote(team, Atomic::Sum(units)),
-            _ => Ok(self.word(team)?.fetch_add(units, SeqCst)),
+            Place::Remote(_) => self.remote(team, Atomic::Sum(units), self.turn()),
+            _ => Ok(self.word(team, self.turn())?.fetch_add(units, SeqCst)),
         }
+    }
+
+    /// Begins with a view at 0, once all members have agreed on it.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub(crate) fn restart(&self, team: &Team) -> Result<()> {
+        let before = self.turn.fetch_add(1, SeqCst) % WORDS;
+        match (&self.place, team.me()) {
+            // The one before is the next.
+            (Place::None, _) => Ok(()),
+            (_, 0) => self.set_word(team, 0, before),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns which word it is.
+    fn turn(&self) -> usize {
+        self.turn.load(SeqCst) % WORDS
     }
 
     /// Sets it.
@@ -225,16 +258,20 @@ impl SharedPointer {
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn set(&self, team: &Team, units: u64) -> Result<()> {
+        self.set_word(team, units, self.turn())
+    }
+
+    fn set_word(&self, team: &Team, units: u64, turn: usize) -> Result<()> {
         match &self.place {
-            Place::Remote(_) => self.remote(team, Atomic::Replace(units)).map(drop),
+            Place::Remote(_) => self.remote(team, Atomic::Replace(units), turn).map(drop),
             _ => {
-                self.word(team)?.store(units, SeqCst);
+                self.word(team, turn)?.store(units, SeqCst);
                 Ok(())
             }
         }
     }
 
-    fn remote(&self, team: &Team, atomic: Atomic) -> Result<u64> {
+    fn remote(&self, team: &Team, atomic: Atomic, turn: usize) -> Result<u64> {
         let Place::Remote(target) = &self.place else {
             return Err(none());
         };
@@ -242,20 +279,20 @@ impl SharedPointer {
             .messenger()
             .window()
             .keeping()
-            .atomic(atomic, target, 0)?;
+            .atomic(atomic, target, 8 * turn as u64)?;
         Ok(team.messenger().window().wait(access, None)?)
     }
 
-    /// Returns the word where it is in this process.
-    fn word(&self, team: &Team) -> Result<&AtomicU64> {
+    /// Returns a word where they are in this process.
+    fn word(&self, team: &Team, turn: usize) -> Result<&AtomicU64> {
         match &self.place {
-            Place::Own(word) => Ok(word),
+            Place::Own(words) => Ok(&words[turn]),
             Place::Mapped { key, memory } => {
                 if let Some(memory) = memory.get() {
-                    return Ok(memory.word(0));
+                    return Ok(memory.word(8 * turn));
                 }
                 let joined = join(team, key)?;
-                Ok(memory.get_or_init(|| joined).word(0))
+                Ok(memory.get_or_init(|| joined).word(8 * turn))
             }
             Place::Remote(_) | Place::None => Err(none()),
         }

@@ -122,6 +122,14 @@ fn the_shared_pointer_is_one_for_all() {
         assert_eq!(start, 1000 + [0, 1, 3][me as usize]);
         file.team().barrier().unwrap();
         assert_eq!(file.shared_position().unwrap(), 1006);
+        // Each view begins at 0, whatever the pointer was before.
+        for view in 0..5 {
+            file.agree_on_view(Ok(()), view, "view").unwrap();
+            file.team().barrier().unwrap();
+            assert_eq!(file.shared_position().unwrap(), 0, "view {view}");
+            file.team().barrier().unwrap();
+            file.advance_shared(view + 1).unwrap();
+        }
         let wrong = file.set_shared_position(Ok(me)).unwrap_err();
         assert_eq!(wrong.kind(), Kind::NotSame);
         file.close().unwrap();

@@ -6,4 +6,5 @@ mod common;
 mod deaths;
 mod faults;
 mod files;
+mod plans;
 mod views;
