@@ -55,6 +55,9 @@ pub enum Error {
     /// An argument is wrong.
     #[error("{0}")]
     Argument(String),
+    /// The filetype of a view is none that a file can have.
+    #[error("{0}")]
+    Filetype(&'static str),
     /// The file was opened to be read only.
     #[error("the file was opened to be read, and not to be written")]
     NotWritable,
@@ -179,7 +182,7 @@ impl Error {
             Self::Elsewhere { kind, .. } => *kind,
             Self::Unsupported(_) => Kind::Unsupported,
             Self::Team(_) | Self::Pml(_) => Kind::Peer,
-            Self::NoLocks { .. } | Self::Protocol { .. } => Kind::Io,
+            Self::NoLocks { .. } | Self::Protocol { .. } | Self::Filetype(_) => Kind::Io,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::pointer::SharedPointer;
 use crate::storage::{Handle, LockKind, Storage};
 use crate::transfer::Calls;
 use crate::two_phase::TwoPhase;
-use crate::{Access, Data, Errno, Error, Mode, Outcome, Plan, Result, Room, direct};
+use crate::{Access, Data, Errno, Error, Mode, Outcome, Plan, Result, Room, View, direct};
 
 /// Bytes of zeros that are written at once where a file system cannot allocate.
 const ZEROS: usize = 1 << 20;
@@ -314,7 +314,20 @@ impl File {
         agree(&self.team, own, (value, what))
     }
 
-    /// The same for a new view: the shared file pointer is at its beginning then.
+    /// Checks that the file can have a view.
+    ///
+    /// # Errors
+    /// [`Error::Filetype`] where it overlaps itself, and the file may be written (MPI-5.0, section 14.3).
+    pub const fn check_view(&self, view: &View) -> Result<()> {
+        match view.is_ordered() || !self.mode.writes() {
+            true => Ok(()),
+            false => Err(Error::Filetype(
+                "the filetype of the view overlaps itself: it is only to be read",
+            )),
+        }
+    }
+
+    /// Checks that all members go on with a new view: the shared file pointer is at its beginning then.
     ///
     /// # Errors
     /// As [`agree`](Self::agree).
@@ -468,9 +481,8 @@ impl File {
     /// Checks what a write needs, which takes part in nothing then.
     fn check_write(&self, access: Access<'_>, len: u64) -> Result<()> {
         self.check_writable()?;
-        if !access.view.is_ordered() && len > 0 {
-            let text = "the filetype of the view overlaps itself: it is only to be read";
-            return Err(Error::Argument(text.to_owned()));
+        if len > 0 {
+            self.check_view(access.view)?;
         }
         access.extents(0, len).map(drop)
     }

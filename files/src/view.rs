@@ -55,8 +55,8 @@ impl View {
     /// Returns the view of a displacement in bytes, an etype, whose elements are what positions count, and a filetype.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the etype has no data, the filetype is not made of whole etypes, or its displacements are
-    /// negative or do not increase (MPI-5.0, section 14.3).
+    /// [`Error::Argument`] where the etype has no data, or the filetype is not made of whole etypes; [`Error::Filetype`] where its
+    /// displacements are negative or do not increase (MPI-5.0, section 14.3).
     pub fn new(displacement: u64, etype: &Program, filetype: &Program) -> Result<Self> {
         let (unit, size) = (etype.size(), filetype.size());
         let wrong = |text: &str| Err(Error::Argument(text.to_owned()));
@@ -69,17 +69,18 @@ impl View {
         if !size.is_multiple_of(unit) {
             return wrong("the filetype is not made of whole etypes");
         }
+        let refused = |text| Err(Error::Filetype(text));
         let Ok(extent) = u64::try_from(filetype.datatype().extent()) else {
-            return wrong("the extent of the filetype is negative");
+            return refused("the extent of the filetype is negative");
         };
         let mut end = 0;
         let mut before = None;
         for block in filetype.blocks(1)? {
             if block.offset < 0 {
-                return wrong("the filetype has negative displacements");
+                return refused("the filetype has negative displacements");
             }
             if before.is_some_and(|before| block.offset < before) {
-                return wrong("the displacements of the filetype do not increase");
+                return refused("the displacements of the filetype do not increase");
             }
             before = Some(block.offset);
             end = end.max(block.offset as u64 + block.length);

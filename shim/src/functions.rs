@@ -185,9 +185,9 @@ pub(crate) enum ErrorFunction {
 }
 
 impl ErrorFunction {
-    /// Calls it for an error on an object; on the null one of its kind where that is none yet.
-    pub(crate) fn call(self, on: On, code: i32) {
-        let mut code = code;
+    /// Calls it for an error on an object; on the null one of its kind where that is none yet. Returns the code that the call returns.
+    pub(crate) fn call(self, on: On, given: i32) -> i32 {
+        let mut code = given;
         match self {
             Self::Comm(function) => {
                 let mut comm = match on {
@@ -222,8 +222,11 @@ impl ErrorFunction {
                 };
                 // SAFETY: as above, for files.
                 unsafe { function(&raw mut file, &raw mut code) };
+                // Tests of files have the function change what the call returns; of other objects the code stays.
+                return code;
             }
         }
+        given
     }
 }
 

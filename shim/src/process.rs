@@ -320,8 +320,7 @@ impl Process {
             }
             Handler::Made(made) => {
                 self.keep(error.code(), text);
-                made.function().call(on, error.code());
-                error.code()
+                made.function().call(on, error.code())
             }
             Handler::Initial | Handler::Fatal | Handler::Abort => {
                 let class = match Class::of(error.code()) {

@@ -39,10 +39,9 @@ pub fn file_set_view(
             let start = start(&file, displacement)?;
             let representation = represented(process, representation)?;
             let types = (etype, filetype);
-            Ok((
-                Viewed::new(&process.types, start, types, representation)?,
-                given,
-            ))
+            let viewed = Viewed::new(&process.types, start, types, representation)?;
+            file.file.check_view(&viewed.view)?;
+            Ok((viewed, given))
         });
         // The length of etypes and the representation are the same for all; no process reads by the new view where another has none.
         let value = viewed.as_ref().map_or(0, |(viewed, _)| {
