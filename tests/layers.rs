@@ -61,8 +61,18 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "tagwire-files",
+        &[
+            "tagwire-layout",
+            "tagwire-transport",
+            "tagwire-pml",
+            "tagwire-coll",
+        ],
+    ),
+    (
         "tagwire-shim",
         &[
+            "tagwire-files",
             "tagwire-base",
             "tagwire-layout",
             "tagwire-transport",
@@ -160,6 +170,7 @@ const TESTED: &[&str] = &[
     "tagwire-pml",
     "tagwire",
     "tagwire-coll",
+    "tagwire-files",
 ];
 
 /// The modules of the product in which `unsafe` is allowed: shared memory, system calls, C ABI,
@@ -179,6 +190,8 @@ const UNSAFE: &[&str] = &[
     "bench/src/port/pml.rs",
     "coll/src/nonblocking.rs",
     "coll/src/persistent.rs",
+    "files/src/pointer.rs",
+    "files/src/unix.rs",
     "fuzz/src/lib.rs",
     "layout/src/copy.rs",
     "layout/src/kernel.rs",
@@ -202,6 +215,7 @@ const UNSAFE: &[&str] = &[
     "shim/src/call/collectives/run.rs",
     "shim/src/functions.rs",
     "shim/src/object/datatype.rs",
+    "shim/src/object/file/memory.rs",
     "shim/src/object/window/atomics.rs",
     "shim/src/raw.rs",
     "shim/src/raw/arrays.rs",

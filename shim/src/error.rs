@@ -235,6 +235,34 @@ impl From<tagwire_coll::Error> for Error {
     }
 }
 
+impl From<tagwire_files::Error> for Error {
+    #[cold]
+    fn from(error: tagwire_files::Error) -> Self {
+        use tagwire_files::{Error, Kind};
+        let class = match error.kind() {
+            Kind::NoSuchFile => Class::NoSuchFile,
+            Kind::Exists => Class::FileExists,
+            Kind::Access => Class::Access,
+            Kind::ReadOnly => Class::ReadOnly,
+            Kind::NoSpace => Class::NoSpace,
+            Kind::Quota => Class::Quota,
+            Kind::BadFile => Class::BadFile,
+            Kind::InUse => Class::FileInUse,
+            Kind::Mode => Class::Amode,
+            Kind::NotSame => Class::NotSame,
+            Kind::Argument => Class::Arg,
+            Kind::Unsupported => Class::UnsupportedOperation,
+            Kind::Peer => Class::ProcAborted,
+            _ => Class::Io,
+        };
+        match error {
+            Error::Team(error) => error.into(),
+            Error::Pml(error) => error.into(),
+            error => Self::new(class, error.to_string()),
+        }
+    }
+}
+
 impl From<tagwire_layout::Error> for Error {
     #[cold]
     fn from(error: tagwire_layout::Error) -> Self {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
 
-use crate::abi::{Comm, Datatype, SUCCESS, Session, Status, Win};
+use crate::abi::{Comm, Datatype, File, SUCCESS, Session, Status, Win};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, On, Result};
 use crate::object::operation::Callback;
@@ -55,6 +55,9 @@ pub type SessionErrorFunction = unsafe extern "C-unwind" fn(*mut Session, *mut i
 
 /// `MPI_Win_errhandler_function`.
 pub type WinErrorFunction = unsafe extern "C-unwind" fn(*mut Win, *mut i32, ...);
+
+/// `MPI_File_errhandler_function`.
+pub type FileErrorFunction = unsafe extern "C-unwind" fn(*mut File, *mut i32, ...);
 
 /// Returns what `call` returns, which calls a function of the program on behalf of several ranks, or in the midst of progress.
 /// Where an exception leaves it the process ends: what it had to do can be made good by nobody.
@@ -178,12 +181,13 @@ pub(crate) enum ErrorFunction {
     Comm(CommErrorFunction),
     Session(SessionErrorFunction),
     Win(WinErrorFunction),
+    File(FileErrorFunction),
 }
 
 impl ErrorFunction {
-    /// Calls it for an error on an object; on the null one of its kind where that is none yet.
-    pub(crate) fn call(self, on: On, code: i32) {
-        let mut code = code;
+    /// Calls it for an error on an object; on the null one of its kind where that is none yet. Returns the code that the call returns.
+    pub(crate) fn call(self, on: On, given: i32) -> i32 {
+        let mut code = given;
         match self {
             Self::Comm(function) => {
                 let mut comm = match on {
@@ -211,7 +215,18 @@ impl ErrorFunction {
                 // SAFETY: as above, for windows.
                 unsafe { function(&raw mut window, &raw mut code) };
             }
+            Self::File(function) => {
+                let mut file = match on {
+                    On::File(file) => file,
+                    _ => File::NULL,
+                };
+                // SAFETY: as above, for files.
+                unsafe { function(&raw mut file, &raw mut code) };
+                // Tests of files have the function change what the call returns; of other objects the code stays.
+                return code;
+            }
         }
+        given
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
+use tagwire_files::Site;
 use tagwire_launch::asked::Asked;
 use tagwire_pml::{ContextNames, Messenger, ThreadLevel};
 
@@ -30,6 +31,7 @@ use crate::object::buffer::Slot;
 use crate::object::comm::{CommRef, Communicator};
 use crate::object::datatype::Types;
 use crate::object::errhandler::Handler;
+use crate::object::file::table::Files;
 use crate::object::group::Ranks;
 use crate::object::message::Claimed;
 use crate::object::operation::Operations;
@@ -64,6 +66,7 @@ pub struct Process {
     pub(crate) first_local: Rank,
     pub(crate) messages: Table<Claimed>,
     pub(crate) windows: Table<Window>,
+    pub(crate) files: Files,
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
@@ -194,6 +197,7 @@ impl Process {
             first_local,
             messages: Table::new(Kind::Message),
             windows: Table::new(Kind::Win),
+            files: Files::new(),
             types: Types::new(),
             operations: Operations::new(),
             thread_level: AtomicI32::new(thread::SINGLE),
@@ -244,6 +248,14 @@ impl Process {
 
     pub(crate) fn set_thread_level(&self, level: i32) {
         self.thread_level.store(level, Relaxed);
+    }
+
+    /// Returns where the process is, among those that open a file.
+    pub(crate) fn site(&self) -> Site {
+        Site {
+            host: u64::from(self.first_local.as_u32()),
+            is_only_host: self.bootstrap.locality().local_size == self.messenger.size(),
+        }
     }
 
     /// Finalizes the world model: waits for all ranks, and leaves the job where no session is open (MPI-5.0, section 11.2.2).
@@ -308,8 +320,7 @@ impl Process {
             }
             Handler::Made(made) => {
                 self.keep(error.code(), text);
-                made.function().call(on, error.code());
-                error.code()
+                made.function().call(on, error.code())
             }
             Handler::Initial | Handler::Fatal | Handler::Abort => {
                 let class = match Class::of(error.code()) {
@@ -347,8 +358,7 @@ impl Process {
                 held.or_else(|| self.freed.take_window(window_handle))
             }
             On::Handler(handler) => self.early.handlers.get(handler).ok(),
-            // The initial error handler of files returns.
-            On::File(_) => Some(Handler::Return),
+            On::File(file) => Some(self.files.handler(file)),
             On::None => None,
         };
         let initial = || {

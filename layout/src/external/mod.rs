@@ -4,6 +4,7 @@
 //! has 4 bytes and `wchar_t` 2. What does not fit is cut off at its upper end, as other implementations do.
 
 mod binary128;
+mod portable;
 mod value;
 
 use value::Form;

@@ -11,6 +11,7 @@ mod dimensions;
 pub mod duplicates;
 pub mod environment;
 pub mod errhandlers;
+pub mod files;
 pub mod fortran;
 pub mod generalized;
 pub mod groups;

@@ -469,7 +469,7 @@ impl Span {
         Ok(Packed(self.packer(data)?))
     }
 
-    fn packer(&self, data: In) -> Result<Packer<'static>> {
+    pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {
         let source = self.source(data)?;
         Ok(Packer::new(&self.program, self.count, source)?)
     }

@@ -35,6 +35,7 @@ pub(crate) enum Raiser {
     Comm,
     Session,
     Win,
+    File,
 }
 
 /// The handle of an error handler, while the program has references to it.
@@ -96,6 +97,7 @@ impl Handlers {
                 (ErrorFunction::Comm(_), Raiser::Comm)
                     | (ErrorFunction::Session(_), Raiser::Session)
                     | (ErrorFunction::Win(_), Raiser::Win)
+                    | (ErrorFunction::File(_), Raiser::File)
             ),
             _ => true,
         };

@@ -5,6 +5,7 @@ pub(crate) mod buffer;
 pub(crate) mod comm;
 pub(crate) mod datatype;
 pub(crate) mod errhandler;
+pub(crate) mod file;
 pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod message;

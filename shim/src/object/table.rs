@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tagwire_base::slab::{Handle, Slab};
 use tagwire_pml::{Biased, Entered, Guarded, ThreadLevel};
 
-use crate::abi::{Comm, Datatype, Errhandler, Group, Info, Message, Op, Session, Win};
+use crate::abi::{Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Session, Win};
 use crate::error::{Class, Error, Result};
 
 const SLOT_BITS: u32 = 20;
@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Datatype = 3,
     Op = 4,
     Win = 5,
+    File = 6,
     Message = 7,
     Info = 10,
     Errhandler = 11,
@@ -53,6 +54,7 @@ impl Kind {
             ),
             Self::Op => ("operation", Op::NULL.0, "MPI_OP_NULL", Class::Op),
             Self::Win => ("window", Win::NULL.0, "MPI_WIN_NULL", Class::Win),
+            Self::File => ("file", File::NULL.0, "MPI_FILE_NULL", Class::File),
             Self::Message => (
                 "message",
                 Message::NULL.0,

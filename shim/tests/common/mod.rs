@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 #![allow(unsafe_code)]
 
+pub mod files;
 pub mod sides;
 pub mod windows;
 
