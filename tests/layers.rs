@@ -72,6 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("tagwire-mpi-api", &[]),
     ("mpi_abi", &["tagwire-mpi-api", "tagwire-shim"]),
+    ("mpifort_abi", &["tagwire-mpi-api"]),
     (
         SUITES,
         &["tagwire-base", "tagwire-transport", "tagwire-pml"],
@@ -118,6 +119,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-lab",
             "tagwire-pml",
             "tagwire-layout",
+            "tagwire-mpi-api",
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
@@ -176,6 +178,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/partitioned/held.rs",
     "pml/src/rma/owner.rs",
     "shim/abi/src/lib.rs",
+    "shim/fortran/src/lib.rs",
     "shim/src/call/collectives/buffers.rs",
     "shim/src/call/collectives/fast.rs",
     "shim/src/call/collectives/run.rs",
