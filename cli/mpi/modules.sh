@@ -43,7 +43,8 @@ modules_build() {
     elif [ "${1-}" = again ]; then
         cat "$work/said" >&2
     else
-        why=$(grep -v '^$' "$work/said" | tail -n 1)
+        why=$(sed -n 's/^probe: //p' "$work/said")
+        [ -n "$why" ] || why=$(grep -i 'error' "$work/said" | head -n 1)
     fi
     rm -rf "$work"
     return $status

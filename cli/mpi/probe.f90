@@ -19,22 +19,28 @@ program probe
   type(triple), target :: triples(4)
   type(MPI_Comm) :: world
   integer :: answer
-  answer = 99
   world = MPI_COMM_WORLD
-  if (.not. world == MPI_COMM_WORLD) stop 'handles of mpi_f08 are not compared'
+  if (.not. world == MPI_COMM_WORLD) call fail('handles of mpi_f08 are not compared')
   if (storage_size(answer) /= 32 .or. storage_size(1.0) /= 32 .or. storage_size(1d0) /= 64 .or. MPI_STATUS_SIZE /= 8) &
-    stop 'INTEGER, REAL or DOUBLE PRECISION is not of the usual size'
+    call fail('INTEGER, REAL or DOUBLE PRECISION has another size than 4, 4 and 8 bytes')
+  answer = 99
   call tagwire_mpi_probe(array(1:5:2, 1:3:2), triples%second, .true., .false., 'probe', answer)
   select case (answer)
   case (0)
   case (1, 2)
-    print *, 'arrays are passed in a form that the library does not know'
+    call fail('arrays are passed in a form that libmpifort_abi does not know')
   case (3)
-    print *, 'LOGICAL has other values than 1 and 0'
+    call fail('LOGICAL has other values than 1 and 0')
   case (4)
-    print *, 'the length of a text is passed in another place'
+    call fail('the length of a text is passed in another place')
   case default
-    print *, 'an optional argument that is left out is no null address'
+    call fail('an optional argument that is left out is no null address')
   end select
-  if (answer /= 0) error stop 1
+contains
+  subroutine fail(why)
+    use, intrinsic :: iso_fortran_env, only: error_unit
+    character(len=*), intent(in) :: why
+    write (error_unit, '(2a)') 'probe: ', why
+    stop 1
+  end subroutine fail
 end program probe

@@ -120,7 +120,16 @@ impl Api {
     ///
     /// The first line that does not follow the grammar at the head of its file, or does not fit to its function.
     pub fn fortran(&self) -> Result<Fortran<'_>, Error> {
-        Fortran::parse(self, FORTRAN)
+        self.fortran_of(FORTRAN)
+    }
+
+    /// Reads Fortran columns from text.
+    ///
+    /// # Errors
+    ///
+    /// As [`fortran`](Self::fortran).
+    pub fn fortran_of(&self, table: &str) -> Result<Fortran<'_>, Error> {
+        Fortran::parse(self, table)
     }
 
     /// Writes the Markdown tables of what is there and what reports an error.
