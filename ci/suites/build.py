@@ -3,7 +3,7 @@
 A description has `folders` (below MPI_SUITES: the first that is there), `git` with `revision`, or `archive` (where --fetch takes it from), `root` (the folder of
 its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
 would write), `fortran` (below a folder's name: `shared`, sources that its programs use, and `flags`), `converted` (folders that are written
-by a command out of others), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
+by a command out of others), `others` (folders whose files others use), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
 read in the Makefile.am beside it.
 """
 
@@ -60,6 +60,9 @@ class Suite:
             made = self.folder / "converted" / name
             if not made.exists():
                 made.mkdir(parents=True)
+                # What its Makefile has beyond what is converted.
+                for addition in (self.root / name).glob("*.ap"):
+                    shutil.copy(addition, made)
                 run([self.root / word if (self.root / word).exists() else word for word in command] + [made, "Makefile.am", "Makefile.ap"], self.root)
         archive = self.folder / "libshared.a"
         sources = [self.root / name for name in self.settings.get("shared", [])]
@@ -102,9 +105,11 @@ class Suite:
         return [self.place(folder / source) for source in sources], words("CPPFLAGS")
 
     def place(self, name):
-        """Where a file of the suite is: written by its converter, or in the checkout."""
-        converted = self.folder / "converted" / name
-        return converted if converted.exists() else self.root / name
+        """Where a file of the suite is: written by its converter, in the checkout, or beside in a folder that it takes files of."""
+        converted = self.folder / "converted"
+        other = self.settings.get("others", {}).get(str(pathlib.Path(name).parent))
+        places = [converted / name, self.root / name, *([converted / other / pathlib.Path(name).name] if other else [])]
+        return next((place for place in places if place.exists()), self.root / name)
 
     def fortran(self, program):
         """What the description says of Fortran in the folder of a program."""
@@ -114,7 +119,8 @@ class Suite:
         """Compiles a source and returns the object. Modules lie beside it."""
         root = self.root if source.is_relative_to(self.root) else self.folder / "converted"
         made = self.folder / "objects" / whose / source.relative_to(root).with_suffix(".o")
-        include = [f"-I{self.folder / 'headers/include'}", *(f"-I{self.root / name}" for name in self.settings.get("include", []))]
+        # What names a header from two folders above finds it, too.
+        include = [f"-I{self.folder / 'headers/include'}", f"-I{self.folder / 'headers/from/folder'}", *(f"-I{self.root / name}" for name in self.settings.get("include", []))]
         compiler = self.prefix / "bin" / {".c": "mpicc", ".cpp": "mpicxx"}.get(source.suffix, "mpifort")
         if source.suffix in FORTRAN:
             flags = [*flags, *(fortran or {}).get("flags", []), f"-J{made.parent}", f"-I{source.parent}"]

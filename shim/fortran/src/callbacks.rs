@@ -146,13 +146,13 @@ pub(crate) unsafe extern "C-unwind" fn delete<T: Handle>(
     }
 }
 
-/// The functions of a generalized request, with their state.
+/// The functions of a generalized request, and where the caller has their state: as in MPICH and Open MPI they may change it.
 #[derive(Debug)]
 pub(crate) struct Generalized {
     pub(crate) query: *mut c_void,
     pub(crate) free: *mut c_void,
     pub(crate) cancel: *mut c_void,
-    pub(crate) state: i64,
+    pub(crate) state: *mut i64,
 }
 
 /// What the library calls to ask for the status of a generalized request.
@@ -164,10 +164,10 @@ pub(crate) unsafe extern "C-unwind" fn query(state: *mut c_void, status: *mut St
     type Function = unsafe extern "C-unwind" fn(*mut i64, *mut Status, *mut i32);
     // SAFETY: as for this function.
     unsafe {
-        let request = &mut *state.cast::<Generalized>();
+        let request = &*state.cast::<Generalized>();
         let function: Function = std::mem::transmute(request.query);
         let mut code = 0;
-        function(&raw mut request.state, status, &raw mut code);
+        function(request.state, status, &raw mut code);
         code
     }
 }
@@ -181,10 +181,10 @@ pub(crate) unsafe extern "C-unwind" fn free(state: *mut c_void) -> i32 {
     type Function = unsafe extern "C-unwind" fn(*mut i64, *mut i32);
     // SAFETY: as for this function: `special::grequest_start` has made it.
     unsafe {
-        let mut request = Box::from_raw(state.cast::<Generalized>());
+        let request = Box::from_raw(state.cast::<Generalized>());
         let function: Function = std::mem::transmute(request.free);
         let mut code = 0;
-        function(&raw mut request.state, &raw mut code);
+        function(request.state, &raw mut code);
         code
     }
 }
@@ -198,10 +198,10 @@ pub(crate) unsafe extern "C-unwind" fn cancel(state: *mut c_void, complete: i32)
     type Function = unsafe extern "C-unwind" fn(*mut i64, *mut i32, *mut i32);
     // SAFETY: as for this function.
     unsafe {
-        let request = &mut *state.cast::<Generalized>();
+        let request = &*state.cast::<Generalized>();
         let function: Function = std::mem::transmute(request.cancel);
         let (mut complete, mut code) = (i32::from(complete != 0), 0);
-        function(&raw mut request.state, &raw mut complete, &raw mut code);
+        function(request.state, &raw mut complete, &raw mut code);
         code
     }
 }

@@ -23,6 +23,7 @@ macro_rules! entries {
 macro_rules! work {
     ($work:ident ($($parameter:ident: $of:ty),*) $result:ty $body:block) => {
         #[allow(unused_unsafe, reason = "one that does nothing needs none")]
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
         unsafe fn $work($($parameter: $of),*) -> $result {
             // SAFETY: the caller's addresses are what the standard asks for.
             unsafe { $body }
@@ -33,6 +34,7 @@ macro_rules! work {
 macro_rules! name {
     ($name:ident $work:ident ($($parameter:ident: $of:ty),*) $result:ty) => {
         #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub unsafe extern "C-unwind" fn $name($($parameter: $of),*) -> $result {
             // SAFETY: as for this function.
             unsafe { $work($($parameter),*) }

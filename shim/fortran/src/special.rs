@@ -491,12 +491,11 @@ pub(crate) unsafe fn grequest_start(
 ) {
     // SAFETY: as for all here; the functions are of the form that the library wants, and `free` takes the state.
     unsafe {
-        let state = *extra_state;
         let state = Box::into_raw(Box::new(Generalized {
             query,
             free,
             cancel,
-            state,
+            state: extra_state,
         }));
         let mut new = Request::UNSET;
         let code = PMPI_Grequest_start(

@@ -13,6 +13,9 @@ impl In {
     ///
     /// So many bytes may be read.
     pub(crate) unsafe fn new(from: *const u8, length: usize) -> Self {
+        if length == 0 {
+            return Self::of(&[]);
+        }
         // SAFETY: as for this function.
         let text = unsafe { std::slice::from_raw_parts(from, length) };
         let end = text.iter().rposition(|byte| *byte != b' ');
@@ -81,6 +84,9 @@ impl Out {
     pub(crate) unsafe fn write(&self, to: *mut u8, length: usize) {
         let end = self.0.iter().position(|byte| *byte == 0);
         let text = &self.0[..end.unwrap_or(self.0.len())];
+        if length == 0 {
+            return;
+        }
         // SAFETY: as for this function.
         let to = unsafe { std::slice::from_raw_parts_mut(to, length) };
         let shown = text.len().min(length);

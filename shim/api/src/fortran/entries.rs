@@ -19,7 +19,8 @@ enum Variant {
 
 /// Writes the declarations of the C interface.
 pub(crate) fn declarations(routines: &[Routine<'_>]) -> String {
-    let mut out = "unsafe extern \"C\" {\n".to_owned();
+    // Exceptions of C++ may leave functions of the program.
+    let mut out = "unsafe extern \"C-unwind\" {\n".to_owned();
     for routine in routines {
         for twin in routine.function.twins() {
             declaration(&mut out, routine, *twin);

@@ -135,10 +135,7 @@ impl Word {
             is_asynchronous: false,
             intent: None,
         };
-        loop {
-            let Some(last) = rest.chars().last() else {
-                break;
-            };
+        while let Some(last) = rest.chars().last() {
             match last {
                 '~' => word.is_asynchronous = true,
                 '<' => word.intent = Some(Some(Intent::In)),
