@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::process::installed::{said, tree};
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
-use crate::process::{Job, KILLED, Line, Outcome, has, run_line, tagwire, wheels};
+use crate::process::{Job, KILLED, Line, Outcome, has, run_line, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

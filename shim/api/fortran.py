@@ -90,6 +90,8 @@ def declarations(text):
             continue
         attributes = [part.strip() for part in re.split(r",\s*(?![^(]*\))", left)]
         kind, rest = attributes[0].upper().replace(" ", ""), [part.upper().replace(" ", "") for part in attributes[1:]]
+        # The module takes texts of every length, the package's procedures some of a fixed one.
+        kind = "CHARACTER" if kind.startswith("CHARACTER") else kind
         intent = next((part[7:-1].lower() for part in rest if part.startswith("INTENT")), None)
         shape = next((part[9:] for part in rest if part.startswith("DIMENSION")), "")
         for name, bounds in re.findall(r"(\w+)\s*(\([^()]*(?:\([^()]*\)[^()]*)*\))?", right):
