@@ -12,7 +12,7 @@ use crate::c::{
     PMPI_Type_commit, PMPI_Type_contiguous_c, PMPI_Type_create_hvector_c,
     PMPI_Type_create_struct_c, PMPI_Type_free, PMPI_Type_get_extent, PMPI_Type_size_c,
 };
-use crate::descriptor::{Array, Buffer, Descriptor, Dimension};
+use crate::descriptor::{Array, Dimension};
 
 /// Elements of a buffer as C has them.
 #[derive(Debug)]
@@ -30,27 +30,18 @@ impl Section {
     ///
     /// `MPI_ERR_BUFFER` where the section is not contiguous, and its elements are fewer or are no whole number of the datatype's; a code
     /// of the library that makes no datatype.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Descriptor::read`]; both numbers may be read.
-    #[inline]
-    pub(crate) unsafe fn elements<C: Copy + Into<i64>>(
-        buffer: *const Descriptor,
-        count: *const C,
-        datatype: *const i32,
+    pub(crate) fn elements<C: Into<i64>>(
+        array: &Array<'_>,
+        count: C,
+        datatype: i32,
     ) -> Result<Self, i32> {
-        // SAFETY: as for this function.
-        let (array, datatype) =
-            unsafe { (Descriptor::read(buffer), Datatype::of_fortran(*datatype)) };
         let mut section = Self {
             address: address::buffer(array.base),
-            datatype,
+            datatype: Datatype::of_fortran(datatype),
             whole: None,
         };
         if !array.is_contiguous() {
-            // SAFETY: as for this function.
-            section.make(&array, unsafe { *count }.into())?;
+            section.make(array, count.into())?;
         }
         Ok(section)
     }
@@ -79,7 +70,6 @@ impl Section {
         }
     }
 
-    #[cold]
     fn make(&mut self, array: &Array<'_>, count: i64) -> Result<(), i32> {
         let (mut lower, mut extent, mut size) = (0, 0, 0);
         // SAFETY: the results may be written.
@@ -176,28 +166,11 @@ fn row(dimension: Dimension, count: i64, of: Datatype) -> Result<Owned, i32> {
 /// # Errors
 ///
 /// `MPI_ERR_BUFFER` where it is not.
-///
-/// # Safety
-///
-/// As for [`Descriptor::read`].
-#[inline]
-pub(crate) unsafe fn contiguous(buffer: *const Descriptor) -> Result<*mut c_void, i32> {
-    // SAFETY: as for this function.
-    let array = unsafe { Descriptor::read(buffer) };
+pub(crate) fn contiguous(array: &Array<'_>) -> Result<*mut c_void, i32> {
     match array.is_contiguous() {
         true => Ok(address::buffer(array.base)),
         false => Err(ERR_BUFFER),
     }
-}
-
-/// Returns the address of the first element of a buffer of any form.
-///
-/// # Safety
-///
-/// As for [`Descriptor::read`].
-pub(crate) unsafe fn base(buffer: *const Descriptor) -> *mut c_void {
-    // SAFETY: as for this function.
-    address::buffer(unsafe { buffer.base() })
 }
 
 /// A datatype of the caller, or one that was made here.

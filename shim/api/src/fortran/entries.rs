@@ -176,8 +176,10 @@ fn entry(out: &mut String, routine: &Routine<'_>, variant: Variant) {
     if SPECIAL.contains(&&*routine.function.name) {
         let names: Vec<_> = parameters.iter().map(|(name, _)| name.as_str()).collect();
         let _ = writeln!(out, "        special::{work}({})", names.join(", "));
+    } else if matches!(variant, Variant::Described(_)) && routine.has_buffers() {
+        described(out, routine, twin);
     } else {
-        Body::of(routine, twin, variant).write(out, routine, twin);
+        Body::of(routine, twin, Buffers::Addresses).write(out, routine, twin);
     }
     let _ = writeln!(out, "    }}\n}}");
 }
@@ -211,6 +213,40 @@ fn in_fortran(argument: &Argument<'_>, twin: Twin, variant: Variant) -> String {
     }
 }
 
+/// A body whose buffers are descriptors: the call at once where all are contiguous, or sections.
+fn described(out: &mut String, routine: &Routine<'_>, twin: Twin) {
+    let arguments = routine.arguments(twin);
+    let buffers = arguments.iter().filter(|argument| argument.is_buffer());
+    let names: Vec<_> = buffers.map(|argument| argument.name).collect();
+    for name in &names {
+        let _ = writeln!(out, "        let {name}_a = Descriptor::read({name});");
+    }
+    let direct = Body::of(routine, twin, Buffers::Contiguous);
+    if PLACES.contains(&&*routine.function.name) {
+        direct.write(out, routine, twin);
+        return;
+    }
+    let contiguous: Vec<_> = names
+        .iter()
+        .map(|name| format!("{name}_a.is_contiguous()"))
+        .collect();
+    let _ = writeln!(out, "        if {} {{", contiguous.join(" && "));
+    direct.write(out, routine, twin);
+    let _ = writeln!(out, "        return;\n        }}");
+    Body::of(routine, twin, Buffers::Sections).write(out, routine, twin);
+}
+
+/// How buffers come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Buffers {
+    /// As addresses.
+    Addresses,
+    /// As descriptors that have been read, of contiguous arrays.
+    Contiguous,
+    /// As descriptors that have been read, of any arrays.
+    Sections,
+}
+
 /// The statements before the call, its arguments, and the statements behind it.
 #[derive(Default)]
 struct Body {
@@ -220,16 +256,27 @@ struct Body {
 }
 
 impl Body {
-    fn of(routine: &Routine<'_>, twin: Twin, variant: Variant) -> Self {
+    fn of(routine: &Routine<'_>, twin: Twin, buffers: Buffers) -> Self {
         let arguments = routine.arguments(twin);
         let mut body = Self::default();
         let mut rest = &arguments[..];
         while let [first, after @ ..] = rest {
             rest = after;
-            let is_described = matches!(variant, Variant::Described(_)) && first.is_buffer();
-            if !is_described {
+            if !first.is_buffer() {
                 body.argument(routine, first);
                 continue;
+            }
+            match buffers {
+                Buffers::Addresses => {
+                    body.call.push(format!("address::buffer({})", first.name));
+                    continue;
+                }
+                Buffers::Contiguous => {
+                    body.call
+                        .push(format!("address::buffer({}_a.base)", first.name));
+                    continue;
+                }
+                Buffers::Sections => {}
             }
             match after {
                 [count, datatype, after @ ..]
@@ -255,7 +302,7 @@ impl Body {
         let (name, count, datatype) = (buffer.name, count.name, datatype.name);
         let fails = fails(routine);
         self.before.push(format!(
-            "let {name}_c = match Section::elements({name}, {count}, {datatype}) {{\n            \
+            "let {name}_c = match Section::elements(&{name}_a, *{count}, *{datatype}) {{\n            \
              Ok(section) => section,\n            Err(code) => return {fails},\n        }};"
         ));
         self.call.push(format!("{name}_c.address()"));
@@ -263,15 +310,11 @@ impl Body {
         self.call.push(format!("{name}_c.datatype()"));
     }
 
-    /// A buffer that has to be contiguous, or one whose first element counts alone.
+    /// A buffer that has to be contiguous.
     fn whole(&mut self, routine: &Routine<'_>, buffer: &Argument<'_>) {
         let (name, fails) = (buffer.name, fails(routine));
-        if PLACES.contains(&&*routine.function.name) {
-            self.call.push(format!("section::base({name})"));
-            return;
-        }
         self.before.push(format!(
-            "let {name}_c = match section::contiguous({name}) {{\n            \
+            "let {name}_c = match section::contiguous(&{name}_a) {{\n            \
              Ok(address) => address,\n            Err(code) => return {fails},\n        }};"
         ));
         self.call.push(format!("{name}_c"));
@@ -279,10 +322,6 @@ impl Body {
 
     fn argument(&mut self, routine: &Routine<'_>, argument: &Argument<'_>) {
         let (name, kind) = (argument.name, argument.kind);
-        if argument.is_buffer() {
-            self.call.push(format!("address::buffer({name})"));
-            return;
-        }
         match (kind.base(), kind.form()) {
             (Base::Handle(_, handle), form) => self.handle(routine, argument, handle, form),
             (Base::Status, Form::Array) => self.call.push(format!("address::statuses({name})")),
