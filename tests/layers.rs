@@ -83,6 +83,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("tagwire-mpi-api", &[]),
     ("mpi_abi", &["tagwire-mpi-api", "tagwire-shim"]),
+    ("mpifort_abi", &["tagwire-mpi-api"]),
     (
         SUITES,
         &[
@@ -145,6 +146,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-lab",
             "tagwire-pml",
             "tagwire-layout",
+            "tagwire-mpi-api",
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
@@ -210,6 +212,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/record/chunk.rs",
     "pml/src/rma/owner.rs",
     "shim/abi/src/lib.rs",
+    "shim/fortran/src/lib.rs",
     "shim/src/call/collectives/buffers.rs",
     "shim/src/call/collectives/fast.rs",
     "shim/src/call/collectives/run.rs",

@@ -2,7 +2,8 @@
 
 A description has `folders` (below MPI_SUITES: the first that is there), `git` with `revision`, or `archive` (where --fetch takes it from), `root` (the folder of
 its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
-would write), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
+would write), `fortran` (below a folder's name: `shared`, sources that its programs use, and `flags`), `converted` (folders that are written
+by a command out of others), `others` (folders whose files others use), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
 read in the Makefile.am beside it.
 """
 
@@ -55,6 +56,14 @@ class Suite:
             if not header.exists() or header.read_text() != text:
                 header.parent.mkdir(parents=True, exist_ok=True)
                 header.write_text(text)
+        for name, command in self.settings.get("converted", {}).items():
+            made = self.folder / "converted" / name
+            if not made.exists():
+                made.mkdir(parents=True)
+                # What its Makefile has beyond what is converted.
+                for addition in (self.root / name).glob("*.ap"):
+                    shutil.copy(addition, made)
+                run([self.root / word if (self.root / word).exists() else word for word in command] + [made, "Makefile.am", "Makefile.ap"], self.root)
         archive = self.folder / "libshared.a"
         sources = [self.root / name for name in self.settings.get("shared", [])]
         if not sources:
@@ -68,33 +77,53 @@ class Suite:
         """Compiles a program and returns its path."""
         made = self.folder / "programs" / program
         sources, flags = self.parts(program)
-        objects = [self.compiled(source, flags, made.name) for source in sources]
+        fortran = self.fortran(program)
+        objects = [self.compiled(self.root / source, flags, f"shared-{program.split('/')[0]}", fortran) for source in fortran.get("shared", [])]
+        modules = [f"-I{folder}" for folder in {part.parent for part in objects}]
+        objects += [self.compiled(source, flags + modules, program, fortran) for source in sources]
         archive = self.folder / "libshared.a"
         shared = [archive] if archive.exists() else []
         if any(newer(part, made) for part in [*objects, *shared]):
             made.parent.mkdir(parents=True, exist_ok=True)
-            run([self.prefix / "bin/mpicc", *self.settings["flags"], "-Wl,--gc-sections", "-o", made, *objects, *shared,
+            linker = "mpifort" if any(source.suffix in FORTRAN for source in sources) else "mpicc"
+            run([self.prefix / "bin" / linker, *self.settings["flags"], "-Wl,--gc-sections", "-o", made, *objects, *shared,
                  *self.settings.get("libraries", [])])
         return made
 
     def parts(self, program):
         """Returns the sources and flags of a program, by the Makefile.am beside it."""
-        folder, name = (self.root / program).parent, pathlib.Path(program).name
-        makefile = folder / "Makefile.am"
+        folder, name = pathlib.Path(program).parent, pathlib.Path(program).name
+        makefile = self.place(folder / "Makefile.am")
         text = makefile.read_text().replace("\\\n", " ") if makefile.exists() else ""
 
         def words(variable):
             match = re.search(rf"(?m)^\s*{re.escape(name)}_{variable}\s*=(.*)$", text)
             return [word for word in (match[1].split() if match else []) if not word.startswith(("$", "@"))]
 
-        sources = [word for word in words("SOURCES") if word.endswith((".c", ".cpp"))] or [f"{name}.c"]
-        return [folder / source for source in sources], words("CPPFLAGS")
+        default = next((name + end for end in FORTRAN if self.place(folder / (name + end)).exists()), f"{name}.c")
+        sources = [word for word in words("SOURCES") if word.endswith((".c", ".cpp", *FORTRAN))] or [default]
+        return [self.place(folder / source) for source in sources], words("CPPFLAGS")
 
-    def compiled(self, source, flags, whose):
-        """Compiles a source and returns the object."""
-        made = self.folder / "objects" / whose / source.relative_to(self.root).with_suffix(".o")
-        include = [f"-I{self.folder / 'headers/include'}", *(f"-I{self.root / name}" for name in self.settings.get("include", []))]
-        compiler = self.prefix / "bin" / ("mpicc" if source.suffix == ".c" else "mpicxx")
+    def place(self, name):
+        """Where a file of the suite is: written by its converter, in the checkout, or beside in a folder that it takes files of."""
+        converted = self.folder / "converted"
+        other = self.settings.get("others", {}).get(str(pathlib.Path(name).parent))
+        places = [converted / name, self.root / name, *([converted / other / pathlib.Path(name).name] if other else [])]
+        return next((place for place in places if place.exists()), self.root / name)
+
+    def fortran(self, program):
+        """What the description says of Fortran in the folder of a program."""
+        return self.settings.get("fortran", {}).get(program.split("/")[0], {})
+
+    def compiled(self, source, flags, whose, fortran=None):
+        """Compiles a source and returns the object. Modules lie beside it."""
+        root = self.root if source.is_relative_to(self.root) else self.folder / "converted"
+        made = self.folder / "objects" / whose / source.relative_to(root).with_suffix(".o")
+        # What names a header from two folders above finds it, too.
+        include = [f"-I{self.folder / 'headers/include'}", f"-I{self.folder / 'headers/from/folder'}", *(f"-I{self.root / name}" for name in self.settings.get("include", []))]
+        compiler = self.prefix / "bin" / {".c": "mpicc", ".cpp": "mpicxx"}.get(source.suffix, "mpifort")
+        if source.suffix in FORTRAN:
+            flags = [*flags, *(fortran or {}).get("flags", []), f"-J{made.parent}", f"-I{source.parent}"]
         command = [compiler, *self.settings["flags"], "-ffunction-sections", *include, *flags, "-c", source, "-o", made]
         # What it was made of, beside its source.
         recipe, before = repr((command, self.settings.get("headers"))), made.with_suffix(".recipe")
@@ -122,6 +151,10 @@ class Suite:
             shutil.rmtree(partial, ignore_errors=True)
 
 
+# How sources of Fortran end.
+FORTRAN = (".f", ".f90", ".F90")
+
+
 class Failed(Exception):
     """A command that has failed, with what it said."""
 
@@ -130,8 +163,8 @@ def newer(source, made):
     return not made.exists() or source.stat().st_mtime > made.stat().st_mtime
 
 
-def run(command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def run(command, folder=None):
+    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 

@@ -5,24 +5,24 @@
 #   @NAME@ -showme:compile|link|incdirs|libdirs|libs|command
 #   @NAME@ -compile-info, -link-info
 #   @NAME@ -showme:version, -v     whose it is; with -v what the compiler says of itself too
-#   @NAME@ -cc=COMPILER           another compiler
-#
+#   @NAME@ @OPTION@=COMPILER           another compiler
+@USAGE@#
 # So does @VARIABLE@: it names another compiler than @COMPILER@.
 
 here=$(readlink -f -- "$0") || exit 1
 prefix=$(CDPATH='' cd -- "$(dirname -- "$here")/.." && pwd -P) || exit 1
 compiler=${@VARIABLE@:-@COMPILER@}
-compile="-I$prefix/include"
-search="-L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags"
-link="$search -lmpi_abi"
+@MODULES@compile="-I$prefix/include@INCLUDE@"
+search="@SEARCH@-L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags"
+link="$search @LIBRARIES@"
 
 case ${1-} in
     -showme:compile | --showme:compile) echo "$compile"; exit ;;
     -showme:link | --showme:link) echo "$link"; exit ;;
     -showme:version | --showme:version) echo "@NAME@: Tagwire @VERSION@ (Language: @LANGUAGE@)"; exit ;;
-    -showme:incdirs | --showme:incdirs) echo "$prefix/include"; exit ;;
-    -showme:libdirs | --showme:libdirs) echo "$prefix/lib"; exit ;;
-    -showme:libs | --showme:libs) echo mpi_abi; exit ;;
+    -showme:incdirs | --showme:incdirs) echo "$prefix/include@INCDIRS@"; exit ;;
+    -showme:libdirs | --showme:libdirs) echo "@LIBDIRS@$prefix/lib"; exit ;;
+    -showme:libs | --showme:libs) echo @LIBS@; exit ;;
     -showme:command | --showme:command) echo "$compiler"; exit ;;
     -compile-info | -compile_info) echo "$compiler $compile"; exit ;;
     -link-info | -link_info) echo "$compiler $compile $link"; exit ;;
@@ -56,7 +56,7 @@ for argument; do
         -show | --show | -showme | --showme)
             run=show
             continue ;;
-        -cc=* | -cxx=*)
+        -cc=* | -cxx=* | -fc=* | -f90=* | -f77=*)
             compiler=${argument#*=}
             continue ;;
         -v) tells=yes ;;
@@ -75,7 +75,7 @@ done
 
 [ $run = show ] || run="exec $compiler"
 if [ $links = yes ]; then
-    $run "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -Wl,--enable-new-dtags -lmpi_abi
+    $run "-I$prefix/include"@INCLUDED@ "$@"@SEARCHED@ "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -Wl,--enable-new-dtags @LIBRARIES@
 else
-    $run "-I$prefix/include" "$@"
+    $run "-I$prefix/include"@INCLUDED@ "$@"
 fi

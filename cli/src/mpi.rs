@@ -10,6 +10,11 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
+mod fortran;
+mod wrapper;
+
+use wrapper::WRAPPERS;
+
 /// The options of `tagwire mpi`.
 #[derive(Debug, Args)]
 pub struct MpiOptions {
@@ -20,7 +25,7 @@ pub struct MpiOptions {
 /// What is asked for.
 #[derive(Debug, Subcommand)]
 enum MpiAction {
-    /// Write a tree in which MPI programs are compiled and run: mpicc, mpi.h, libmpi_abi.so.1, mpiexec
+    /// Write a tree in which MPI programs are compiled and run: mpicc, mpifort, mpi.h, libmpi_abi.so.1, mpiexec
     Install(InstallOptions),
 }
 
@@ -34,14 +39,20 @@ struct InstallOptions {
     /// The shared library, where it is not beside this command
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
+
+    /// The Fortran compiler of mpifort, for which its modules are built
+    #[arg(long, value_name = "FC", default_value = FORTRAN)]
+    fortran: String,
 }
 
 const AFTER_INSTALL: &str = "\
-The shared library is built by 'cargo build --release -p tagwire-cli -p mpi_abi', which leaves it beside this command.
+The shared libraries are built by 'cargo build --release -p tagwire-cli -p mpi_abi -p mpifort_abi', which leaves them beside this command.
+Without mpifort_abi, or a Fortran compiler, the rest is written.
 
 Examples:
   tagwire mpi install ~/tagwire-mpi
   ~/tagwire-mpi/bin/mpicc program.c -o program
+  ~/tagwire-mpi/bin/mpifort program.f90 -o program
   ~/tagwire-mpi/bin/mpiexec -n 4 ./program      or srun --mpi=pmi2, prterun, mpiexec of MPICH";
 
 /// The name by which programs want the library.
@@ -51,10 +62,12 @@ const SONAME: &str = "libmpi_abi.so.1";
 const NAME: &str = "libmpi_abi.so";
 
 const HEADER: &str = include_str!("../../shim/include/mpi.h");
-const COMPILER: &str = include_str!("../mpi/compiler.sh");
 const MPIEXEC: &str = include_str!("../mpi/mpiexec.sh");
 const PKG_CONFIG: &str = include_str!("../mpi/mpi_abi.pc");
 const CMAKE: &str = include_str!("../mpi/mpi_abi-config.cmake");
+
+/// The Fortran compiler that is asked where none is named.
+const FORTRAN: &str = "gfortran";
 
 /// What starts programs in the tree.
 pub const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
@@ -76,25 +89,18 @@ fn install(options: &InstallOptions, manual: Pages) -> Result<ExitCode, Failure>
         Some(file) => file.clone(),
         None => beside(&own)?,
     };
-    let tree = Tree(&options.prefix);
+    let prefix = absolute(&options.prefix)?;
+    let tree = Tree(&prefix);
     let version = env!("CARGO_PKG_VERSION");
     tree.copy(&library, &format!("lib/{SONAME}"))?;
     tree.link(SONAME, &format!("lib/{NAME}"))?;
     tree.copy(&own, "bin/tagwire")?;
     tree.write("include/mpi.h", HEADER)?;
-    for (name, variable, compiler) in [
-        ("mpicc", "MPI_CC", "cc"),
-        ("mpicxx", "MPI_CXX", "c++"),
-        ("mpic++", "MPI_CXX", "c++"),
-    ] {
-        let language = if compiler == "cc" { "C" } else { "C++" };
-        let script = COMPILER
-            .replace("@NAME@", name)
-            .replace("@VARIABLE@", variable)
-            .replace("@COMPILER@", compiler)
-            .replace("@LANGUAGE@", language)
-            .replace("@VERSION@", version);
-        tree.script(&format!("bin/{name}"), &script)?;
+    for wrapper in &WRAPPERS {
+        tree.script(
+            &format!("bin/{}", wrapper.name),
+            &wrapper.script(wrapper.compiler, ""),
+        )?;
     }
     for name in LAUNCHERS {
         tree.script(&format!("bin/{name}"), &MPIEXEC.replace("@NAME@", name))?;
@@ -108,10 +114,11 @@ fn install(options: &InstallOptions, manual: Pages) -> Result<ExitCode, Failure>
         tree.write(&format!("share/man/man1/{name}"), &page)?;
     }
     tree.write("lib/cmake/mpi_abi/mpi_abi-config.cmake", CMAKE)?;
+    let said = fortran::install(&tree, &library, &options.fortran)?;
     let prefix = options.prefix.display();
     let _ = writeln!(
         std::io::stdout(),
-        "MPI on Tagwire is in {prefix}: {prefix}/bin/mpicc program.c -o program, then {prefix}/bin/mpiexec -n 4 ./program"
+        "MPI on Tagwire is in {prefix}: {prefix}/bin/mpicc program.c -o program, then {prefix}/bin/mpiexec -n 4 ./program\n{said}"
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -176,12 +183,27 @@ impl Tree<'_> {
         self.put(name, 0o755, |new| fs::write(new, text))
     }
 
+    fn remove(&self, name: &str) -> Result<(), Failure> {
+        let place = self.0.join(name);
+        match fs::remove_dir_all(&place) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(unwritten(&place, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn link(&self, to: &str, name: &str) -> Result<(), Failure> {
         let place = self.place(name)?;
         // What was there before.
         let _ = fs::remove_file(&place);
         symlink(to, &place).map_err(|error| unwritten(&place, &error))
     }
+}
+
+/// Returns a path that holds in other directories.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| unwritten(path, &error))
 }
 
 fn unwritten(place: &Path, error: &std::io::Error) -> Failure {

@@ -21,6 +21,7 @@ mod process_device;
 mod process_examples;
 mod process_fallback;
 mod process_flood;
+mod process_fortran;
 mod process_groups;
 mod process_hosts;
 mod process_launchers;

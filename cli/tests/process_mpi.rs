@@ -2,78 +2,13 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::Command;
 
+use crate::process::installed::{said, tree};
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
-use crate::process::{Job, KILLED, Line, Outcome, has, run_line, tagwire, wheels};
+use crate::process::{Job, KILLED, Line, Outcome, has, run_line, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-
-/// A tree that was installed, for all tests of this program. Nothing is dropped at the end of a program of tests, so that the next
-/// one removes it.
-fn tree() -> &'static Path {
-    static TREE: OnceLock<PathBuf> = OnceLock::new();
-    TREE.get_or_init(|| {
-        let trees = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi");
-        for left in trees.read_dir().into_iter().flatten().flatten() {
-            if !Path::new("/proc").join(left.file_name()).exists() {
-                // Another program of tests may do the same.
-                let _ = std::fs::remove_dir_all(left.path());
-            }
-        }
-        let folder = trees.join(std::process::id().to_string());
-        let library = library();
-        let outcome = Line::new(["mpi", "install"])
-            .args([&folder])
-            .args([OsStr::new("--library"), library.as_os_str()])
-            .finish();
-        assert_eq!(outcome.status, 0, "{outcome:#?}");
-        folder
-    })
-}
-
-/// The shared library of this build. `cargo test` does not build it.
-fn library() -> PathBuf {
-    let profile_folder = tagwire().parent().unwrap().to_owned();
-    let library = profile_folder.join("libmpi_abi.so");
-    if std::env::var_os("CI_ARTIFACTS").is_some() && library.is_file() {
-        return library;
-    }
-    let profile = match profile_folder.file_name().and_then(OsStr::to_str) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let built = Command::new(env!("CARGO"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "mpi_abi",
-            "--profile",
-            profile,
-        ])
-        .arg("--target-dir")
-        .arg(profile_folder.parent().unwrap())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "cannot build the library: {said}");
-    library
-}
-
-/// Runs a command of the tree, and returns what it says.
-fn said(name: &str, arguments: &[&str]) -> String {
-    let output = Command::new(tree().join("bin").join(name))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 /// A program of `tests/programs/mpi`, compiled by the tree's `mpicc`.
 fn program(name: &str) -> PathBuf {

@@ -2378,6 +2378,140 @@ int PMPI_Attr_delete(MPI_Comm comm, int key); /* deprecated */
 int PMPI_Info_get(MPI_Info info, const char *key, int length, char *value, int *flag); /* deprecated */
 int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *length, int *flag); /* deprecated */
 
+/* Handles and statuses of Fortran
+ *
+ * MPI-5.0, section 20.4: no part of the binary interface. The functions call those of the interface, and a handle of Fortran is
+ * the integer of the ABI. MPI_NO_FORTRAN, defined before this header, leaves all of it to another binding.
+ */
+
+#if !defined(MPI_NO_FORTRAN)
+
+#if defined(__GNUC__)
+#define MPI_INLINE static __inline__
+#else
+#define MPI_INLINE static inline
+#endif
+
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+
+/* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE lie in a common block of libmpifort_abi; null in a program without it. */
+#if defined(__GNUC__)
+extern MPI_Fint tagwire_mpi_addresses_[] __attribute__((weak));
+#else
+extern MPI_Fint tagwire_mpi_addresses_[];
+#endif
+#define MPI_F_STATUS_IGNORE      (tagwire_mpi_addresses_)
+#define MPI_F_STATUSES_IGNORE    (tagwire_mpi_addresses_ ? tagwire_mpi_addresses_ + 8 : 0)
+#define MPI_F08_STATUS_IGNORE    ((MPI_F08_status *)MPI_F_STATUS_IGNORE)
+#define MPI_F08_STATUSES_IGNORE  ((MPI_F08_status *)MPI_F_STATUSES_IGNORE)
+
+MPI_INLINE MPI_Fint MPI_Comm_c2f(MPI_Comm comm) { return PMPI_Comm_toint(comm); }
+MPI_INLINE MPI_Comm MPI_Comm_f2c(MPI_Fint comm) { return PMPI_Comm_fromint(comm); }
+#define MPI_Comm_c2f MPI_Comm_c2f
+#define MPI_Comm_f2c MPI_Comm_f2c
+#define PMPI_Comm_c2f MPI_Comm_c2f
+#define PMPI_Comm_f2c MPI_Comm_f2c
+
+MPI_INLINE MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler errhandler) { return PMPI_Errhandler_toint(errhandler); }
+MPI_INLINE MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint errhandler) { return PMPI_Errhandler_fromint(errhandler); }
+#define MPI_Errhandler_c2f MPI_Errhandler_c2f
+#define MPI_Errhandler_f2c MPI_Errhandler_f2c
+#define PMPI_Errhandler_c2f MPI_Errhandler_c2f
+#define PMPI_Errhandler_f2c MPI_Errhandler_f2c
+
+MPI_INLINE MPI_Fint MPI_File_c2f(MPI_File file) { return PMPI_File_toint(file); }
+MPI_INLINE MPI_File MPI_File_f2c(MPI_Fint file) { return PMPI_File_fromint(file); }
+#define MPI_File_c2f MPI_File_c2f
+#define MPI_File_f2c MPI_File_f2c
+#define PMPI_File_c2f MPI_File_c2f
+#define PMPI_File_f2c MPI_File_f2c
+
+MPI_INLINE MPI_Fint MPI_Group_c2f(MPI_Group group) { return PMPI_Group_toint(group); }
+MPI_INLINE MPI_Group MPI_Group_f2c(MPI_Fint group) { return PMPI_Group_fromint(group); }
+#define MPI_Group_c2f MPI_Group_c2f
+#define MPI_Group_f2c MPI_Group_f2c
+#define PMPI_Group_c2f MPI_Group_c2f
+#define PMPI_Group_f2c MPI_Group_f2c
+
+MPI_INLINE MPI_Fint MPI_Info_c2f(MPI_Info info) { return PMPI_Info_toint(info); }
+MPI_INLINE MPI_Info MPI_Info_f2c(MPI_Fint info) { return PMPI_Info_fromint(info); }
+#define MPI_Info_c2f MPI_Info_c2f
+#define MPI_Info_f2c MPI_Info_f2c
+#define PMPI_Info_c2f MPI_Info_c2f
+#define PMPI_Info_f2c MPI_Info_f2c
+
+MPI_INLINE MPI_Fint MPI_Message_c2f(MPI_Message message) { return PMPI_Message_toint(message); }
+MPI_INLINE MPI_Message MPI_Message_f2c(MPI_Fint message) { return PMPI_Message_fromint(message); }
+#define MPI_Message_c2f MPI_Message_c2f
+#define MPI_Message_f2c MPI_Message_f2c
+#define PMPI_Message_c2f MPI_Message_c2f
+#define PMPI_Message_f2c MPI_Message_f2c
+
+MPI_INLINE MPI_Fint MPI_Op_c2f(MPI_Op op) { return PMPI_Op_toint(op); }
+MPI_INLINE MPI_Op MPI_Op_f2c(MPI_Fint op) { return PMPI_Op_fromint(op); }
+#define MPI_Op_c2f MPI_Op_c2f
+#define MPI_Op_f2c MPI_Op_f2c
+#define PMPI_Op_c2f MPI_Op_c2f
+#define PMPI_Op_f2c MPI_Op_f2c
+
+MPI_INLINE MPI_Fint MPI_Request_c2f(MPI_Request request) { return PMPI_Request_toint(request); }
+MPI_INLINE MPI_Request MPI_Request_f2c(MPI_Fint request) { return PMPI_Request_fromint(request); }
+#define MPI_Request_c2f MPI_Request_c2f
+#define MPI_Request_f2c MPI_Request_f2c
+#define PMPI_Request_c2f MPI_Request_c2f
+#define PMPI_Request_f2c MPI_Request_f2c
+
+MPI_INLINE MPI_Fint MPI_Session_c2f(MPI_Session session) { return PMPI_Session_toint(session); }
+MPI_INLINE MPI_Session MPI_Session_f2c(MPI_Fint session) { return PMPI_Session_fromint(session); }
+#define MPI_Session_c2f MPI_Session_c2f
+#define MPI_Session_f2c MPI_Session_f2c
+#define PMPI_Session_c2f MPI_Session_c2f
+#define PMPI_Session_f2c MPI_Session_f2c
+
+MPI_INLINE MPI_Fint MPI_Type_c2f(MPI_Datatype type) { return PMPI_Type_toint(type); }
+MPI_INLINE MPI_Datatype MPI_Type_f2c(MPI_Fint type) { return PMPI_Type_fromint(type); }
+#define MPI_Type_c2f MPI_Type_c2f
+#define MPI_Type_f2c MPI_Type_f2c
+#define PMPI_Type_c2f MPI_Type_c2f
+#define PMPI_Type_f2c MPI_Type_f2c
+
+MPI_INLINE MPI_Fint MPI_Win_c2f(MPI_Win win) { return PMPI_Win_toint(win); }
+MPI_INLINE MPI_Win MPI_Win_f2c(MPI_Fint win) { return PMPI_Win_fromint(win); }
+#define MPI_Win_c2f MPI_Win_c2f
+#define MPI_Win_f2c MPI_Win_f2c
+#define PMPI_Win_c2f MPI_Win_c2f
+#define PMPI_Win_f2c MPI_Win_f2c
+
+/* A status has one form in all languages. One that is ignored has no value: MPI_ERR_ARG. */
+MPI_INLINE int tagwire_mpi_status_copy(const void *from, void *to)
+{
+    if (!from || !to || from == (const void *)MPI_F_STATUS_IGNORE || from == (const void *)MPI_F_STATUSES_IGNORE)
+        return MPI_ERR_ARG;
+    *(MPI_Status *)to = *(const MPI_Status *)from;
+    return MPI_SUCCESS;
+}
+MPI_INLINE int MPI_Status_f2c(const MPI_Fint *from, MPI_Status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_c2f(const MPI_Status *from, MPI_Fint *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f082c(const MPI_F08_status *from, MPI_Status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_c2f08(const MPI_Status *from, MPI_F08_status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f2f08(const MPI_Fint *from, MPI_F08_status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f082f(const MPI_F08_status *from, MPI_Fint *to) { return tagwire_mpi_status_copy(from, to); }
+#define MPI_Status_f2c MPI_Status_f2c
+#define PMPI_Status_f2c MPI_Status_f2c
+#define MPI_Status_c2f MPI_Status_c2f
+#define PMPI_Status_c2f MPI_Status_c2f
+#define MPI_Status_f082c MPI_Status_f082c
+#define PMPI_Status_f082c MPI_Status_f082c
+#define MPI_Status_c2f08 MPI_Status_c2f08
+#define PMPI_Status_c2f08 MPI_Status_c2f08
+#define MPI_Status_f2f08 MPI_Status_f2f08
+#define PMPI_Status_f2f08 MPI_Status_f2f08
+#define MPI_Status_f082f MPI_Status_f082f
+#define PMPI_Status_f082f MPI_Status_f082f
+
+#endif /* MPI_NO_FORTRAN */
+
 #if defined(__cplusplus)
 }
 #endif

@@ -3,6 +3,7 @@
 //! test fails with all that was said.
 
 pub mod hosts;
+pub mod installed;
 pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
 pub mod wheels;

@@ -1,4 +1,5 @@
-//! Prints what is written from the tables: `write header`, `write coverage` or `write exports`.
+//! Prints what is written from the tables: `write header`, `write coverage`, `write exports`, or for Fortran `write include`, `write mpi`,
+//! `write f08` or `write entries`.
 
 use std::process::ExitCode;
 
@@ -12,12 +13,23 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let fortran = match api.fortran() {
+        Ok(fortran) => fortran,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
     match std::env::args().nth(1).as_deref() {
+        Some("include") => print!("{}", fortran.include()),
+        Some("mpi") => print!("{}", fortran.module()),
+        Some("f08") => print!("{}", fortran.module_2008()),
+        Some("entries") => print!("{}", fortran.entries()),
         Some("header") => print!("{}", api.header()),
         Some("coverage") => print!("{}", api.coverage()),
         Some("exports") => print!("{}", api.exports()),
         _ => {
-            eprintln!("usage: write header | coverage | exports");
+            eprintln!("usage: write header | coverage | exports | include | mpi | f08 | entries");
             return ExitCode::FAILURE;
         }
     }

@@ -29,8 +29,36 @@ pub(crate) fn write(api: &Api) -> String {
             }
         }
     }
+    fortran(&mut out, api);
     out.push_str(TAIL);
     out
+}
+
+/// The conversions between handles of C and of Fortran, as functions of the header: the ABI has no names for them.
+fn fortran(out: &mut String, api: &Api) {
+    out.push_str(FORTRAN_HEAD);
+    for name in api.handles() {
+        // Functions say Type where handles are of MPI_Datatype.
+        let stem = if name == "Datatype" { "Type" } else { name };
+        let short = stem.to_lowercase();
+        let _ = write!(
+            out,
+            "\nMPI_INLINE MPI_Fint MPI_{stem}_c2f(MPI_{name} {short}) {{ return PMPI_{stem}_toint({short}); }}\n\
+             MPI_INLINE MPI_{name} MPI_{stem}_f2c(MPI_Fint {short}) {{ return PMPI_{stem}_fromint({short}); }}\n\
+             #define MPI_{stem}_c2f MPI_{stem}_c2f\n\
+             #define MPI_{stem}_f2c MPI_{stem}_f2c\n\
+             #define PMPI_{stem}_c2f MPI_{stem}_c2f\n\
+             #define PMPI_{stem}_f2c MPI_{stem}_f2c\n"
+        );
+    }
+    out.push_str(FORTRAN_STATUSES);
+    for name in STATUSES {
+        let _ = writeln!(
+            out,
+            "#define MPI_Status_{name} MPI_Status_{name}\n#define PMPI_Status_{name} MPI_Status_{name}"
+        );
+    }
+    out.push_str(FORTRAN_TAIL);
 }
 
 fn heading(out: &mut String, title: &str) {
@@ -168,6 +196,60 @@ typedef struct {
     int MPI_internal[5];
 } MPI_Status;
 "#;
+
+/// The conversions of statuses.
+const STATUSES: &[&str] = &["f2c", "c2f", "f082c", "c2f08", "f2f08", "f082f"];
+
+const FORTRAN_HEAD: &str = r"
+/* Handles and statuses of Fortran
+ *
+ * MPI-5.0, section 20.4: no part of the binary interface. The functions call those of the interface, and a handle of Fortran is
+ * the integer of the ABI. MPI_NO_FORTRAN, defined before this header, leaves all of it to another binding.
+ */
+
+#if !defined(MPI_NO_FORTRAN)
+
+#if defined(__GNUC__)
+#define MPI_INLINE static __inline__
+#else
+#define MPI_INLINE static inline
+#endif
+
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+
+/* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE lie in a common block of libmpifort_abi; null in a program without it. */
+#if defined(__GNUC__)
+extern MPI_Fint tagwire_mpi_addresses_[] __attribute__((weak));
+#else
+extern MPI_Fint tagwire_mpi_addresses_[];
+#endif
+#define MPI_F_STATUS_IGNORE      (tagwire_mpi_addresses_)
+#define MPI_F_STATUSES_IGNORE    (tagwire_mpi_addresses_ ? tagwire_mpi_addresses_ + 8 : 0)
+#define MPI_F08_STATUS_IGNORE    ((MPI_F08_status *)MPI_F_STATUS_IGNORE)
+#define MPI_F08_STATUSES_IGNORE  ((MPI_F08_status *)MPI_F_STATUSES_IGNORE)
+";
+
+const FORTRAN_STATUSES: &str = r"
+/* A status has one form in all languages. One that is ignored has no value: MPI_ERR_ARG. */
+MPI_INLINE int tagwire_mpi_status_copy(const void *from, void *to)
+{
+    if (!from || !to || from == (const void *)MPI_F_STATUS_IGNORE || from == (const void *)MPI_F_STATUSES_IGNORE)
+        return MPI_ERR_ARG;
+    *(MPI_Status *)to = *(const MPI_Status *)from;
+    return MPI_SUCCESS;
+}
+MPI_INLINE int MPI_Status_f2c(const MPI_Fint *from, MPI_Status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_c2f(const MPI_Status *from, MPI_Fint *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f082c(const MPI_F08_status *from, MPI_Status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_c2f08(const MPI_Status *from, MPI_F08_status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f2f08(const MPI_Fint *from, MPI_F08_status *to) { return tagwire_mpi_status_copy(from, to); }
+MPI_INLINE int MPI_Status_f082f(const MPI_F08_status *from, MPI_Fint *to) { return tagwire_mpi_status_copy(from, to); }
+";
+
+const FORTRAN_TAIL: &str = r"
+#endif /* MPI_NO_FORTRAN */
+";
 
 const TAIL: &str = r"
 #if defined(__cplusplus)

@@ -62,6 +62,19 @@ impl Kind {
         })
     }
 
+    /// Returns what it is without its ending.
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// Returns its C type's name for a twin, where it is a number.
+    pub(crate) fn number_in_c(&self, twin: Twin) -> Option<&'static str> {
+        match &self.base {
+            Base::Number { c, .. } => Some(c[twin as usize]),
+            _ => None,
+        }
+    }
+
     /// Returns how it is passed.
     pub fn form(&self) -> Form {
         self.form
@@ -269,7 +282,7 @@ impl Kind {
         }
     }
 
-    fn function(&self, twin: Twin) -> String {
+    pub(crate) fn function(&self, twin: Twin) -> String {
         let Base::Function(name) = &self.base else {
             return String::new();
         };
@@ -293,7 +306,7 @@ pub(crate) fn camel(name: &str) -> String {
 
 /// What a kind is without its ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Base {
+pub(crate) enum Base {
     In,
     Out,
     Pointer,

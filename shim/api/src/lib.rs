@@ -3,6 +3,7 @@
 mod constant;
 mod coverage;
 mod exports;
+mod fortran;
 mod function;
 mod header;
 mod kind;
@@ -10,6 +11,7 @@ mod kind;
 use std::fmt;
 
 pub use constant::{Constant, Section};
+pub use fortran::{Fortran, Interface};
 pub use function::{Flag, Function, Handler, Parameter};
 pub use kind::{Form, Kind, Twin};
 
@@ -94,6 +96,14 @@ impl Api {
         twins.collect()
     }
 
+    /// Returns the handles of MPI's objects that have an integer form, as `Comm`, in the order of the table.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = &'static str> {
+        self.functions().filter_map(|function| {
+            let is_integer = function.name.ends_with("_toint");
+            is_integer.then(|| function.parameters.first()?.kind.handle())?
+        })
+    }
+
     /// Writes `mpi.h`.
     pub fn header(&self) -> String {
         header::write(self)
@@ -102,6 +112,24 @@ impl Api {
     /// Writes the Rust source of the exports, for a crate that has the macro `export!`.
     pub fn exports(&self) -> String {
         exports::write(self)
+    }
+
+    /// Reads the Fortran columns.
+    ///
+    /// # Errors
+    ///
+    /// The first line that does not follow the grammar at the head of its file, or does not fit to its function.
+    pub fn fortran(&self) -> Result<Fortran<'_>, Error> {
+        self.fortran_of(FORTRAN)
+    }
+
+    /// Reads Fortran columns from text.
+    ///
+    /// # Errors
+    ///
+    /// As [`fortran`](Self::fortran).
+    pub fn fortran_of(&self, table: &str) -> Result<Fortran<'_>, Error> {
+        Fortran::parse(self, table)
     }
 
     /// Writes the Markdown tables of what is there and what reports an error.
@@ -139,4 +167,5 @@ fn lines(table: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 const FUNCTIONS: &str = include_str!("../functions.txt");
+const FORTRAN: &str = include_str!("../fortran.txt");
 const CONSTANTS: &str = include_str!("../constants.txt");

@@ -55,7 +55,13 @@ int main(int argc, char **argv) {
     MPI_T_cb_safety safety = MPI_T_CB_REQUIRE_NONE;
     MPI_Status status;
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Fint plain[MPI_F_STATUS_SIZE];
+    MPI_F08_status later;
     MPI_Init(&argc, &argv);
+    comm = MPI_Comm_f2c(MPI_Comm_c2f(comm));
+    if (MPI_Type_c2f(MPI_INT) != 0x209 || PMPI_Session_f2c(0x120) != MPI_SESSION_NULL) return 2;
+    if (MPI_Status_f2c(MPI_F_STATUS_IGNORE, &status) != MPI_ERR_ARG) return 3;
+    if (MPI_Status_c2f(&status, plain) + PMPI_Status_f2f08(plain, &later) + MPI_Status_f082c(&later, &status)) return 4;
     MPI_Comm_create_errhandler(fails, &handler);
     MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &rank, 0);
     MPI_Op_create(sums, modes, &op);
@@ -97,6 +103,25 @@ fn it_compiles_in_every_language_without_a_warning() {
         let out = compile(folder.path(), &options, PROGRAM);
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.success(), "{language:?}: {said}");
+    }
+}
+
+/// A configure script looks for a function or for a macro. Another binding brings its own.
+#[test]
+fn what_fortran_adds_may_be_left_out() {
+    let folder = TempDir::new().unwrap();
+    let asked = "#include <mpi.h>\n#ifndef MPI_Comm_f2c\n#error none\n#endif\n";
+    let own = "#include <mpi.h>\ntypedef long MPI_Fint;\nstatic MPI_Fint MPI_Comm_c2f(MPI_Comm comm) { return (long)comm; }\n\
+        int main(void) { return (int)MPI_Comm_c2f(MPI_COMM_NULL); }\n";
+    for (options, program, is_good) in [
+        (&["-xc"][..], asked, true),
+        (&["-xc", "-DMPI_NO_FORTRAN"], asked, false),
+        (&["-xc", "-DMPI_NO_FORTRAN", "-Wall", "-Werror"], own, true),
+        (&["-xc"], own, false),
+    ] {
+        let out = compile(folder.path(), options, program);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.success(), is_good, "{options:?}: {said}");
     }
 }
 

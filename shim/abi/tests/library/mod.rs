@@ -14,7 +14,7 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let program = env::current_exe().unwrap();
         let folder = program.parent().and_then(Path::parent).unwrap();
-        let library = folder.join("libmpi_abi.so");
+        let library = folder.join(concat!("lib", env!("CARGO_PKG_NAME"), ".so"));
         if !is_fresh(&library) {
             build(folder);
         }
@@ -46,7 +46,7 @@ fn build(folder: &Path) {
     command.args([
         "build",
         "--package",
-        "mpi_abi",
+        env!("CARGO_PKG_NAME"),
         "--lib",
         "--profile",
         profile,

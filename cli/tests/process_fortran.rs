@@ -1,0 +1,157 @@
+//! Programs in Fortran, compiled by the tree's `mpifort`, and what it says where it cannot.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::process::installed::{said, tree};
+use crate::process::run_line;
+
+/// Whether there is a Fortran compiler. Where there is none, the test is skipped and says so.
+fn has_compiler(test: &str) -> bool {
+    let found = Command::new("gfortran").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("SKIPPED: {test} needs gfortran");
+    }
+    found
+}
+
+fn source(name: &str) -> String {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/fortran");
+    sources.join(name).to_str().unwrap().to_owned()
+}
+
+/// A program of `tests/programs/fortran`, with objects of other languages.
+fn program(name: &str, with: &[&str]) -> PathBuf {
+    let folder = tree().join("fortran").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(name);
+    let (source, out) = (source(&format!("{name}.f90")), program.to_str().unwrap());
+    let modules = format!("-J{}", folder.display());
+    let mut words = vec!["-O1", "-Wall", "-fallow-argument-mismatch", &modules];
+    words.extend([&source, "-o", out]);
+    words.extend(with);
+    said("mpifort", &words);
+    program
+}
+
+#[test]
+fn each_binding_does_what_the_standard_says() {
+    if !has_compiler("each_binding_does_what_the_standard_says") {
+        return;
+    }
+    for name in ["header", "module", "sections"] {
+        let program = program(name, &[]);
+        for ranks in [1, 2, 3] {
+            let outcome = run_line(ranks, &[]).args([&program]).finish();
+            assert_eq!(outcome.status, 0, "{name}, {ranks} ranks: {outcome:#?}");
+            outcome.line(&format!("{name}: {ranks} ranks"));
+        }
+    }
+}
+
+#[test]
+fn a_tool_in_fortran_sees_the_calls() {
+    if !has_compiler("a_tool_in_fortran_sees_the_calls") {
+        return;
+    }
+    let outcome = run_line(2, &[]).args([&program("tool", &[])]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("the tool has seen all");
+}
+
+#[test]
+fn objects_and_attributes_go_from_language_to_language() {
+    if !has_compiler("objects_and_attributes_go_from_language_to_language") {
+        return;
+    }
+    let object = tree().join("languages.o");
+    let object = object.to_str().unwrap();
+    let c = source("languages.c");
+    said(
+        "mpicc",
+        &["-Wall", "-Wextra", "-Werror", "-c", &c, "-o", object],
+    );
+    let outcome = run_line(1, &[])
+        .args([&program("languages", &[object])])
+        .finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("languages agree");
+}
+
+fn mpifort(words: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(tree().join("bin/mpifort"));
+    command.args(words).envs(variables.iter().copied());
+    command.output().unwrap()
+}
+
+#[test]
+fn the_wrapper_answers_what_configure_scripts_ask() {
+    if !has_compiler("the_wrapper_answers_what_configure_scripts_ask") {
+        return;
+    }
+    let prefix = tree().display();
+    let modules = said("mpifort", &["--rebuild"]);
+    assert!(modules.starts_with(&format!("{prefix}/lib/fortran/gfortran-")));
+    let modules = modules.trim();
+    let shown = said("mpif90", &["-show", "a.f90"]);
+    assert!(shown.starts_with(&format!("gfortran -I{prefix}/include -I{modules} a.f90 -L")));
+    let link = "-lmpifort_mod -lmpifort_abi -lmpi_abi";
+    assert!(shown.trim().ends_with(link), "{shown}");
+    assert!(!said("mpif77", &["-c", "a.f", "-show"]).contains(link));
+    for (option, answer) in [
+        ("-showme:incdirs", format!("{prefix}/include {modules}")),
+        ("-showme:libdirs", format!("{modules} {prefix}/lib")),
+        ("-showme:libs", "mpifort_mod mpifort_abi mpi_abi".to_owned()),
+        ("-showme:compile", format!("-I{prefix}/include -I{modules}")),
+        (
+            "-compile_info",
+            format!("gfortran -I{prefix}/include -I{modules}"),
+        ),
+    ] {
+        assert_eq!(said("mpifort", &[option]).trim(), answer, "{option}");
+    }
+    assert!(said("mpifort", &["-link_info"]).trim().ends_with(link));
+    assert!(said("mpifort", &["--version"]).starts_with("GNU Fortran"));
+    assert!(said("mpifort", &["-showme:version"]).contains("(Language: Fortran)"));
+}
+
+#[test]
+fn what_cannot_be_compiled_is_told() {
+    if !has_compiler("what_cannot_be_compiled_is_told") {
+        return;
+    }
+    let none = mpifort(&["a.f90"], &[("MPI_FC", "no-fortran-here")]);
+    assert_eq!(none.status.code(), Some(127));
+    let error = String::from_utf8_lossy(&none.stderr);
+    assert!(error.contains("'no-fortran-here' is no Fortran compiler here: install one"));
+    let long = mpifort(&["-fdefault-integer-8", "a.f90"], &[]);
+    assert_eq!(long.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&long.stderr);
+    assert!(error.contains("-fdefault-integer-8: INTEGER has 4 bytes"));
+}
+
+/// A compiler of another version has no modules, and those that it builds pass arguments in another form.
+#[test]
+fn modules_are_of_one_compiler() {
+    use std::os::unix::fs::PermissionsExt;
+    if !has_compiler("modules_are_of_one_compiler") {
+        return;
+    }
+    let other = tree().join("other-gfortran");
+    let script = "#!/bin/sh\ncase $1 in\n\
+        --version) echo 'GNU Fortran (GCC) 99.1.0' ;;\n\
+        -dumpversion) echo 99.1.0 ;;\n\
+        *) exec gfortran -fdefault-integer-8 \"$@\" ;;\nesac\n";
+    std::fs::write(&other, script).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&other, executable).unwrap();
+    let other = format!("-fc={}", other.display());
+    let told = mpifort(&[&other, "--version"], &[]);
+    let error = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        error.contains("no modules mpi and mpi_f08 for gfortran-99 (built: gfortran-")
+            && error.contains("bin/mpifort --rebuild' builds them"),
+        "{error}"
+    );
+    assert!(!tree().join("lib/fortran/gfortran-99").exists());
+}

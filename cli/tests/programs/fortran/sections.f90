@@ -1,0 +1,179 @@
+! mpi_f08: sections of arrays, large counts, types of handles, optional error codes, and functions of the program.
+module functions
+  use mpi_f08
+  implicit none
+contains
+  subroutine largest(from, to, n, datatype)
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+    type(c_ptr), value :: from, to
+    integer :: n
+    type(MPI_Datatype) :: datatype
+    integer, pointer :: one(:), other(:)
+    if (datatype /= MPI_INTEGER) stop 'the datatype of a reduction is another'
+    call c_f_pointer(from, one, [n])
+    call c_f_pointer(to, other, [n])
+    other = max(one, other)
+  end subroutine largest
+
+  subroutine sums(from, to, n, datatype)
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+    type(c_ptr), value :: from, to
+    integer(kind=MPI_COUNT_KIND) :: n
+    type(MPI_Datatype) :: datatype
+    integer, pointer :: one(:), other(:)
+    if (datatype /= MPI_INTEGER) stop 'the datatype of a reduction is another'
+    call c_f_pointer(from, one, [n])
+    call c_f_pointer(to, other, [n])
+    other = one + other
+  end subroutine sums
+end module functions
+
+program sections
+  use functions
+  use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+  implicit none
+  type part
+    sequence
+    real(8) :: first
+    integer :: second, third
+  end type part
+  type(MPI_Comm) :: comm
+  type(MPI_Status) :: status
+  type(MPI_Request) :: requests(2)
+  type(MPI_Op) :: op
+  type(MPI_Win) :: win
+  type(MPI_Datatype) :: pair
+  type(MPI_Info) :: info
+  type(c_ptr) :: base
+  type(part) :: parts(6)
+  integer, target :: from(8, 6, 4), to(8, 6, 4)
+  integer, pointer :: view(:, :), shared(:)
+  integer, allocatable :: many(:)
+  character(len=3) :: words(5), heard(5)
+  integer :: rank, ranks, right, left, i, n, ierror, flat(200), f_status(MPI_STATUS_SIZE)
+  integer(kind=MPI_COUNT_KIND) :: large
+  integer(kind=MPI_ADDRESS_KIND) :: bytes
+  logical :: flag
+
+  call MPI_Init()
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+  comm = MPI_COMM_WORLD
+  call check(comm == MPI_COMM_WORLD .and. comm /= MPI_COMM_SELF, 1)
+  right = modulo(rank + 1, ranks)
+  left = modulo(rank - 1, ranks)
+  from = reshape([(rank*1000 + i, i = 1, 192)], [8, 6, 4])
+
+  ! A section that is sent whole arrives as its elements; a section takes elements.
+  call exchange
+  call check(all(flat(1:24) == reshape(from(1:8:2, 2:6:2, 1:3:2), [24]) + (left - rank)*1000), 2)
+  to = 0
+  call MPI_Sendrecv([(i, i = 1, 24)], 24, MPI_INTEGER, right, 1, to(8:1:-2, 1:5:2, 2:4:2), 24, MPI_INTEGER, left, 1, comm, status)
+  call check(all(reshape(to(8:1:-2, 1:5:2, 2:4:2), [24]) == [(i, i = 1, 24)]) .and. sum(to) == 300, 3)
+  call check(status%MPI_SOURCE == left .and. status%MPI_TAG == 1, 4)
+
+  ! Fewer elements than the section has: whole rows and a part of one.
+  to = 0
+  call MPI_Sendrecv([(i, i = 1, 17)], 17, MPI_INTEGER, right, 2, to(1:8:2, 2:6:2, 1:3:2), 17, MPI_INTEGER, left, 2, comm, &
+    MPI_STATUS_IGNORE)
+  flat(1:24) = reshape(to(1:8:2, 2:6:2, 1:3:2), [24])
+  call check(all(flat(1:17) == [(i, i = 1, 17)]) .and. all(flat(18:24) == 0) .and. sum(to) == 153, 5)
+
+  ! Nonblocking, by a pointer to a section.
+  view => to(2:8:3, 1, 1:4)
+  to = 0
+  call MPI_Irecv(view, 12, MPI_INTEGER, left, 3, comm, requests(1))
+  call MPI_Isend(from(2:8:3, 1, 1:4), 12, MPI_INTEGER, right, 3, comm, requests(2))
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+  call check(all(view == from(2:8:3, 1, 1:4) + (left - rank)*1000), 6)
+
+  ! Components, characters, scalars.
+  parts%second = [(rank*10 + i, i = 1, 6)]
+  parts%third = -1
+  call MPI_Bcast(parts(1:6:2)%second, 3, MPI_INTEGER, 0, comm)
+  call check(all(parts%second == [1, rank*10 + 2, 3, rank*10 + 4, 5, rank*10 + 6]) .and. all(parts%third == -1), 7)
+  words = [character(len=3) :: 'one', 'two', 'thr', 'fou', 'fiv']
+  heard = '...'
+  call MPI_Sendrecv(words(1:5:2), 9, MPI_CHARACTER, right, 4, heard(5:1:-2), 9, MPI_CHARACTER, left, 4, comm, MPI_STATUS_IGNORE)
+  call check(all(heard == [character(len=3) :: 'fiv', '...', 'thr', '...', 'one']), 8)
+  n = rank
+  call MPI_Bcast(n, 1, MPI_INTEGER, ranks - 1, comm)
+  call check(n == ranks - 1, 9)
+
+  ! What cannot be a section is an error, and touches nothing.
+  call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
+  call MPI_Reduce(from(1:8:2, 1, 1), to, 4, MPI_INTEGER, MPI_SUM, 0, comm, ierror)
+  call MPI_Error_class(ierror, n)
+  call check(n == MPI_ERR_BUFFER, 10)
+  call MPI_Send(from(1:8:2, 1, 1), 5, MPI_INTEGER, right, 5, comm, ierror)
+  call MPI_Error_class(ierror, n)
+  call check(n == MPI_ERR_BUFFER, 11)
+  call MPI_Type_contiguous(3, MPI_INTEGER, pair)
+  call MPI_Type_commit(pair)
+  call MPI_Send(from(1:8:2, 1, 1), 1, pair, right, 5, comm, ierror)
+  call MPI_Error_class(ierror, n)
+  call check(n == MPI_ERR_BUFFER, 12)
+  call MPI_Type_free(pair)
+  call check(pair == MPI_DATATYPE_NULL, 13)
+
+  ! Large counts have the same names.
+  large = 4
+  allocate (many(4), source=rank)
+  call MPI_Sendrecv(many, large, MPI_INTEGER, right, 6, flat, large, MPI_INTEGER, left, 6, comm, status)
+  call MPI_Get_count(status, MPI_INTEGER, large)
+  call check(large == 4 .and. flat(4) == left, 14)
+  call MPI_Type_vector(2_MPI_COUNT_KIND, 1_MPI_COUNT_KIND, 2_MPI_COUNT_KIND, MPI_INTEGER, pair)
+  call MPI_Type_size(pair, large)
+  call check(large == 8, 15)
+
+  ! Functions.
+  call MPI_Op_create(largest, .true., op)
+  call MPI_Allreduce(rank, n, 1, MPI_INTEGER, op, comm)
+  call check(n == ranks - 1, 16)
+  call MPI_Op_create_c(sums, .true., op)
+  call MPI_Allreduce(1, n, 1, MPI_INTEGER, op, comm)
+  call check(n == ranks, 17)
+
+  ! Memory by addresses, and windows.
+  bytes = 16
+  call MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, comm, base, win)
+  call c_f_pointer(base, shared, [4])
+  shared = 0
+  call MPI_Win_fence(0, win)
+  bytes = 0
+  call MPI_Put(from(1:7:2, 1, 1), 4, MPI_INTEGER, right, bytes, 4, MPI_INTEGER, win)
+  call MPI_Win_fence(0, win)
+  call check(all(shared == from(1:7:2, 1, 1) + (left - rank)*1000), 18)
+  call MPI_Win_free(win)
+  call check(win == MPI_WIN_NULL, 19)
+
+  ! Keywords, statuses of both forms, sizes.
+  call MPI_Info_create(info=info, ierror=ierror)
+  call MPI_Info_set(info, key='key', value='value')
+  call MPI_Info_get_nkeys(info, n)
+  call check(ierror == MPI_SUCCESS .and. n == 1, 20)
+  status%MPI_TAG = 99
+  call MPI_Status_f082f(status, f_status)
+  status%MPI_TAG = 0
+  call MPI_Status_f2f08(f_status, status)
+  call check(status%MPI_TAG == 99 .and. f_status(MPI_TAG) == 99, 21)
+  call MPI_Sizeof(parts, n)
+  call check(n == 16, 22)
+  call MPI_Test_cancelled(status, flag)
+  call check(.not. flag .and. MPI_SUBARRAYS_SUPPORTED .and. MPI_Aint_add(4_MPI_ADDRESS_KIND, 2_MPI_ADDRESS_KIND) == 6, 23)
+
+  call MPI_Finalize(ierror)
+  if (rank == 0) print '(a,i0,a)', 'sections: ', ranks, ' ranks'
+contains
+  subroutine exchange
+    call MPI_Sendrecv(from(1:8:2, 2:6:2, 1:3:2), 24, MPI_INTEGER, right, 0, flat, 24, MPI_INTEGER, left, 0, comm, MPI_STATUS_IGNORE)
+  end subroutine exchange
+
+  subroutine check(good, number)
+    logical, intent(in) :: good
+    integer, intent(in) :: number
+    if (good) return
+    print '(a,i0,a,i0)', 'check ', number, ' fails at rank ', rank
+    call MPI_Abort(comm, number)
+  end subroutine check
+end program sections

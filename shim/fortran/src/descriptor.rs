@@ -1,0 +1,142 @@
+//! Descriptors of arrays, as gfortran 8 and later pass them for `TYPE(*), DIMENSION(..)`.
+//!
+//! ```text
+//!   0  address of the first element
+//!   8  (offset of the element whose subscripts are all zero)
+//!  16  bytes of an element          24  version, 28  rank, 29  type, 30  attribute
+//!  32  bytes of a step: an element is so long, or the variable that it is a component of
+//!  40  for each dimension: stride in steps, lower bound, upper bound
+//! ```
+
+use std::ffi::c_void;
+
+/// A descriptor that the compiler has made: the head, with as many rows behind it as there are dimensions.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Descriptor {
+    base: *mut c_void,
+    offset: isize,
+    element: i64,
+    version: i32,
+    rank: i8,
+    of: i8,
+    attribute: i16,
+    step: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Row {
+    stride: i64,
+    lower: i64,
+    upper: i64,
+}
+
+/// What a descriptor says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Array<'a> {
+    pub(crate) base: *mut c_void,
+    /// The bytes of an element.
+    pub(crate) element: i64,
+    step: i64,
+    rows: &'a [Row],
+}
+
+/// A dimension of an array: so many elements, so many bytes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dimension {
+    pub(crate) extent: i64,
+    pub(crate) stride: i64,
+}
+
+/// The most dimensions that Fortran has.
+const MOST: i8 = 15;
+
+impl Descriptor {
+    /// Reads a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// The compiler has made it for the call that is under way.
+    #[inline]
+    pub(crate) unsafe fn read<'a>(from: *const Self) -> Array<'a> {
+        // SAFETY: as for this function: the head, and a row for each dimension behind it.
+        unsafe {
+            let rank = (*from).rank.clamp(0, MOST).unsigned_abs();
+            let rows = from.add(1).cast::<Row>();
+            let element = (*from).element;
+            // A step that is not set is an element.
+            let step = if (*from).step == 0 {
+                element
+            } else {
+                (*from).step
+            };
+            Array {
+                base: (*from).base,
+                element,
+                step,
+                rows: std::slice::from_raw_parts(rows, usize::from(rank)),
+            }
+        }
+    }
+}
+
+impl Array<'_> {
+    /// Returns the dimensions, the first one first.
+    pub(crate) fn dimensions(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Dimension> + ExactSizeIterator {
+        self.rows.iter().map(|row| Dimension {
+            extent: row.extent(),
+            stride: row.stride.wrapping_mul(self.step),
+        })
+    }
+
+    /// Returns whether the elements lie one behind the other in memory. An array of assumed size has no last extent, and its elements
+    /// do; so do no elements.
+    #[inline]
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let mut wanted = self.element;
+        for row in self.rows {
+            let extent = row.extent();
+            if extent <= 0 {
+                return true;
+            }
+            if extent != 1 && row.stride.wrapping_mul(self.step) != wanted {
+                return false;
+            }
+            wanted = wanted.wrapping_mul(extent);
+        }
+        true
+    }
+}
+
+impl Row {
+    #[inline]
+    fn extent(&self) -> i64 {
+        self.upper.wrapping_sub(self.lower).wrapping_add(1)
+    }
+}
+
+/// What a buffer is passed as: an address, or a descriptor.
+pub(crate) trait Buffer {
+    /// Returns the address of the first element.
+    ///
+    /// # Safety
+    ///
+    /// A descriptor is as [`Descriptor::read`] wants it.
+    unsafe fn base(self) -> *mut c_void;
+}
+
+impl Buffer for *mut c_void {
+    unsafe fn base(self) -> *mut c_void {
+        self
+    }
+}
+
+impl Buffer for *const Descriptor {
+    unsafe fn base(self) -> *mut c_void {
+        // SAFETY: as for this function.
+        unsafe { (*self).base }
+    }
+}
