@@ -3,19 +3,41 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::item::Item;
+use crate::reference::by_id;
 use crate::rows::Rows;
 
 /// The item that is a projection.
 pub const PROJECTED: &str = "partitioned/fig13";
 
-/// The published shares of sends and receives in the time of SNAP, in percent, and where.
-pub const SHARES: [(&str, f64); 4] = [
-    ("few processes, least", 1.0),
-    ("few processes, most", 6.0),
-    ("128 nodes", 20.4),
-    ("256 nodes", 54.5),
+/// Where the published shares of sends and receives in the time of SNAP are of, with their ids.
+const SHARES: [(&str, &str); 4] = [
+    (
+        "few processes, least",
+        "000/fig13/share-of-send-receive-in-run-time/min",
+    ),
+    (
+        "few processes, most",
+        "000/fig13/share-of-send-receive-in-run-time/max",
+    ),
+    (
+        "128 nodes",
+        "000/fig13/share-of-send-receive-in-run-time/128",
+    ),
+    (
+        "256 nodes",
+        "000/fig13/share-of-send-receive-in-run-time/256",
+    ),
 ];
+
+/// Returns the published shares of sends and receives in the time of SNAP, in percent, and where.
+#[must_use]
+pub fn shares() -> Vec<(&'static str, f64)> {
+    let of = |(place, id): (&'static str, &str)| {
+        let published = by_id(id).ok()?;
+        Some((place, published.value.as_f64()?))
+    };
+    SHARES.into_iter().filter_map(of).collect()
+}
 
 /// The calls of a profile that send, receive or wait.
 const CALLS: [&str; 9] = [
@@ -74,15 +96,7 @@ impl Rows {
 }
 
 /// Whose factor it is.
-const SERIES: &str = "partitioned:default/artefact@4";
-
-impl Item {
-    /// Whether it is a projection, to which shares and factors can be given.
-    #[must_use]
-    pub fn is_projected(&self) -> bool {
-        self.name == PROJECTED
-    }
-}
+const SERIES: &str = "partitioned:default/artefact@16";
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -100,7 +114,8 @@ mod tests {
             .filter(|one| one.quantity == "share of send/receive in run time")
             .filter_map(|one| one.value.as_f64())
             .collect();
-        assert_eq!(published, SHARES.map(|(_, share)| share));
+        let told: Vec<f64> = shares().into_iter().map(|(_, share)| share).collect();
+        assert_eq!(published, told);
         assert!((projected(50.0, 1.0) - 1.0).abs() < 1e-12);
     }
 

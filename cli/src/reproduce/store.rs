@@ -1,0 +1,221 @@
+//! Outcomes that are kept: blocks that other load ran beside are measured again, and what is older than the code that it measures is
+//! told.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tagwire_papers::{Item, Needs, QUIET_PCT};
+
+/// How often a block is measured in one call, where other load runs beside it.
+pub const ATTEMPTS: u32 = 3;
+
+/// The crates whose code outcomes measure.
+const MEASURED: [&str; 8] = [
+    "base",
+    "bench",
+    "coll",
+    "layout",
+    "matching",
+    "pml",
+    "src",
+    "transport",
+];
+
+/// Returns where the outcome of an item is kept in a folder of them all.
+pub fn file_of(folder: &Path, item: &Item) -> PathBuf {
+    let stem = item.name.replace('/', "-");
+    folder.join(item.paper()).join(format!("{stem}.json"))
+}
+
+/// Returns results without the blocks that other load ran beside, and how many rows those have; `None` where there are none. A job
+/// of `bench` is measured anew from the first size on that it lacks: what comes behind goes too.
+pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
+    let rows = results["rows"].as_array()?;
+    // Of each job the sizes in their order, and the first of them that was disturbed.
+    let mut jobs: BTreeMap<String, (Vec<u64>, Option<usize>)> = BTreeMap::new();
+    for row in rows {
+        let (sizes, cut) = jobs.entry(job_of(row)).or_default();
+        let size = row["size"].as_u64().unwrap_or(0);
+        let place = sizes.iter().position(|known| *known == size);
+        let place = place.unwrap_or_else(|| {
+            sizes.push(size);
+            sizes.len() - 1
+        });
+        if is_disturbed(row) {
+            *cut = Some(cut.map_or(place, |before| before.min(place)));
+        }
+    }
+    let is_kept = |row: &&Value| {
+        let (sizes, cut) = &jobs[&job_of(row)];
+        let size = row["size"].as_u64().unwrap_or(0);
+        let place = sizes.iter().position(|known| *known == size);
+        cut.is_none_or(|cut| place.is_some_and(|place| place < cut))
+    };
+    let kept: Vec<Value> = rows.iter().filter(is_kept).cloned().collect();
+    let removed = rows.len() - kept.len();
+    if removed == 0 {
+        return None;
+    }
+    let mut left = results.clone();
+    left["rows"] = Value::Array(kept);
+    left["summary"] = Value::Array(Vec::new());
+    Some((left, removed))
+}
+
+/// What a row's job is told by: a launch over a transport, or of a library.
+fn job_of(row: &Value) -> String {
+    let series = row.get("series").unwrap_or(row);
+    let launch = &row.get("sampling").unwrap_or(row)["launch"];
+    format!("{} {} {launch}", series["transport"], series["library"])
+}
+
+fn is_disturbed(row: &Value) -> bool {
+    let figures = row.get("figures").unwrap_or(row);
+    figures["other_load_pct"]
+        .as_f64()
+        .is_some_and(|load| load > QUIET_PCT)
+}
+
+/// Returns how often the runs of an item were measured before, by their place in a stored outcome.
+pub fn attempts(file: &Path) -> Vec<(String, u32)> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let outcome: Value = serde_json::from_str(&text).unwrap_or_default();
+    let runs = outcome["runs"].as_array().into_iter().flatten();
+    runs.filter_map(|run| {
+        let count = u32::try_from(run["attempts"].as_u64()?).ok()?;
+        Some((run["command"].as_str()?.to_owned(), count))
+    })
+    .collect()
+}
+
+/// Returns a line for each item: what of it is stored, and whether the code that it measures has changed since.
+pub fn stored(folder: &Path, date: impl Fn(u64) -> String) -> String {
+    let mut out = String::new();
+    let items = tagwire_papers::all().iter();
+    for item in items.filter(|item| !item.has_tables()) {
+        let told = match fs::read_to_string(file_of(folder, item)) {
+            Err(_) if item.needs != Needs::Real => item.needs.word().to_owned(),
+            Err(_) => "not stored".to_owned(),
+            Ok(text) => match serde_json::from_str::<Value>(&text) {
+                Ok(outcome) => told(&outcome, &date),
+                Err(error) => format!("no outcome: {error}"),
+            },
+        };
+        let _ = writeln!(out, "{:<18} {told}", item.name);
+    }
+    out
+}
+
+fn told(outcome: &Value, date: impl Fn(u64) -> String) -> String {
+    let how = match outcome["quick"].as_bool() {
+        Some(false) => "full",
+        _ => "quick",
+    };
+    let runs = outcome["runs"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(first) = runs.first() else {
+        return format!("{how}, of an earlier version: without rows, commit and load");
+    };
+    let times = runs
+        .iter()
+        .filter_map(|run| run["environment"]["started_unix_s"].as_u64());
+    let day = times.max().map_or_else(String::new, date);
+    let day = day.split(' ').next().unwrap_or_default();
+    let mut commits: Vec<&str> = runs
+        .iter()
+        .filter_map(|run| run["environment"]["commit"].as_str())
+        .collect();
+    commits.dedup();
+    let age = match commits.first() {
+        Some(commit) => age(commit),
+        None => "of no commit".to_owned(),
+    };
+    let host = first["environment"]["host"].as_str().unwrap_or("unknown");
+    format!(
+        "{how}, {day}, commit {}, host {host}: {age}",
+        commits.join(" and ")
+    )
+}
+
+/// Whether the code has changed since a commit, by git, where that knows it.
+fn age(commit: &str) -> String {
+    let known = commit.split(['-', '+', ' ']).next().unwrap_or(commit);
+    let is_name = !known.is_empty() && known.bytes().all(|letter| letter.is_ascii_hexdigit());
+    if !is_name {
+        return "its commit has no name".to_owned();
+    }
+    let root = Command::new("git")
+        .args(["rev-parse", "--show-toplevel"])
+        .output();
+    let root = root.ok().filter(|found| found.status.success());
+    let root = root.map(|found| String::from_utf8_lossy(&found.stdout).trim().to_owned());
+    let Some(root) = root else {
+        return "not known whether it is older than its code: no git tree is here".to_owned();
+    };
+    let changed = Command::new("git")
+        .args(["-C", &root, "diff", "--name-only", known, "--"])
+        .args(MEASURED)
+        .output();
+    match changed {
+        Ok(found) if found.status.success() => {
+            let files = String::from_utf8_lossy(&found.stdout).into_owned();
+            let crates = MEASURED.iter().filter(|name| {
+                let of = format!("{name}/");
+                files.lines().any(|file| file.starts_with(&of))
+            });
+            let crates: Vec<&str> = crates.copied().collect();
+            match crates.is_empty() {
+                true => "of the code that is here".to_owned(),
+                false => format!("older than its code ({})", crates.join(", ")),
+            }
+        }
+        _ => format!("not known whether it is older than its code: git has no commit {known}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_goes_from_its_first_disturbed_size_on() {
+        let row = |launch: u32, size: u64, load: f64| json!({"size": size, "series": {"transport": "shm"}, "sampling": {"launch": launch}, "figures": {"other_load_pct": load}});
+        let results = |rows: Vec<Value>| json!({"rows": rows, "summary": [1]});
+        let quiet = results(vec![row(0, 1, 1.0), row(0, 2, 5.0)]);
+        assert_eq!(without_disturbed(&quiet), None);
+        let noisy = results(vec![
+            row(0, 1, 1.0),
+            row(0, 2, 5.1),
+            row(0, 4, 1.0),
+            row(1, 1, 2.0),
+            row(1, 2, 2.0),
+        ]);
+        let (left, removed) = without_disturbed(&noisy).expect("a row was disturbed");
+        assert_eq!(removed, 2);
+        assert_eq!(
+            left["rows"],
+            json!([row(0, 1, 1.0), row(1, 1, 2.0), row(1, 2, 2.0)])
+        );
+        assert_eq!(left["summary"], json!([]));
+    }
+
+    #[test]
+    fn what_git_does_not_know_is_said() {
+        assert!(age("0000000000000000000000000000000000000000").contains("not known"));
+        assert!(age("--output=x").contains("no name"));
+    }
+
+    #[test]
+    fn outcomes_are_told_by_what_they_have() {
+        let before = json!({"schema": "tagwire.reproduce/1", "quick": true});
+        assert!(told(&before, |_| String::new()).contains("quick, of an earlier version"));
+        let now = json!({"quick": false, "runs": [{"environment": {"commit": "--x", "host": "h", "started_unix_s": 5}}]});
+        let text = told(&now, |seconds| format!("{seconds} UTC"));
+        assert!(text.starts_with("full, 5, commit --x, host h"), "{text}");
+    }
+}
