@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::drawn::Shows;
 use crate::error::{Error, Result};
 use crate::predicate::{On, Predicate};
 use crate::projection::PROJECTED;
@@ -69,6 +70,8 @@ pub struct Item {
     /// Items whose results claims compare with.
     #[serde(default)]
     pub with: Vec<String>,
+    /// What its plot shows, where that is no figure over sizes.
+    pub(crate) plot: Option<Shows>,
     /// How often each run is started; 5 times where nothing is said.
     launches: Option<u32>,
     /// The sizes in place of those of a run with `--quick`.

@@ -3,6 +3,7 @@
 mod answer;
 mod choice;
 mod compare;
+mod drawn;
 mod effects;
 mod error;
 mod item;

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use tagwire_bench::Summary;
+use tagwire_bench::naming::SIZE;
 
+use crate::drawn::Shows;
 use crate::item::Item;
 use crate::outcome::Measured;
 use crate::predicate::Predicate;
@@ -14,7 +17,9 @@ use crate::rows::Rows;
 pub struct Plot {
     /// The figure of `tagwire bench` that it shows, whose name ends in its unit.
     pub figure: String,
-    /// What it draws over sizes in bytes.
+    /// What it is drawn over: `size` in bytes, `short_message` by its number, or `arrival_in_us`.
+    pub over: &'static str,
+    /// What it draws.
     pub lines: Vec<Line>,
 }
 
@@ -25,7 +30,7 @@ pub struct Line {
     pub name: String,
     /// Whether a paper publishes it.
     pub is_published: bool,
-    /// Sizes and values: the median over launches with the extremes, or a published value.
+    /// Places and values: the median over launches with the extremes, or a published value.
     pub points: Vec<(u64, Summary)>,
 }
 
@@ -35,6 +40,11 @@ const MOST: usize = 9;
 impl Plot {
     /// Returns the plot of an item's first figure by its rows; `None` where nothing of it was measured.
     pub(crate) fn of_rows(item: &Item, rows: &Rows) -> Option<Self> {
+        match item.plot {
+            Some(Shows::Shorts) => return Self::of_shorts(rows),
+            Some(Shows::Arrivals) => return Self::of_arrivals(rows),
+            None => {}
+        }
         let figure = item.claims.first()?.predicate.figure();
         let mut lines: Vec<Line> = Vec::new();
         let mut add = |name: String, points: Vec<(u64, Summary)>| {
@@ -60,6 +70,56 @@ impl Plot {
             }
         }
         Self::with_published(item, figure, lines)
+    }
+
+    /// The time of each short message, by its number from 1 on: the median over launches.
+    fn of_shorts(rows: &Rows) -> Option<Self> {
+        let mut lines = Vec::new();
+        for place in rows.places() {
+            for unit in rows.units_at(&place) {
+                let of = rows.of_place_and_unit(&place, unit);
+                let launches = of.filter_map(|row| row["samples"]["short_us"].as_array());
+                let launches: Vec<&Vec<Value>> = launches.collect();
+                let count = launches.iter().map(|times| times.len()).min().unwrap_or(0);
+                let point = |number: usize| {
+                    let times = launches.iter().filter_map(|times| times[number].as_f64());
+                    Some((number as u64 + 1, Summary::of(&times.collect::<Vec<_>>())?))
+                };
+                lines.push(Line {
+                    name: format!("{unit}, {}", place.name()),
+                    is_published: false,
+                    points: (0..count).filter_map(point).collect(),
+                });
+            }
+        }
+        Self::of_lines("short_us", "short_message", lines)
+    }
+
+    /// How many threads arrive in each bin of a histogram, in the first launch.
+    fn of_arrivals(rows: &Rows) -> Option<Self> {
+        let mut lines = Vec::new();
+        for place in rows.places() {
+            for unit in rows.units_at(&place) {
+                let mut of = rows.of_place_and_unit(&place, unit);
+                let histogram = of.find_map(|row| bins(row["histogram"].as_str()?));
+                lines.push(Line {
+                    name: format!("{unit}, {}", place.name()),
+                    is_published: false,
+                    points: histogram.unwrap_or_default(),
+                });
+            }
+        }
+        Self::of_lines("threads_that_arrive", "arrival_in_us", lines)
+    }
+
+    fn of_lines(figure: &str, over: &'static str, mut lines: Vec<Line>) -> Option<Self> {
+        lines.retain(|line| !line.points.is_empty());
+        lines.truncate(MOST);
+        (!lines.is_empty()).then(|| Self {
+            figure: figure.to_owned(),
+            over,
+            lines,
+        })
     }
 
     /// Returns it by medians that an earlier version has stored.
@@ -90,11 +150,6 @@ impl Plot {
         if lines.is_empty() {
             return None;
         }
-        let exactly = |value: f64| Summary {
-            min: value,
-            median: value,
-            max: value,
-        };
         for point in item.points() {
             if point.figure == figure {
                 lines.push(Line {
@@ -136,7 +191,99 @@ impl Plot {
         }
         Some(Self {
             figure: figure.to_owned(),
+            over: SIZE,
             lines,
         })
+    }
+}
+
+/// A value without an interval.
+const fn exactly(value: f64) -> Summary {
+    Summary {
+        min: value,
+        median: value,
+        max: value,
+    }
+}
+
+/// The bins of a histogram of `bench`: where the first begins and how wide they are, in microseconds, and the counts.
+fn bins(text: &str) -> Option<Vec<(u64, Summary)>> {
+    let mut parts = text.split(':');
+    let first: u64 = parts.next()?.parse().ok()?;
+    let width: u64 = parts.next()?.parse().ok()?;
+    let counts = parts.next()?.split(',').zip(0..);
+    counts
+        .map(|(count, place)| {
+            let begin = first.checked_add(width.checked_mul(place)?)?;
+            Some((begin, exactly(count.parse().ok()?)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::item::find;
+    use crate::rows::tests::of_rows;
+
+    fn medians(line: &Line) -> Vec<(u64, f64)> {
+        line.points
+            .iter()
+            .map(|point| (point.0, point.1.median))
+            .collect()
+    }
+
+    #[test]
+    fn short_messages_are_drawn_by_their_number() {
+        let row = |launch: u32, times: [f64; 2]| {
+            json!({
+                "transport": "shm", "pml": "ob1", "unit": "threads:2", "size": 128, "launch": launch, "samples": {"short_us": times}
+            })
+        };
+        let rows = of_rows(vec![row(0, [1.0, 5.0]), row(1, [3.0, 5.0])]);
+        let plot = Plot::of_rows(find("threads/fig10").unwrap()[0], &rows).unwrap();
+        assert_eq!((&*plot.figure, plot.over), ("short_us", "short_message"));
+        assert_eq!(medians(&plot.lines[0]), [(1, 2.0), (2, 5.0)]);
+    }
+
+    #[test]
+    fn arrivals_are_drawn_as_histograms() {
+        let row = json!({"transport": "shm", "pml": "ob1", "series": "kernel:spmv/bsp@16", "size": 256, "histogram": "140:10:3,0,2"});
+        let plot = Plot::of_rows(find("cmb/fig4").unwrap()[0], &of_rows(vec![row])).unwrap();
+        assert_eq!(plot.over, "arrival_in_us");
+        assert_eq!(
+            medians(&plot.lines[0]),
+            [(140, 3.0), (150, 0.0), (160, 2.0)]
+        );
+        for wrong in [
+            "",
+            "1",
+            "1:2",
+            "a:1:1",
+            "1:1:x",
+            "1:18446744073709551615:1,1,1",
+        ] {
+            assert_eq!(bins(wrong), None, "{wrong}");
+        }
+    }
+
+    /// The ranges of panels stand over the sizes that they are of.
+    #[test]
+    fn published_ranges_are_drawn_by_their_ends() {
+        let row = |size: u64| {
+            json!({
+                "transport": "shm", "pml": "ob1", "series": "7-point/bins:2@16", "size": size, "speedup_pct": 1.0
+            })
+        };
+        let rows = of_rows(vec![row(256), row(4_194_304)]);
+        let plot = Plot::of_rows(find("cmb/fig5").unwrap()[0], &rows).unwrap();
+        let published: Vec<&Line> = plot.lines.iter().filter(|line| line.is_published).collect();
+        let least = published
+            .iter()
+            .find(|line| line.name.ends_with("2 to 16 bins, all buffers: least"));
+        assert_eq!(medians(least.unwrap()), [(256, 0.412), (4_194_304, 0.412)]);
     }
 }

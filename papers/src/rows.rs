@@ -184,6 +184,18 @@ impl Rows {
         series(self.own().filter(is_meant), figure)
     }
 
+    /// Returns the rows of a place that have a unit.
+    pub(crate) fn of_place_and_unit<'r>(
+        &'r self,
+        place: &'r Place,
+        unit: &'r str,
+    ) -> impl Iterator<Item = &'r Value> {
+        self.own().filter(move |row| {
+            UNITS.iter().any(|key| text(row, key) == Some(unit))
+                && Place::of(row).as_ref() == Some(place)
+        })
+    }
+
     /// Returns the units that rows of a place have, each once, in the order of names.
     pub(crate) fn units_at(&self, place: &Place) -> Vec<&str> {
         let of_place = self

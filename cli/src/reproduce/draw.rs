@@ -4,7 +4,7 @@ use tagwire_bench::Sense;
 use tagwire_papers::{Item, Plot};
 use tagwire_report::metric::{Metric, Unit};
 use tagwire_report::model::{self, Point, Role, Series, Variable};
-use tagwire_report::naming::{SIZE, Variables};
+use tagwire_report::naming::Variables;
 
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ pub fn svg(item: &Item, plot: &Plot) -> Result<String, Failure> {
             false => line.name.clone(),
         };
         *slot += 1;
-        #[allow(clippy::cast_precision_loss, reason = "sizes of messages")]
+        #[allow(clippy::cast_precision_loss, reason = "sizes and numbers of messages")]
         let point = |&(size, estimate): &(u64, tagwire_bench::Summary)| Point {
             x: size as f64,
             estimate,
@@ -43,7 +43,7 @@ pub fn svg(item: &Item, plot: &Plot) -> Result<String, Failure> {
         test: format!("{}: {}", item.figure, item.shows),
         metric: metric(&plot.figure),
         is_main: true,
-        x: Variable::named(SIZE),
+        x: Variable::named(plot.over),
         shared: Vec::new(),
         reference: None,
         series: series.collect(),
