@@ -232,7 +232,7 @@ fn page(
     let made = tagwire_papers::page(name, &command, &outcomes, &date).map_err(Failure::usage)?;
     write(file, &made.text)?;
     // The page names them from its own folder.
-    let beside = file.parent().unwrap_or(Path::new("")).join(name);
+    let beside = file.with_file_name(name);
     fs::create_dir_all(&beside).map_err(|error| unwritable(&beside, &error))?;
     for plot in &made.plots {
         let item = items.iter().find(|item| {
@@ -302,7 +302,8 @@ fn one(
         if options.store.is_some() {
             attempts = again(run, build, &file, interrupted)?;
         }
-        let found = crate::results::read(&file)?;
+        let mut found = crate::results::read(&file)?;
+        tagwire_papers::add_share(&mut found);
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
         let command = variables.collect::<String>() + "tagwire " + &command_line(run);

@@ -10,4 +10,6 @@ pub(crate) enum Shows {
     Shorts,
     /// How many threads arrive when.
     Arrivals,
+    /// What a program gains by the shares of profiles, over ranks.
+    Gains,
 }

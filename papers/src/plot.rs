@@ -10,6 +10,8 @@ use crate::drawn::Shows;
 use crate::item::Item;
 use crate::outcome::Measured;
 use crate::predicate::Predicate;
+use crate::projection::{PROFILE, projected};
+use crate::reference::by_id;
 use crate::rows::Rows;
 
 /// A plot of an item.
@@ -17,7 +19,7 @@ use crate::rows::Rows;
 pub struct Plot {
     /// The figure of `tagwire bench` that it shows, whose name ends in its unit.
     pub figure: String,
-    /// What it is drawn over: `size` in bytes, `short_message` by its number, or `arrival_in_us`.
+    /// What it is drawn over: `size` in bytes, `short_message` by its number, `arrival_in_us`, or `ranks`.
     pub over: &'static str,
     /// What it draws.
     pub lines: Vec<Line>,
@@ -43,6 +45,7 @@ impl Plot {
         match item.plot {
             Some(Shows::Shorts) => return Self::of_shorts(rows),
             Some(Shows::Arrivals) => return Self::of_arrivals(rows),
+            Some(Shows::Gains) => return Self::of_gains(rows),
             None => {}
         }
         let figure = item.claims.first()?.predicate.figure();
@@ -83,7 +86,9 @@ impl Plot {
                 let count = launches.iter().map(|times| times.len()).min().unwrap_or(0);
                 let point = |number: usize| {
                     let times = launches.iter().filter_map(|times| times[number].as_f64());
-                    Some((number as u64 + 1, Summary::of(&times.collect::<Vec<_>>())?))
+                    let all = Summary::of(&times.collect::<Vec<_>>())?;
+                    // 96 intervals would hide what they are of.
+                    Some((number as u64 + 1, exactly(all.median)))
                 };
                 lines.push(Line {
                     name: format!("{unit}, {}", place.name()),
@@ -110,6 +115,52 @@ impl Plot {
             }
         }
         Self::of_lines("threads_that_arrive", "arrival_in_us", lines)
+    }
+
+    /// What a program gains whose sends and receives get faster by our factor, and by the published one: by the shares of profiles
+    /// over ranks, beside what follows from the published shares.
+    fn of_gains(rows: &Rows) -> Option<Self> {
+        let published = |id: &str| by_id(id).ok()?.value.as_f64();
+        let mut lines = Vec::new();
+        for place in rows.places() {
+            let shares = rows.of_unit(&place, PROFILE, "share_pct");
+            let mut add = |name: &str, factor: f64| {
+                let gain = |share: f64| projected(share, factor);
+                let points = shares.iter().map(|(ranks, share)| {
+                    let point = Summary {
+                        min: gain(share.min),
+                        median: gain(share.median),
+                        max: gain(share.max),
+                    };
+                    (*ranks, point)
+                });
+                lines.push(Line {
+                    name: format!("sweep, factor {factor:.1} ({name}), {}", place.name()),
+                    is_published: false,
+                    points: points.collect(),
+                });
+            };
+            let factors = rows.factors();
+            if let Some((_, factor)) = factors.iter().find(|(name, _)| *name == place.name()) {
+                add("ours", *factor);
+            }
+            if let Some(factor) = published("000/fig13/factor-applied-to-send-receive-time") {
+                add("published", factor);
+            }
+        }
+        let of_nodes = [128, 256].map(|nodes| {
+            let value = published(&format!("000/fig13/projected-speedup/{nodes}"))?;
+            Some((nodes, exactly(value)))
+        });
+        lines.retain(|line| !line.points.is_empty());
+        if !lines.is_empty() {
+            lines.push(Line {
+                name: "SNAP, derived".to_owned(),
+                is_published: true,
+                points: of_nodes.into_iter().flatten().collect(),
+            });
+        }
+        Self::of_lines("projected_speedup", "ranks", lines)
     }
 
     fn of_lines(figure: &str, over: &'static str, mut lines: Vec<Line>) -> Option<Self> {
@@ -250,6 +301,36 @@ mod tests {
     }
 
     #[test]
+    fn gains_are_drawn_over_ranks_beside_those_of_published_shares() {
+        let row = |unit: &str, key: &str, size: u64, value: f64| {
+            let mut row = json!({"transport": "shm", "pml": "ob1", "unit": unit, "size": size});
+            row[key] = value.into();
+            row
+        };
+        let rows = of_rows(vec![
+            row("profile", "share_pct", 4, 50.0),
+            row(
+                "partitioned:default/artefact@16",
+                "ratio_to_single",
+                16,
+                2.0,
+            ),
+        ]);
+        let plot = Plot::of_rows(find("partitioned/fig13").unwrap()[0], &rows).unwrap();
+        let names: Vec<&str> = plot.lines.iter().map(|line| &*line.name).collect();
+        assert_eq!(
+            names,
+            [
+                "sweep, factor 2.0 (ours), shm (ob1)",
+                "sweep, factor 15.1 (published), shm (ob1)",
+                "SNAP, derived"
+            ]
+        );
+        assert_eq!(medians(&plot.lines[0]), [(4, projected(50.0, 2.0))]);
+        assert_eq!(medians(&plot.lines[2]), [(128, 1.235), (256, 2.036)]);
+    }
+
+    #[test]
     fn arrivals_are_drawn_as_histograms() {
         let row = json!({"transport": "shm", "pml": "ob1", "series": "kernel:spmv/bsp@16", "size": 256, "histogram": "140:10:3,0,2"});
         let plot = Plot::of_rows(find("cmb/fig4").unwrap()[0], &of_rows(vec![row])).unwrap();
@@ -275,7 +356,7 @@ mod tests {
     fn published_ranges_are_drawn_by_their_ends() {
         let row = |size: u64| {
             json!({
-                "transport": "shm", "pml": "ob1", "series": "7-point/bins:2@16", "size": size, "speedup_pct": 1.0
+                "transport": "shm", "pml": "ob1", "series": "7-point-ring/bins:2@16", "size": size, "speedup_pct": 1.0
             })
         };
         let rows = of_rows(vec![row(256), row(4_194_304)]);

@@ -1,6 +1,6 @@
 //! What a program gains whose sends and receives get faster (paper 000, figure 13).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::reference::by_id;
@@ -82,6 +82,30 @@ pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
     }
 }
 
+/// Adds a row with the share of sends, receives and waits to results that have a profile: its unit is `profile`, and its size is the
+/// number of ranks.
+pub fn add_share(results: &mut Map<String, Value>) {
+    let Ok(share) = share_of_profile(results) else {
+        return;
+    };
+    let ranks = results
+        .get("environment")
+        .map(|environment| environment["ranks"].clone());
+    let Some(rows) = results.get_mut("rows").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let first = rows.first().cloned().unwrap_or_default();
+    let loads = rows.iter().filter_map(|row| row["other_load_pct"].as_f64());
+    let load = loads.reduce(f64::max);
+    rows.push(json!({
+        "transport": first["transport"], "pml": first["pml"], "launch": first["launch"], "other_load_pct": load,
+        "unit": PROFILE, "size": ranks, "share_pct": share,
+    }));
+}
+
+/// The unit of shares of a profile.
+pub(crate) const PROFILE: &str = "profile";
+
 impl Rows {
     /// Returns by how much the sweep of [`PROJECTED`] is faster than over one thread, by place.
     #[must_use]
@@ -141,5 +165,25 @@ mod tests {
             let told = share(profiles).unwrap_err().to_string();
             assert!(told.contains("bench --profile"), "{profiles}: {told}");
         }
+    }
+
+    #[test]
+    fn shares_of_profiles_are_rows_by_ranks() {
+        let text = format!(
+            r#"{{"environment": {{"ranks": 4}}, "rows": [{{"transport": "shm", "pml": "ob1", "size": 9, "other_load_pct": 2.0}}]{}}}"#,
+            profiles(r#"{"call": "send", "total_ms": 6.0}"#)
+        );
+        let mut results: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        add_share(&mut results);
+        let added = &results["rows"][1];
+        assert_eq!(
+            (&added["unit"], &added["size"], &added["other_load_pct"]),
+            (&json!("profile"), &json!(4), &json!(2.0))
+        );
+        assert!((added["share_pct"].as_f64().unwrap() - 20.0).abs() < 1e-9);
+        // Without a profile there is none.
+        results.remove("profiles");
+        add_share(&mut results);
+        assert_eq!(results["rows"].as_array().unwrap().len(), 2);
     }
 }

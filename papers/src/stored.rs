@@ -1,6 +1,6 @@
 //! What an outcome stores of its runs: the rows that they left, and under what circumstances.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -103,8 +103,11 @@ impl Ran {
 
     /// Returns the rows that nothing else ran beside, and how many there are of others.
     pub(crate) fn quiet(&self) -> (Vec<Value>, usize) {
-        let (quiet, others): (Vec<_>, Vec<_>) = self.rows.rows().partition(is_quiet);
-        (quiet, others.len())
+        let rows: Vec<Value> = self.rows.rows().collect();
+        let disturbed = disturbed(&rows);
+        let count = disturbed.iter().filter(|is_so| **is_so).count();
+        let quiet = rows.into_iter().zip(disturbed).filter(|(_, is_so)| !is_so);
+        (quiet.map(|(row, _)| row).collect(), count)
     }
 
     /// Returns the greatest load of others beside rows, in percent.
@@ -114,12 +117,31 @@ impl Ran {
     }
 }
 
-/// Whether nothing else ran beside a flat row. Where that was not counted, it was shorter than the kernel counts.
+/// Returns of each row, as `bench` writes it or flat, whether other load ran beside it. What was too short for the kernel to count is
+/// taken for the busiest of its job: a launch over a transport, or of a library.
 #[must_use]
-pub fn is_quiet(row: &Value) -> bool {
-    row["other_load_pct"]
-        .as_f64()
-        .is_none_or(|load| load <= QUIET_PCT)
+pub fn disturbed(rows: &[Value]) -> Vec<bool> {
+    let load = |row: &Value| row.get("figures").unwrap_or(row)["other_load_pct"].as_f64();
+    let mut jobs: BTreeMap<String, f64> = BTreeMap::new();
+    for row in rows {
+        if let Some(load) = load(row) {
+            let most = jobs.entry(job_of(row)).or_insert(load);
+            *most = most.max(load);
+        }
+    }
+    let of = |row: &Value| load(row).or_else(|| jobs.get(&job_of(row)).copied());
+    rows.iter()
+        .map(|row| of(row).is_some_and(|load| load > QUIET_PCT))
+        .collect()
+}
+
+/// Returns what the job of a row is told by.
+#[must_use]
+pub fn job_of(row: &Value) -> String {
+    let series = row.get("series").filter(|series| series.is_object());
+    let series = series.unwrap_or(row);
+    let launch = &row.get("sampling").unwrap_or(row)["launch"];
+    format!("{} {} {launch}", series["transport"], series["library"])
 }
 
 #[cfg(test)]
@@ -137,9 +159,10 @@ mod tests {
             "environment": {"commit": "abc"},
             "warnings": [{"kind": "spread", "message": "launches differ", "advice": ""}],
             "rows": [
-                {"size": 1, "rate_msg_s": 2.5, "other_load_pct": 1.5},
-                {"size": 2, "rate_msg_s": 3.5, "other_load_pct": 40.0},
-                {"size": 4, "pml": "cm", "load": [1]},
+                {"size": 1, "rate_msg_s": 2.5, "other_load_pct": 1.5, "launch": 0},
+                {"size": 2, "rate_msg_s": 3.5, "other_load_pct": 40.0, "launch": 1},
+                {"size": 4, "pml": "cm", "load": [1], "launch": 0},
+                {"size": 4, "launch": 1},
             ],
         });
         let ran = Ran::new(run, "tagwire x".to_owned(), results.as_object().unwrap(), 3);
@@ -150,11 +173,11 @@ mod tests {
         assert_eq!(
             quiet,
             [
-                json!({"size": 1, "rate_msg_s": 2.5, "other_load_pct": 1.5}),
-                json!({"size": 4, "pml": "cm"})
+                json!({"size": 1, "rate_msg_s": 2.5, "other_load_pct": 1.5, "launch": 0}),
+                json!({"size": 4, "pml": "cm", "launch": 0})
             ]
         );
-        assert_eq!((left_out, back.most_load(&quiet)), (1, Some(1.5)));
+        assert_eq!((left_out, back.most_load(&quiet)), (2, Some(1.5)));
         assert_eq!(
             (back.environment("commit"), &back.warnings[..]),
             (Some("abc"), &["launches differ".to_owned()][..])

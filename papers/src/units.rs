@@ -11,6 +11,7 @@ use crate::judgement::Judgement;
 use crate::places::{Find, at_each};
 use crate::reference::Number;
 use crate::rows::{Place, Rows};
+use crate::shape::goes_with_size;
 use crate::words::short;
 
 /// When a claim about units holds. A unit is named as in the rows: `threads:4`, `blocked-thread`. A star in it stands for whatever is
@@ -83,6 +84,8 @@ pub(crate) enum Comparison {
         #[serde(default)]
         reverse: bool,
     },
+    /// It rises with size, of which there are three at least.
+    Rises { of: String, figure: String },
     /// Its greatest value is at least this one.
     Reaches {
         of: String,
@@ -116,7 +119,11 @@ impl Comparison {
     pub(crate) const fn is_shape(&self) -> bool {
         matches!(
             self,
-            Self::Below { .. } | Self::Peak { .. } | Self::Crossover { .. } | Self::Nears { .. }
+            Self::Below { .. }
+                | Self::Peak { .. }
+                | Self::Rises { .. }
+                | Self::Crossover { .. }
+                | Self::Nears { .. }
         )
     }
 
@@ -131,6 +138,7 @@ impl Comparison {
             | Self::Range { figure, .. }
             | Self::Crossover { figure, .. }
             | Self::Nears { figure, .. }
+            | Self::Rises { figure, .. }
             | Self::Reaches { figure, .. }
             | Self::Exactly { figure, .. }
             | Self::Close { figure, .. } => figure,
@@ -147,6 +155,7 @@ impl Comparison {
             | Self::Most { of, .. }
             | Self::Peak { of, .. }
             | Self::Reaches { of, .. }
+            | Self::Rises { of, .. }
             | Self::Exactly { of, .. } => vec![of],
             Self::Range { of, .. } => of.iter().map(String::as_str).collect(),
         }
@@ -177,7 +186,9 @@ impl Comparison {
             | Self::Reaches { sizes, .. }
             | Self::Range { sizes, .. } => *sizes,
             Self::Crossover { value, .. } => [value.size(), value.size()],
-            Self::Nears { .. } | Self::Exactly { .. } | Self::Close { .. } => ALL,
+            Self::Nears { .. } | Self::Rises { .. } | Self::Exactly { .. } | Self::Close { .. } => {
+                ALL
+            }
         }
     }
 
@@ -258,6 +269,7 @@ impl Comparison {
                 value,
                 sizes,
             } => reaches(&within(&series(of, figure), *sizes), value.value()),
+            Self::Rises { of, figure } => goes_with_size(&series(of, figure), true),
             Self::Exactly { of, figure, value } => {
                 exactly(&within(&series(of, figure), ALL), value.value())
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tagwire_papers::{Item, Needs, QUIET_PCT};
+use tagwire_papers::{Item, Needs, disturbed, job_of};
 
 /// How often a block is measured in one call, where other load runs beside it.
 pub const ATTEMPTS: u32 = 3;
@@ -37,7 +37,7 @@ pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
     let rows = results["rows"].as_array()?;
     // Of each job the sizes in their order, and the first of them that was disturbed.
     let mut jobs: BTreeMap<String, (Vec<u64>, Option<usize>)> = BTreeMap::new();
-    for row in rows {
+    for (row, is_disturbed) in rows.iter().zip(disturbed(rows)) {
         let (sizes, cut) = jobs.entry(job_of(row)).or_default();
         let size = row["size"].as_u64().unwrap_or(0);
         let place = sizes.iter().position(|known| *known == size);
@@ -45,7 +45,7 @@ pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
             sizes.push(size);
             sizes.len() - 1
         });
-        if is_disturbed(row) {
+        if is_disturbed {
             *cut = Some(cut.map_or(place, |before| before.min(place)));
         }
     }
@@ -64,20 +64,6 @@ pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
     left["rows"] = Value::Array(kept);
     left["summary"] = Value::Array(Vec::new());
     Some((left, removed))
-}
-
-/// What a row's job is told by: a launch over a transport, or of a library.
-fn job_of(row: &Value) -> String {
-    let series = row.get("series").unwrap_or(row);
-    let launch = &row.get("sampling").unwrap_or(row)["launch"];
-    format!("{} {} {launch}", series["transport"], series["library"])
-}
-
-fn is_disturbed(row: &Value) -> bool {
-    let figures = row.get("figures").unwrap_or(row);
-    figures["other_load_pct"]
-        .as_f64()
-        .is_some_and(|load| load > QUIET_PCT)
 }
 
 /// Returns how often the runs of an item were measured before, by their place in a stored outcome.

@@ -207,6 +207,12 @@ fn kinds() -> Vec<Kind> {
             vec![FLAT, HIGH],
             vec![SIX, FALLING],
         ),
+        shape(
+            "units.rises = { of = 'a', figure = 'x' }",
+            vec![unit("a")],
+            vec![RISING],
+            vec![FALLING],
+        ),
         plain(
             "units.exactly = { of = 'a', figure = 'x', value = 1.0 }",
             vec![unit("a")],
