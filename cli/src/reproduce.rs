@@ -336,7 +336,7 @@ fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Re
     for attempt in 1..store::ATTEMPTS {
         let text = fs::read_to_string(file).map_err(Failure::run)?;
         let results: Value = serde_json::from_str(&text).map_err(Failure::run)?;
-        let Some((left, _)) = store::without_disturbed(&results) else {
+        let Some(left) = store::without_disturbed(&results) else {
             return Ok(attempt);
         };
         write(&partial, &format!("{left:#}\n"))?;

@@ -175,6 +175,10 @@ impl Plot {
 
     /// Returns it by medians that an earlier version has stored.
     pub(crate) fn of_measured(item: &Item, all: &[Measured]) -> Option<Self> {
+        if item.plot.is_some() {
+            // What it shows is in rows alone.
+            return None;
+        }
         let figure = item.claims.first()?.predicate.figure();
         let mut lines: Vec<Line> = Vec::new();
         for one in all.iter().filter(|one| one.figure == figure) {

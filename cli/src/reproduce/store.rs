@@ -31,9 +31,10 @@ pub fn file_of(folder: &Path, item: &Item) -> PathBuf {
     folder.join(item.paper()).join(format!("{stem}.json"))
 }
 
-/// Returns results without the blocks that other load ran beside, and how many rows those have; `None` where there are none. A job
-/// of `bench` is measured anew from the first size on that it lacks: what comes behind goes too.
-pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
+/// Returns results without the blocks that other load ran beside, as `bench --resume` goes on with them; `None` where there are none. Of
+/// a launch goes what comes behind the first such size, too. A row that says so takes its place: `bench` takes the job for one that has
+/// failed there, and measures it from that size on.
+pub fn without_disturbed(results: &Value) -> Option<Value> {
     let rows = results["rows"].as_array()?;
     // Of each job the sizes in their order, and the first of them that was disturbed.
     let mut jobs: BTreeMap<String, (Vec<u64>, Option<usize>)> = BTreeMap::new();
@@ -49,21 +50,36 @@ pub fn without_disturbed(results: &Value) -> Option<(Value, usize)> {
             *cut = Some(cut.map_or(place, |before| before.min(place)));
         }
     }
-    let is_kept = |row: &&Value| {
-        let (sizes, cut) = &jobs[&job_of(row)];
+    if jobs.values().all(|(_, cut)| cut.is_none()) {
+        return None;
+    }
+    let (mut kept, mut told) = (Vec::new(), Vec::new());
+    for row in rows {
+        let job = job_of(row);
+        let (sizes, cut) = &jobs[&job];
         let size = row["size"].as_u64().unwrap_or(0);
         let place = sizes.iter().position(|known| *known == size);
-        cut.is_none_or(|cut| place.is_some_and(|place| place < cut))
-    };
-    let kept: Vec<Value> = rows.iter().filter(is_kept).cloned().collect();
-    let removed = rows.len() - kept.len();
-    if removed == 0 {
-        return None;
+        match cut {
+            Some(cut) if place.is_none_or(|place| place >= *cut) => {
+                let unit = format!(
+                    "{job} {} {}",
+                    row["series"]["unit"], row["series"]["progress"]
+                );
+                if !told.contains(&unit) {
+                    let mut failed = row.clone();
+                    failed["error"] = "other load ran beside it".into();
+                    failed["sampling"]["iterations"] = 0.into();
+                    kept.push(failed);
+                    told.push(unit);
+                }
+            }
+            _ => kept.push(row.clone()),
+        }
     }
     let mut left = results.clone();
     left["rows"] = Value::Array(kept);
     left["summary"] = Value::Array(Vec::new());
-    Some((left, removed))
+    Some(left)
 }
 
 /// Returns how often the runs of an item were measured before, by their place in a stored outcome.
@@ -181,11 +197,14 @@ mod tests {
             row(1, 1, 2.0),
             row(1, 2, 2.0),
         ]);
-        let (left, removed) = without_disturbed(&noisy).expect("a row was disturbed");
-        assert_eq!(removed, 2);
+        let left = without_disturbed(&noisy).expect("a row was disturbed");
+        let failed = json!({
+            "size": 2, "series": {"transport": "shm"}, "sampling": {"launch": 0, "iterations": 0},
+            "figures": {"other_load_pct": 5.1}, "error": "other load ran beside it",
+        });
         assert_eq!(
             left["rows"],
-            json!([row(0, 1, 1.0), row(1, 1, 2.0), row(1, 2, 2.0)])
+            json!([row(0, 1, 1.0), failed, row(1, 1, 2.0), row(1, 2, 2.0)])
         );
         assert_eq!(left["summary"], json!([]));
     }

@@ -241,6 +241,39 @@ fn the_units_of_claims_are_measured() {
     }
 }
 
+/// Figures are those of `bench`, with the nearest right name where one is not.
+#[test]
+fn the_figures_of_claims_are_known() {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for quantity in tagwire_bench::Quantity::ALL {
+        let (least, greatest) = quantity.bounds();
+        known.extend([quantity.key(), least, greatest]);
+        known.insert(format!("{}_spread_pct", quantity.stem));
+    }
+    // Those of patterns that are no quantities of tables, and the share of a profile.
+    let others = [
+        "arrival_skewness",
+        "arrival_spread_pct",
+        "kolmogorov_excess",
+        "messages",
+        "ratio_to_single",
+        "share_pct",
+    ];
+    known.extend(others.map(str::to_owned));
+    for item in all() {
+        for claim in &item.claims {
+            let figure = claim.predicate.figure();
+            let near = nearest(figure, known.iter().map(String::as_str));
+            assert!(
+                known.contains(figure),
+                "{}: {}: '{figure}' is no figure; the nearest is '{near}'",
+                item.name,
+                claim.says
+            );
+        }
+    }
+}
+
 /// So are numbers of partitions, computation, noise and caches, together in one run.
 #[test]
 fn the_partitions_of_claims_are_measured() {

@@ -217,9 +217,15 @@ impl Shown {
                 "**Not judged**: an earlier version stored it without rows, machine, date, commit and load. It needs a new run.".to_owned(),
             ),
         }
+        // Of what the version before measured they are not: it had other threads, ranks and sizes.
+        let whose = if self.is_judged() {
+            ""
+        } else {
+            " in a full run"
+        };
         for (word, text) in [("Stands in", &self.item.stands_in), ("Cut", &self.item.cut)] {
             if !text.is_empty() {
-                lines.push(format!("**{word}**: {text}"));
+                lines.push(format!("**{word}**{whose}: {text}"));
             }
         }
         format!("> {}\n\n", lines.join("<br>\n> "))
