@@ -85,6 +85,12 @@ pub(crate) trait Endpoint {
     /// Receives.
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()>;
 
+    /// Receives, and looks for the message until it is there. A rank that has nothing else to do does not sleep meanwhile: who sends
+    /// does not have to wake it. MPI libraries do so in their receives.
+    fn recv_looking(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        self.recv(data, from, tag)
+    }
+
     /// Memory of `len` bytes that peers can reach by a mapping, where there is such.
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         let _ = len;

@@ -158,10 +158,9 @@ Examples:
   TAGWIRE_COLL_TABLE=here.toml tagwire run -n 4 -- ./program";
 
 const AFTER_REPRODUCE: &str = "\
-A claim holds, fails, or is not testable here. Numbers of other machines are not compared: claims are about ratios, which
-agree where the published one lies within ours and a quarter more; about orders, which hold at two thirds of the sizes
-with intervals over launches that do not overlap, and nowhere the other way round; and about sizes at which curves cross,
-which agree within a factor of 4.
+A claim holds, fails, is undecided where intervals over launches overlap, or is not testable here. Numbers of other machines
+are not compared: claims are about ratios, which agree by their distance from 1; about orders, which hold at two thirds of the
+sizes with intervals that do not overlap, and nowhere the other way round; and about sizes at which curves cross or fall.
 
 Results of 'tagwire bench' and a file with the verdicts for each item are left in the folder of -o. Message sizes are
 bytes; K is 1024.
@@ -173,7 +172,10 @@ Examples:
   tagwire reproduce mtl/fig4                         one figure
   tagwire reproduce threads --quick -t shm,ofi:tcp,mpi:/opt/mpi   another
   tagwire reproduce mtl --quick -t shm,mpi:/opt/mpi  a paper in minutes, beside an MPI library
-  tagwire reproduce mtl --resume                     go on after an interruption";
+  tagwire reproduce mtl --resume                     go on after an interruption
+  tagwire reproduce all --plan -t shm,mpi:/opt/mpi   how many hours all take
+  tagwire reproduce all --store docs/papers -t shm,mpi:/opt/mpi   full and quiet outcomes with their rows, for the pages
+  tagwire reproduce list --store docs/papers         which of those are older than the code that they measure";
 
 const AFTER_MATCH: &str = "\
 Numbers of entries and of bytes: K is 1024.

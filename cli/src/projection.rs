@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use tagwire_papers::{Item, PROJECTED, Rows, SHARES, projected, share_of_profile};
+use tagwire_papers::{Item, PROJECTED, Rows, projected, share_of_profile, shares};
 
 use crate::failure::Failure;
 
@@ -101,9 +101,10 @@ impl ProjectionOptions {
             let share = share_of_profile(&crate::results::read(file)?).map_err(named)?;
             return Ok(vec![("of the profile".to_owned(), share)]);
         }
-        Ok(SHARES
+        let shares = shares().into_iter();
+        Ok(shares
             .map(|(what, share)| (format!("SNAP, {what}"), share))
-            .into())
+            .collect())
     }
 }
 

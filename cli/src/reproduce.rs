@@ -11,17 +11,20 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use tagwire_papers::{Item, Needs, Outcome, Rows, Run, Verdict};
+use tagwire_papers::{Item, Needs, Outcome, Ran, Rows, Run, Verdict};
 use tagwire_report::{Format, Published, Report, Selection, Written};
 
 use crate::failure::{Failure, status};
 use crate::output::print;
 use crate::projection::ProjectionOptions;
 
+mod draw;
+mod store;
+
 /// The options of `tagwire reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceOptions {
-    /// Figures such as mtl/fig2a, papers such as mtl, Tagwire's performance beside its peers, or 'list'
+    /// Figures such as mtl/fig2a, papers such as mtl, 'all' papers, Tagwire's performance beside its peers, or 'list'
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 
@@ -43,6 +46,15 @@ pub struct ReproduceOptions {
     /// Keep what an earlier run with the same options has measured, and go on
     #[arg(long)]
     resume: bool,
+
+    /// Keep outcomes in a folder, of full runs alone: goes on with what is there, and measures blocks again that others took
+    /// more than 5 % of the cores beside. With 'list', says which outcomes of the folder are older than the code they measure
+    #[arg(long, value_name = "DIR", conflicts_with = "quick")]
+    store: Option<PathBuf>,
+
+    /// Measure nothing, and say how long the runs take
+    #[arg(long, conflicts_with_all = ["page", "store", "resume"])]
+    plan: bool,
 
     /// The folder of results and outcomes
     #[arg(short, long, value_name = "DIR", default_value = "reproduced")]
@@ -97,7 +109,11 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         if options.names.len() > 1 {
             return Err(Failure::usage("'list' stands alone: it lists all items"));
         }
-        print(&list())?;
+        let text = match &options.store {
+            Some(folder) => store::stored(folder, tagwire_report::circumstances::date),
+            None => list(),
+        };
+        print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut items: Vec<&'static Item> = Vec::new();
@@ -129,6 +145,14 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     for name in &options.transport {
         let known = name.parse::<tagwire_bench::TransportChoice>();
         known.map_err(|reason| Failure::usage(format!("-t {name}: {reason}")))?;
+    }
+    if options.plan {
+        print(&tagwire_papers::plan(
+            &items,
+            &options.transport,
+            options.quick,
+        ))?;
+        return Ok(ExitCode::SUCCESS);
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     let interrupted = interruptions()?;
@@ -204,8 +228,21 @@ fn page(
     );
     let page = page.to_string_lossy();
     let command = format!("tagwire reproduce {name} --page {page} -o {folder}");
-    let text = tagwire_papers::page(name, &command, &outcomes).map_err(Failure::usage)?;
-    write(file, &text)?;
+    let date = tagwire_report::circumstances::date;
+    let made = tagwire_papers::page(name, &command, &outcomes, &date).map_err(Failure::usage)?;
+    write(file, &made.text)?;
+    // The page names them from its own folder.
+    let beside = file.with_file_name(name);
+    fs::create_dir_all(&beside).map_err(|error| unwritable(&beside, &error))?;
+    for plot in &made.plots {
+        let item = items.iter().find(|item| {
+            let stem = item.name.replace('/', "-");
+            plot.file.strip_suffix(".svg") == Some(&*stem)
+        });
+        if let Some(item) = item {
+            write(&beside.join(&plot.file), &draw::svg(item, &plot.plot)?)?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -233,17 +270,18 @@ fn one(
         .zip(started)
         .map(|(number, (run, build))| (format!("{stem}-{number}.json"), run, build))
         .collect();
+    let resumes = options.resume || options.store.is_some();
     let mut is_there = vec![false; started.len()];
     for round in 0..item.rounds(options.quick) {
         for ((name, run, build), is_there) in started.iter().zip(&mut is_there) {
             let file = options.output.join(name);
-            let left = options.resume.then(|| results_of(&file, run)).flatten();
+            let left = resumes.then(|| results_of(&file, run)).flatten();
             if left.is_some_and(|left| launches(&left) > round) {
                 *is_there = true;
                 continue;
             }
             let partial = file.with_extension("partial.json");
-            if measure(run, build, &partial, options.resume, interrupted)? {
+            if measure(run, build, &partial, resumes, interrupted)? {
                 keep(&partial, &file, *is_there)?;
                 *is_there = true;
             } else {
@@ -252,25 +290,80 @@ fn one(
             check(interrupted)?;
         }
     }
-    let (mut commands, mut results) = (Vec::new(), Vec::new());
+    let earlier = store::attempts(&options.output.join(format!("{stem}.json")));
+    let (mut runs, mut results) = (Vec::new(), Vec::new());
     let there = started
         .into_iter()
         .zip(is_there)
         .filter(|(_, there)| *there);
     for ((name, run, build), _) in there {
-        let found = crate::results::read(&options.output.join(&name))?;
-        rows.add(found, run.turn, &build.name);
+        let file = options.output.join(&name);
+        let mut attempts = 1;
+        if options.store.is_some() {
+            attempts = again(run, build, &file, interrupted)?;
+        }
+        let mut found = crate::results::read(&file)?;
+        tagwire_papers::add_share(&mut found);
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
-        commands.push(variables.collect::<String>() + "tagwire " + &command_line(run));
+        let command = variables.collect::<String>() + "tagwire " + &command_line(run);
+        let before = earlier.iter().find(|(known, _)| *known == command);
+        attempts = attempts.max(before.map_or(0, |(_, count)| count + attempts - 1));
+        runs.push(Ran::new(run, command, &found, attempts));
+        rows.add(found, run, &build.name);
         results.push(name);
     }
-    let outcome = Outcome::of(item, &rows, options.quick, commands, results);
+    for with in &item.with {
+        rows.add_other(with, &left_of(options, with)?);
+    }
+    let outcome = Outcome::of(item, &rows, options.quick, runs, results);
     let file = options.output.join(format!("{stem}.json"));
-    let text = serde_json::to_string_pretty(&outcome).map_err(Failure::run)?;
-    write(&file, &format!("{text}\n"))?;
+    let text = outcome.json();
+    write(&file, &text)?;
+    if let (Some(folder), 0) = (&options.store, failed) {
+        let stored = store::file_of(folder, item);
+        let parent = stored.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
+        write(&stored, &text)?;
+    }
     draw(&options.output, item, outcome.results())?;
     Ok((outcome, rows, failed))
+}
+
+/// Measures blocks again that other load ran beside, some times at the most; returns how often they were measured.
+fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Result<u32, Failure> {
+    let partial = file.with_extension("partial.json");
+    for attempt in 1..store::ATTEMPTS {
+        let text = fs::read_to_string(file).map_err(Failure::run)?;
+        let results: Value = serde_json::from_str(&text).map_err(Failure::run)?;
+        let Some(left) = store::without_disturbed(&results) else {
+            return Ok(attempt);
+        };
+        write(&partial, &format!("{left:#}\n"))?;
+        if !measure(run, build, &partial, true, interrupted)? {
+            return Ok(attempt);
+        }
+        fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
+        check(interrupted)?;
+    }
+    Ok(store::ATTEMPTS)
+}
+
+/// The rows that runs of another item have left.
+fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
+    let folder = options.output.display().to_string();
+    let mut rows = Rows::default();
+    for item in tagwire_papers::find(name).map_err(Failure::usage)? {
+        let stem = item.name.replace('/', "-");
+        let runs = item.runs(&options.transport, &folder, options.quick);
+        for (number, run) in (1..).zip(&runs) {
+            let file = options.output.join(format!("{stem}-{number}.json"));
+            if results_of(&file, run).is_some() {
+                rows.add(crate::results::read(&file)?, run, "");
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// Writes the page of an item's results, as `tagwire report` does, and its main plot; both with the published values that have

@@ -80,7 +80,7 @@ fn the_list_has_every_measured_item() {
 #[test]
 fn what_cannot_be_reproduced_says_why() {
     let directory = tempfile::tempdir().unwrap();
-    let shown = reproduce(directory.path(), &["mtl/fig5", "mtl/table1"]);
+    let shown = reproduce(directory.path(), &["mtl/table1"]);
     assert!(shown.status.success());
     assert!(stdout(&shown).contains("needs sim: it needs 256"));
     let unknown = reproduce(directory.path(), &["mtl/fig9"]);
@@ -103,16 +103,29 @@ fn claims_are_judged_by_what_is_there() {
     let text = stdout(&judged);
     assert!(judged.status.success(), "{text}{}", stderr(&judged));
     assert!(
-        text.contains("holds on shm: 0.50 (0.50..0.50) at 8 B"),
+        text.contains("holds on shm: 0.500 (0.500..0.500); published 0.500"),
         "{text}"
     );
     assert!(text.contains("not testable here: no MPI library"), "{text}");
-    assert!(text.contains("fails on shm: the steepest fall"), "{text}");
+    assert!(
+        text.contains("fails on shm: it falls at no size; published 2048 B"),
+        "{text}"
+    );
     assert!(text.contains("likely reason: "), "{text}");
 
     let outcome = fs::read_to_string(directory.path().join("reproduced/mtl-fig4.json")).unwrap();
     let outcome: Value = serde_json::from_str(&outcome).unwrap();
-    assert_eq!(outcome["schema"], "tagwire.reproduce/1");
+    assert_eq!(outcome["schema"], "tagwire.reproduce/2");
+    // With the rows, and where they were measured.
+    let run = &outcome["runs"][0];
+    assert_eq!(
+        (
+            run["rows"]["rows"].as_array().unwrap().len(),
+            &run["attempts"]
+        ),
+        (4, &json!(1))
+    );
+    assert!(run["environment"]["kernel"].is_string(), "{run}");
     assert_eq!(
         outcome["results"],
         json!(["mtl-fig4-1.json", "mtl-fig4-2.json"])
@@ -231,6 +244,13 @@ fn the_pages_in_the_tree_are_what_their_results_say() {
         let command =
             format!("in docs/papers: tagwire reproduce {name} --page {name}.md -o {name}");
         assert!(now == then.unwrap(), "{command}");
+        // Every plot that the page names is there, as it is drawn now.
+        for plot in now.split("](").filter_map(|part| part.split_once(".svg)")) {
+            let file = format!("{}.svg", plot.0);
+            let [then, now] =
+                [&papers, directory.path()].map(|folder| fs::read(folder.join(&file)).unwrap());
+            assert!(now == then, "{file}: {command}");
+        }
     }
 
     let missing = ["mtl", "--page", "mtl.md", "-o", "nowhere"];
@@ -430,11 +450,61 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
             "-t bogus: unknown transport",
         ),
         (&["list", "mtl"], "'list' stands alone"),
+        (&["mtl", "--quick", "--store", "x"], "cannot be used with"),
+        (&["mtl", "--plan", "--resume"], "cannot be used with"),
     ] {
         let refused = reproduce(directory.path(), arguments);
         assert_eq!(refused.status.code(), Some(1));
         assert!(stderr(&refused).contains(word), "{}", stderr(&refused));
     }
+    assert!(!directory.path().join("reproduced").exists());
+}
+
+/// What is kept is told with its age; what an earlier version kept, with what it lacks.
+#[test]
+fn stored_outcomes_are_told_with_their_age() {
+    let directory = tempfile::tempdir().unwrap();
+    leave(directory.path(), 1, "ob1", 5e6);
+    leave(directory.path(), 2, "cm", 1e7);
+    let folder = directory.path().join("reproduced");
+    for number in [1, 2] {
+        let file = folder.join(format!("mtl-fig4-{number}.json"));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("--launches 3", "--launches 5")).unwrap();
+    }
+    let stored = reproduce(directory.path(), &["mtl/fig4", "--store", "kept"]);
+    let text = format!("{}{}", stdout(&stored), stderr(&stored));
+    assert!(stored.status.success(), "{text}");
+    let kept = fs::read_to_string(directory.path().join("kept/mtl/mtl-fig4.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(
+        (&kept["quick"], &kept["schema"]),
+        (&json!(false), &json!("tagwire.reproduce/2"))
+    );
+    let listed = stdout(&reproduce(directory.path(), &["list", "--store", "kept"]));
+    let of = |name: &str| {
+        listed
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(of("mtl/fig4 ").contains(" full, 2"), "{listed}");
+    assert!(of("mtl/fig4 ").contains("older than its code"), "{listed}");
+    assert!(of("mtl/fig3a ").ends_with(" not stored"), "{listed}");
+    assert!(of("mtl/table1 ").ends_with(" needs sim"), "{listed}");
+}
+
+#[test]
+fn the_plan_has_hours_and_measures_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let planned = reproduce(directory.path(), &["mtl", "--plan", "-t", "shm,mpi"]);
+    let text = stdout(&planned);
+    assert!(planned.status.success(), "{text}{}", stderr(&planned));
+    assert!(
+        text.contains("mtl/fig2a ") && text.contains(" hours on a quiet machine"),
+        "{text}"
+    );
     assert!(!directory.path().join("reproduced").exists());
 }
 

@@ -14,3 +14,33 @@ pub(crate) struct Choice {
     #[serde(default)]
     pub(crate) cold: bool,
 }
+
+impl Choice {
+    /// Returns it with another number of partitions.
+    pub(crate) fn with(&self, partitions: u32) -> Self {
+        Self {
+            partitions,
+            ..self.clone()
+        }
+    }
+
+    /// Returns by how many microseconds a thread is late at the most.
+    pub(crate) fn window_us(&self) -> f64 {
+        let percent = self
+            .noise
+            .as_deref()
+            .and_then(|noise| noise.split_once(':'));
+        let percent = percent.and_then(|(_, percent)| percent.parse::<f64>().ok());
+        self.ms as f64 * 10.0 * percent.unwrap_or(0.0)
+    }
+
+    /// Returns what a line of a plot is called.
+    pub(crate) fn name(&self) -> String {
+        let noise = self.noise.as_deref().unwrap_or("no noise");
+        let cache = if self.cold { ", cold" } else { "" };
+        format!(
+            "{} partitions, {noise}, {} ms{cache}",
+            self.partitions, self.ms
+        )
+    }
+}

@@ -4,14 +4,17 @@ use std::fmt::Write as _;
 
 use tagwire_bench::Summary;
 
-use crate::judgement::Judgement;
+use crate::answer::{Answer, Band, Tally, less, quotient, same};
+use crate::judgement::{Judgement, nothing};
 use crate::rows::Series;
+use crate::shape::{NEAR, Step, peak_of};
+use crate::words::{short, told};
 
-/// How far a published ratio may lie outside ours.
-pub(crate) const WIDENED: f64 = 0.25;
+/// All sizes.
+pub(crate) const ALL: [u64; 2] = [0, u64::MAX];
 
-/// Sizes of a crossing agree within this factor.
-pub(crate) const NEAR: f64 = 4.0;
+/// A size with the figures of two series.
+pub(crate) type Pair = (u64, Summary, Summary);
 
 /// Returns the points of a series between two sizes.
 pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Summary)> {
@@ -20,119 +23,279 @@ pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Summ
 }
 
 /// Returns the points of two series at the sizes that both have.
-pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Summary, Summary)> {
+pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<Pair> {
     let of = |(size, point)| Some((size, point, *other.get(&size)?));
     within(one, sizes).into_iter().filter_map(of).collect()
 }
 
-/// Returns the judgement of what was not measured.
-pub(crate) fn nothing() -> Judgement {
-    Judgement::not_testable("no size of it was measured")
-}
-
-/// Whether the intervals are disjoint, the first one the lower.
-pub(crate) fn is_clearly_below(one: &Summary, other: &Summary) -> bool {
-    one.max < other.min
-}
-
 /// Judges whether one series is below another: at two thirds of the sizes by disjoint intervals, and never the reverse.
-pub(crate) fn below(pairs: &[(u64, Summary, Summary)]) -> Judgement {
+pub(crate) fn below(pairs: &[Pair]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
-    let below = pairs
-        .iter()
-        .filter(|(_, one, other)| is_clearly_below(one, other));
-    let reverse = pairs
-        .iter()
-        .filter(|(_, one, other)| is_clearly_below(other, one));
-    let (below, reverse) = (below.count(), reverse.count());
+    let tally = Tally::of(pairs.iter().map(|(_, one, other)| less(one, other)));
     let mut evidence = format!(
-        "below at {below} of {} sizes, above at {reverse}",
-        pairs.len()
+        "below at {} of {} sizes, above at {}",
+        tally.yes, tally.all, tally.no
     );
     if let [(size, one, other)] = pairs {
-        let _ = write!(
-            evidence,
-            ": {:.3} and {:.3} at {size} B",
-            one.median, other.median
-        );
+        let _ = write!(evidence, ": {} and {} at {size} B", told(one), told(other));
     }
-    Judgement::new(reverse == 0 && below * 3 >= pairs.len() * 2, evidence)
+    Judgement::new(tally.order(), evidence)
 }
 
-/// Judges whether two series are the same: intervals overlap at two thirds of the sizes.
-pub(crate) fn equal(pairs: &[(u64, Summary, Summary)]) -> Judgement {
+/// Judges whether one series is not below another, at two thirds of the sizes.
+pub(crate) fn not_below(pairs: &[Pair]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
-    let is_equal = |(_, one, other): &&(u64, Summary, Summary)| {
-        !is_clearly_below(one, other) && !is_clearly_below(other, one)
+    // The other way round: at least as great.
+    let of = |(_, one, other): &Pair| match less(one, other) {
+        Answer::Yes => Answer::No,
+        Answer::No => Answer::Yes,
+        Answer::Open => Answer::Open,
     };
-    let equal = pairs.iter().filter(is_equal).count();
-    let evidence = format!("the same at {equal} of {} sizes", pairs.len());
-    Judgement::new(equal * 3 >= pairs.len() * 2, evidence)
+    let tally = Tally::of(pairs.iter().map(of));
+    let evidence = format!(
+        "below at {} of {} sizes, not below at {}",
+        tally.no, tally.all, tally.yes
+    );
+    Judgement::new(tally.most(), evidence)
 }
 
-/// Returns a figure with three digits.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1e6 => format!("{value:.2e}"),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-/// Judges whether one is below the other from about a size on; with `above`, up to about that size.
-pub(crate) fn crossover(pairs: &[(u64, Summary, Summary)], value: u64, above: bool) -> Judgement {
-    let is_below = |(_, one, other): &(u64, Summary, Summary)| one.median < other.median;
-    let (found, missing) = match above {
-        // The last of the sizes from the first on.
-        true => (
-            pairs.iter().take_while(|pair| is_below(pair)).last(),
-            "at no size",
-        ),
-        false => (
-            pairs.iter().rev().take_while(|pair| is_below(pair)).last(),
-            "not at the largest size",
-        ),
-    };
+/// Judges whether two series are the same, at two thirds of the sizes.
+pub(crate) fn equal(pairs: &[Pair]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
-    let Some((size, ..)) = found else {
-        return Judgement::new(false, format!("{missing}; published {value} B"));
-    };
-    let (word, is_all) = match above {
-        true => ("up to", pairs.iter().all(is_below)),
-        false => ("from", pairs.iter().all(is_below)),
-    };
-    let factor = (*size).max(1) as f64 / value.max(1) as f64;
-    let is_near = (1.0 / NEAR..=NEAR).contains(&factor);
-    let evidence = match is_all {
-        true => format!("at every size; published {word} {value} B"),
-        false => format!("{word} {size} B; published {value} B"),
-    };
-    Judgement::new(is_near && !is_all, evidence)
+    let tally = Tally::of(pairs.iter().map(|(_, one, other)| same(one, other)));
+    let mut evidence = format!(
+        "the same at {} of {} sizes, apart at {}",
+        tally.yes, tally.all, tally.no
+    );
+    if let [(size, one, other)] = pairs {
+        let _ = write!(evidence, ": {} and {} at {size} B", told(one), told(other));
+    }
+    Judgement::new(tally.most(), evidence)
 }
 
-/// Returns where a series is greatest.
-pub(crate) fn peak_of(series: &Series) -> Option<(u64, Summary)> {
-    let points = series.iter().map(|(size, point)| (*size, *point));
-    points.max_by(|one, other| one.1.median.total_cmp(&other.1.median))
+/// Judges whether one is below the other from about a size on, and not before; with `above`, up to about that size, and not behind.
+pub(crate) fn crossover(pairs: &[Pair], value: u64, above: bool) -> Judgement {
+    if pairs.len() < 2 {
+        return nothing();
+    }
+    let mut answers: Vec<(u64, Answer)> = pairs
+        .iter()
+        .map(|(size, one, other)| (*size, less(one, other)))
+        .collect();
+    if above {
+        answers.reverse();
+    }
+    // From the side on which it has to be below.
+    let tail = answers
+        .iter()
+        .rev()
+        .take_while(|(_, answer)| *answer == Answer::Yes);
+    let (count, all) = (tail.count(), answers.len());
+    let word = if above { "up to" } else { "from" };
+    let published = format!("published {word} {value} B");
+    if count == 0 {
+        let (size, answer) = answers[all - 1];
+        let text = format!("not at {size} B; {published}");
+        let is_reverse = answer == Answer::No;
+        return Judgement::new(Answer::of(false, is_reverse).verdict(), text);
+    }
+    let begin = answers[all - count].0;
+    let reverse = answers[..all - count]
+        .iter()
+        .rfind(|(_, answer)| *answer == Answer::No);
+    let Some((end, _)) = reverse else {
+        let text = match count == all {
+            true => format!("at every size; {published}"),
+            false => format!("{word} {begin} B, and nowhere the reverse; {published}"),
+        };
+        // A crossing may lie before the first size.
+        let first = answers[0].0.max(1) as f64;
+        let is_far = match above {
+            true => first > value as f64 * NEAR,
+            false => first * NEAR < value as f64,
+        };
+        return Judgement::new(Answer::of(false, count == all && is_far).verdict(), text);
+    };
+    let step = Step {
+        from: begin.min(*end),
+        to: begin.max(*end),
+    };
+    let evidence = format!("{word} {begin} B; {published}");
+    Judgement::new(step.is_about(value, NEAR).verdict(), evidence)
 }
 
-/// Judges whether the greatest value is a published one, widened by a quarter.
-pub(crate) fn peak_is(series: &Series, value: f64) -> Judgement {
-    let Some((size, point)) = peak_of(series) else {
+/// Judges a ratio by a published one.
+pub(crate) fn ratio(of: &Summary, over: &Summary, band: Band, published: &str) -> Judgement {
+    if over.min <= 0.0 || of.min <= 0.0 {
+        return Judgement::not_testable("one of the figures is 0");
+    }
+    let ours = quotient(of, over);
+    let evidence = format!("{}; published {published}", told(&ours));
+    Judgement::new(band.has(&ours).verdict(), evidence)
+}
+
+/// Judges whether the greatest value of a series is a published one.
+pub(crate) fn peak_is(points: &[(u64, Summary)], band: Band, published: &str) -> Judgement {
+    let series: Series = points.iter().copied().collect();
+    let Some((size, point)) = peak_of(&series) else {
         return nothing();
     };
-    let holds = point.min * (1.0 - WIDENED) <= value && value <= point.max * (1.0 + WIDENED);
-    let (ours, value) = (short(point.median), short(value));
-    Judgement::new(
-        holds,
-        format!("{ours} at the most, at {size} B; published {value}"),
-    )
+    let text = format!(
+        "{} at the most, at {size} B; published {published}",
+        told(&point)
+    );
+    Judgement::new(band.has(&point).verdict(), text)
+}
+
+/// A bound that values keep to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Least,
+    Most,
+}
+
+/// Judges whether all values keep to a bound.
+pub(crate) fn bound(points: &[(u64, Summary)], bound: Bound, value: f64) -> Judgement {
+    let by =
+        |one: &&(u64, Summary), other: &&(u64, Summary)| one.1.median.total_cmp(&other.1.median);
+    let (found, word) = match bound {
+        Bound::Least => (points.iter().min_by(by), "least"),
+        Bound::Most => (points.iter().max_by(by), "most"),
+    };
+    let Some((size, point)) = found else {
+        return nothing();
+    };
+    let keeps = |(_, point): &(u64, Summary)| match bound {
+        Bound::Least => Answer::of(point.min >= value, point.max < value),
+        Bound::Most => Answer::of(point.max <= value, point.min > value),
+    };
+    let evidence = format!(
+        "{} at the {word}, at {size} B; claimed at the {word} {}",
+        told(point),
+        short(value)
+    );
+    Judgement::new(Tally::of(points.iter().map(keeps)).each(), evidence)
+}
+
+/// Judges whether values lie in a published range, at two thirds of the sizes.
+pub(crate) fn in_range(points: &[(u64, Summary)], band: Band, published: &str) -> Judgement {
+    if points.is_empty() {
+        return nothing();
+    }
+    let tally = Tally::of(points.iter().map(|(_, point)| band.has(point)));
+    let medians = points.iter().map(|(_, point)| point.median);
+    let least = medians.clone().fold(f64::INFINITY, f64::min);
+    let most = medians.fold(f64::NEG_INFINITY, f64::max);
+    let evidence = format!(
+        "in it at {} of {} sizes, apart at {}: {} to {}; published {published}",
+        tally.yes,
+        tally.all,
+        tally.no,
+        short(least),
+        short(most),
+    );
+    Judgement::new(tally.most(), evidence)
+}
+
+/// Judges whether the ratio of two series is clearly lower at the largest size than at the smallest.
+pub(crate) fn nears(pairs: &[Pair]) -> Judgement {
+    let [first, .., last] = pairs else {
+        return nothing();
+    };
+    if first.2.min <= 0.0 || last.2.min <= 0.0 {
+        return Judgement::not_testable("one of the figures is 0");
+    }
+    let ratio = |(_, of, over): &Pair| quotient(of, over);
+    let (before, after) = (ratio(first), ratio(last));
+    let evidence = format!(
+        "{} at {} B, {} at {} B",
+        told(&before),
+        first.0,
+        told(&after),
+        last.0
+    );
+    Judgement::new(less(&after, &before).verdict(), evidence)
+}
+
+/// Judges whether a series is lower at the large sizes than at the small ones: from the last of these to the first of those.
+pub(crate) fn falls(small: &[(u64, Summary)], large: &[(u64, Summary)]) -> Judgement {
+    let (Some((from, before)), Some((to, after))) = (small.last(), large.first()) else {
+        return nothing();
+    };
+    let evidence = format!("{} at {from} B, {} at {to} B", told(before), told(after));
+    Judgement::new(less(after, before).verdict(), evidence)
+}
+
+/// Judges whether the greatest value of a series is at least another.
+pub(crate) fn reaches(points: &[(u64, Summary)], value: f64) -> Judgement {
+    let series: Series = points.iter().copied().collect();
+    let Some((size, point)) = peak_of(&series) else {
+        return nothing();
+    };
+    let some = points.iter().any(|(_, point)| point.min >= value);
+    let none = points.iter().all(|(_, point)| point.max < value);
+    let text = format!(
+        "{} at the most, at {size} B; claimed {} at least",
+        told(&point),
+        short(value)
+    );
+    Judgement::new(Answer::of(some, none).verdict(), text)
+}
+
+/// Judges whether all values are one.
+pub(crate) fn exactly(points: &[(u64, Summary)], value: f64) -> Judgement {
+    if points.is_empty() {
+        return nothing();
+    }
+    let is_it = |(_, point): &(u64, Summary)| {
+        let is_it = point.min == value && point.max == value;
+        Answer::of(is_it, !is_it)
+    };
+    let tally = Tally::of(points.iter().map(is_it));
+    let text = format!("{value} at {} of {} sizes", tally.yes, tally.all);
+    Judgement::new(tally.each(), text)
+}
+
+/// Judges whether two series differ by less than so much, at two thirds of the sizes.
+pub(crate) fn close(pairs: &[Pair], within: f64) -> Judgement {
+    if pairs.is_empty() {
+        return nothing();
+    }
+    let differences = pairs.iter().map(|(_, one, other)| {
+        let (low, high) = (one.min - other.max, one.max - other.min);
+        Answer::of(
+            low >= -within && high <= within,
+            low > within || high < -within,
+        )
+    });
+    let tally = Tally::of(differences);
+    let text = format!(
+        "within {within} at {} of {} sizes, apart at {}",
+        tally.yes, tally.all, tally.no
+    );
+    Judgement::new(tally.most(), text)
+}
+
+/// Judges whether the steepest step up of a series from a size to the next is less steep than another's.
+pub(crate) fn smoother(of: &[(u64, Summary)], than: &[(u64, Summary)]) -> Judgement {
+    let steepest = |points: &[(u64, Summary)]| {
+        let steps = points.windows(2).filter(|pair| pair[0].1.min > 0.0);
+        let steps = steps.map(|pair| (pair[1].0, quotient(&pair[1].1, &pair[0].1)));
+        steps.max_by(|one, other| one.1.median.total_cmp(&other.1.median))
+    };
+    let (Some((here, of)), Some((there, than))) = (steepest(of), steepest(than)) else {
+        return nothing();
+    };
+    let text = format!(
+        "{} at {here} B; the other: {} at {there} B",
+        told(&of),
+        told(&than)
+    );
+    Judgement::new(less(&of, &than).verdict(), text)
 }

@@ -4,10 +4,14 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::drawn::Shows;
 use crate::error::{Error, Result};
-use crate::predicate::Predicate;
-use crate::published::{Drawn, PublishedPoint, points};
+use crate::predicate::{On, Predicate};
+use crate::projection::PROJECTED;
+use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
+use crate::reference::{Number, Text};
 use crate::rows::{is_peer, tool};
+use crate::run::{OVER_TCP, Run};
 use crate::turn::Turn;
 
 /// What there must be to reproduce an item.
@@ -57,6 +61,19 @@ pub struct Item {
     pub priority: u8,
     /// Why it cannot be reproduced here, where that is so.
     pub why: Option<String>,
+    /// What of the paper's grid the runs leave out.
+    #[serde(default)]
+    pub cut: String,
+    /// What stands for what the paper measured with.
+    #[serde(default)]
+    pub stands_in: String,
+    /// Items whose results claims compare with.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// What its plot shows, where that is no figure over sizes.
+    pub(crate) plot: Option<Shows>,
+    /// How often each run is started; 5 times where nothing is said.
+    launches: Option<u32>,
     /// The sizes in place of those of a run with `--quick`.
     quick_sizes: Option<String>,
     /// Options of each run with `--quick`, in place of its own.
@@ -81,38 +98,25 @@ pub struct Item {
 pub struct Claim {
     /// The claim, in our words.
     pub says: String,
-    /// What was published.
-    pub published: String,
+    /// What was published, with the values.
+    pub(crate) published: Text,
     /// Why it may fail here.
     pub reason: Option<String>,
+    /// Of which places it is, where it is not of all.
+    pub(crate) on: Option<On>,
     /// When it holds.
     #[serde(flatten)]
     pub(crate) predicate: Predicate,
 }
 
-/// A run of `tagwire bench`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    /// Its arguments, but for the file of the results.
-    pub arguments: Vec<String>,
-    /// Environment variables that it is run with.
-    pub environment: &'static [(&'static str, &'static str)],
-    /// Of which of the item's turns it is.
-    pub turn: Option<usize>,
-    /// Whether it is measured with each of several builds.
-    pub is_own: bool,
+impl Claim {
+    /// Returns the published values that it answers: those in its text, and those in its predicate.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = &'static Published> {
+        let numbers = self.predicate.numbers().into_iter();
+        let numbers = numbers.filter_map(Number::published);
+        self.published.of().iter().copied().chain(numbers)
+    }
 }
-
-/// What makes MPI libraries use TCP between processes of one host, each by variables of its own.
-pub(crate) const OVER_TCP: &[(&str, &str)] = &[
-    ("MPIR_CVAR_NOLOCAL", "1"),
-    ("UCX_TLS", "tcp,self"),
-    ("OMPI_MCA_pml", "ob1"),
-    ("OMPI_MCA_btl", "tcp,self"),
-    ("I_MPI_FABRICS", "ofi"),
-    ("I_MPI_OFI_PROVIDER", "tcp"),
-    ("TAGWIRE_TRANSPORT", "ofi:tcp"),
-];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -139,12 +143,14 @@ pub fn all() -> &'static [Item] {
     &ITEMS
 }
 
-/// Returns the item with a name, or all of a paper by the part before the slash.
+/// Returns the item with a name, all of a paper by the part before the slash, or those of all papers by `all`.
 ///
 /// # Errors
 /// [`Error::NoItem`].
 pub fn find(name: &str) -> Result<Vec<&'static Item>> {
-    let is_meant = |item: &&Item| item.name == name || item.paper() == name;
+    let is_meant = |item: &&Item| {
+        item.name == name || item.paper() == name || (name == "all" && !item.has_tables())
+    };
     let found: Vec<_> = all().iter().filter(is_meant).collect();
     match found.is_empty() {
         true => Err(Error::NoItem(name.to_owned())),
@@ -165,6 +171,12 @@ impl Item {
         !self.turns.is_empty()
     }
 
+    /// Whether it is a projection, to which shares and factors can be given.
+    #[must_use]
+    pub fn is_projected(&self) -> bool {
+        self.name == PROJECTED
+    }
+
     /// Returns how many times each run is measured, by turns with the others.
     #[must_use]
     pub fn rounds(&self, quick: bool) -> u64 {
@@ -180,6 +192,11 @@ impl Item {
         points(&self.figure, &self.drawn)
     }
 
+    /// Returns the published values that have a place in its plot.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = &'static Published> {
+        drawn(&self.figure, &self.drawn)
+    }
+
     /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries. Files that one run leaves to
     /// another lie in a folder.
     #[must_use]
@@ -189,7 +206,7 @@ impl Item {
         let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
         let (shared, network): (Vec<_>, Vec<_>) = own.iter().partition(is_shared);
         let (shared, network) = (cloned(&shared), cloned(&network));
-        let launches = if quick { "3" } else { "5" };
+        let launches = if quick { 3 } else { self.launches.unwrap_or(5) };
         let runs = self.runs.iter().filter_map(|run| {
             let (names, environment) = match run {
                 run if run.contains("{peers-tcp}") => (&peers, OVER_TCP),
@@ -216,7 +233,7 @@ impl Item {
             if quick {
                 self.shorten(&mut arguments);
             }
-            arguments.extend(["--launches".to_owned(), launches.to_owned()]);
+            arguments.extend(["--launches".to_owned(), launches.to_string()]);
             Some(Run {
                 arguments,
                 environment,
@@ -254,61 +271,4 @@ fn cloned(names: &[&String]) -> Vec<String> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_measured_figure_is_there_once() {
-        let mut names: Vec<_> = all().iter().map(|item| &item.name).collect();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), all().len());
-        let of_papers = || all().iter().filter(|item| !item.has_tables());
-        assert_eq!(of_papers().count(), 39);
-        for item in of_papers() {
-            let is_real = item.needs == Needs::Real;
-            assert_eq!(is_real, item.why.is_none(), "{}", item.name);
-            assert_eq!(is_real, !item.runs.is_empty(), "{}", item.name);
-            assert_eq!(is_real, !item.claims.is_empty(), "{}", item.name);
-            let has_reasons = item.claims.iter().all(|claim| claim.reason.is_some());
-            assert!(has_reasons, "{}: what fails is explained", item.name);
-        }
-    }
-
-    #[test]
-    fn runs_have_the_transports_and_quick_sizes() {
-        let item = find("mtl/fig4").unwrap()[0];
-        let transports = ["shm".to_owned(), "mpi:/opt".to_owned()];
-        let runs = item.runs(&transports, "out", true);
-        assert_eq!(runs.len(), 3);
-        let words = runs[2].arguments.join(" ");
-        assert_eq!(words, "message-rate -m 1:8K -W 64 -t mpi:/opt --launches 3");
-        assert_eq!(item.runs(&transports[..1], "out", false).len(), 2);
-        let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, "out", false);
-        assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
-        assert_eq!(find("mtl").unwrap().len(), 7);
-        let bandwidth = find("threads/fig6").unwrap()[0];
-        let quick = bandwidth.runs(&transports, "out", true);
-        let words = quick[0].arguments.join(" ");
-        let units = "--units processes:4,threads:4";
-        let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
-        assert_eq!(words, line);
-        // No network among the transports; peers are told to use one.
-        let network = find("threads/fig5").unwrap()[0].runs(&transports, "out", false);
-        assert_eq!(network.len(), 1);
-        assert!(
-            network[0]
-                .environment
-                .contains(&("OMPI_MCA_btl", "tcp,self"))
-        );
-        // What one run records another reads.
-        let arrivals = find("cmb/fig7").unwrap()[0].runs(&transports[..1], "out", false);
-        let with = |option: &str| {
-            let has = |run: &&Run| run.arguments.iter().any(|word| word == option);
-            arrivals.iter().position(|run| has(&run))
-        };
-        assert!(with("--record").unwrap() < with("kde:out/spmv.csv").unwrap());
-        assert!(with("out/spmv.csv").is_some());
-        assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
-    }
-}
+mod tests;

@@ -10,17 +10,23 @@ pub enum Verdict {
     Holds,
     /// It does not.
     Fails,
+    /// Intervals over launches overlap, or the sizes that were measured do not tell.
+    Undecided,
     /// What it is about was not measured.
     NotTestable,
 }
 
 impl Verdict {
+    /// All of them, in the order of lists.
+    pub const ALL: [Self; 4] = [Self::Holds, Self::Fails, Self::Undecided, Self::NotTestable];
+
     /// Returns what it says in lists.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::Fails => "fails",
+            Self::Undecided => "undecided",
             Self::NotTestable => "not testable here",
         }
     }
@@ -38,29 +44,31 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    pub(crate) fn new(holds: bool, evidence: String) -> Self {
-        let verdict = if holds {
-            Verdict::Holds
-        } else {
-            Verdict::Fails
-        };
+    pub(crate) fn new(verdict: Verdict, evidence: impl Into<String>) -> Self {
         Self {
             on: String::new(),
             verdict,
-            evidence,
+            evidence: evidence.into(),
         }
     }
 
     pub(crate) fn not_testable(why: impl Into<String>) -> Self {
-        Self {
-            on: String::new(),
-            verdict: Verdict::NotTestable,
-            evidence: why.into(),
-        }
+        Self::new(Verdict::NotTestable, why)
     }
 
     pub(crate) fn on(mut self, on: impl Into<String>) -> Self {
         self.on = on.into();
         self
     }
+
+    /// Returns it with something before its evidence.
+    pub(crate) fn after(mut self, text: &str) -> Self {
+        self.evidence.insert_str(0, text);
+        self
+    }
+}
+
+/// Returns the judgement of what was not measured.
+pub(crate) fn nothing() -> Judgement {
+    Judgement::not_testable("no size of it was measured")
 }

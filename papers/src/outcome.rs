@@ -2,17 +2,24 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::item::{Claim, Item};
 use crate::judgement::{Judgement, Verdict};
 use crate::published::{Published, of_figure};
 use crate::rows::Rows;
+use crate::stored::Ran;
 use crate::table::{Table, markdown};
 
 /// The schema of outcomes.
-pub const SCHEMA: &str = "tagwire.reproduce/1";
+pub const SCHEMA: &str = "tagwire.reproduce/2";
+
+/// That before it, whose outcomes have neither rows nor circumstances; tables of performance are the same.
+pub(crate) const BEFORE: &str = "tagwire.reproduce/1";
+
+/// What stands for rows before they are written.
+const ROWS: &str = "rows of run ";
 
 /// What came of an item.
 #[derive(Debug, Serialize)]
@@ -22,14 +29,14 @@ pub struct Outcome {
     figure: &'static str,
     shows: &'static str,
     quick: bool,
-    /// The command lines.
-    commands: Vec<String>,
+    /// The runs, with what they left.
+    runs: Vec<Ran>,
     /// The files with their results, beside this one.
     results: Vec<String>,
     /// What claims about units are judged by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    measured: Vec<Measured>,
-    claims: Vec<Judged>,
+    pub(crate) measured: Vec<Measured>,
+    pub(crate) claims: Vec<Judged>,
     published: Vec<&'static Published>,
     /// Where tables were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,15 +46,15 @@ pub struct Outcome {
 }
 
 /// A figure of a unit, over launches.
-#[derive(Debug, Serialize)]
-struct Measured {
-    on: String,
-    unit: String,
-    figure: &'static str,
-    size: u64,
-    median: f64,
-    low: f64,
-    high: f64,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) on: String,
+    pub(crate) unit: String,
+    pub(crate) figure: String,
+    pub(crate) size: u64,
+    pub(crate) median: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Measured {
@@ -72,7 +79,7 @@ impl Measured {
                         Self {
                             on: place.name(),
                             unit: unit.to_owned(),
-                            figure,
+                            figure: figure.to_owned(),
                             size,
                             median: point.median,
                             low: point.min,
@@ -89,12 +96,12 @@ impl Measured {
 /// A claim with what came of it.
 #[derive(Debug, Serialize)]
 pub struct Judged {
-    says: &'static str,
-    published: &'static str,
+    pub(crate) says: &'static str,
+    pub(crate) published: &'static str,
     /// Why it fails, where it does: likely.
     #[serde(skip_serializing_if = "Option::is_none")]
-    likely_reason: Option<&'static str>,
-    judgements: Vec<Judgement>,
+    pub(crate) likely_reason: Option<&'static str>,
+    pub(crate) judgements: Vec<Judgement>,
 }
 
 impl Outcome {
@@ -104,7 +111,7 @@ impl Outcome {
         item: &'static Item,
         rows: &Rows,
         quick: bool,
-        commands: Vec<String>,
+        runs: Vec<Ran>,
         results: Vec<String>,
     ) -> Self {
         Self {
@@ -113,7 +120,8 @@ impl Outcome {
             figure: &item.figure,
             shows: &item.shows,
             quick,
-            commands,
+            // Tables have the values of their rows.
+            runs: if item.has_tables() { Vec::new() } else { runs },
             results,
             measured: Measured::of(item, rows),
             claims: item
@@ -131,6 +139,25 @@ impl Outcome {
     #[must_use]
     pub fn results(&self) -> &[String] {
         &self.results
+    }
+
+    /// Returns it as JSON, in which each row has a line.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        let mut lines = Vec::new();
+        for run in value["runs"].as_array_mut().into_iter().flatten() {
+            let rows = run["rows"]["rows"].take();
+            let rows = rows.as_array().map_or(&[][..], Vec::as_slice);
+            let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+            run["rows"]["rows"] = Value::String(format!("{ROWS}{}", lines.len()));
+            lines.push(format!("[\n{}\n]", rows.join(",\n")));
+        }
+        let mut text = format!("{value:#}\n");
+        for (number, rows) in lines.iter().enumerate() {
+            text = text.replacen(&format!("\"{ROWS}{number}\""), rows, 1);
+        }
+        text
     }
 
     /// Returns how many judgements are of a kind.
@@ -168,11 +195,11 @@ impl Outcome {
 
 impl Judged {
     fn of(claim: &'static Claim, rows: &Rows) -> Self {
-        let judgements = claim.predicate.judge(rows);
+        let judgements = claim.predicate.judge(rows, claim.on);
         let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
         Self {
             says: &claim.says,
-            published: &claim.published,
+            published: claim.published.text(),
             likely_reason: claim.reason.as_deref().filter(|_| fails),
             judgements,
         }
@@ -189,10 +216,10 @@ mod tests {
     fn claims_without_rows_are_not_testable() {
         let item = find("mtl/fig2a").unwrap()[0];
         let outcome = Outcome::of(item, &Rows::default(), true, Vec::new(), Vec::new());
-        assert_eq!(outcome.count(Verdict::NotTestable), 2);
+        assert_eq!(outcome.count(Verdict::NotTestable), 3);
         assert!(outcome.text().contains("not testable here: "));
         assert_eq!(outcome.published.len(), 5);
-        let written = serde_json::to_string(&outcome).unwrap();
-        assert!(written.contains("tagwire.reproduce/1") && !written.contains("likely_reason"));
+        let written = outcome.json();
+        assert!(written.contains(SCHEMA) && !written.contains("likely_reason"));
     }
 }

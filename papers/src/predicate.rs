@@ -4,16 +4,21 @@
 //! figure at a size is the median over launches, with their least and greatest as its interval.
 
 use serde::Deserialize;
-
 use tagwire_bench::Summary;
 
+use crate::answer::{Band, quotient};
 use crate::compare::{
-    NEAR, WIDENED, below, crossover, equal, is_clearly_below, nothing, pairs, within,
+    ALL, Bound, below, bound, crossover, equal, falls, pairs, ratio, smoother, within,
 };
-use crate::judgement::Judgement;
+use crate::effects::Effect;
+use crate::judgement::{Judgement, nothing};
 use crate::parts::Parts;
-use crate::rows::{Rows, Series};
+use crate::places::stars;
+use crate::reference::Number;
+use crate::rows::{Place, Rows, Series};
+use crate::shape::{By, drops};
 use crate::units::Comparison;
+use crate::words::told;
 
 /// Whose series: `ob1` and `cm` on a transport, or an MPI library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -24,17 +29,27 @@ pub(crate) enum Who {
     Peer,
 }
 
+/// Of which places a claim is, where it is not of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum On {
+    /// Shared memory, and MPI libraries there.
+    Shared,
+    /// Our transports over a network, and MPI libraries that are told to use one.
+    Network,
+}
+
 /// When a claim holds.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Predicate {
-    /// The published ratio lies in ours, widened by a quarter.
+    /// Our ratio is the published one.
     Ratio {
         of: Who,
         over: Who,
         figure: String,
         size: u64,
-        value: f64,
+        value: Number,
     },
     /// One is below the other: at two thirds of the sizes by disjoint intervals, and never the reverse.
     Below {
@@ -43,7 +58,7 @@ pub(crate) enum Predicate {
         figure: String,
         sizes: [u64; 2],
     },
-    /// Both are the same: intervals overlap at two thirds of the sizes.
+    /// Both are the same, at two thirds of the sizes.
     Equal {
         one: Who,
         other: Who,
@@ -55,7 +70,7 @@ pub(crate) enum Predicate {
         low: Who,
         high: Who,
         figure: String,
-        value: u64,
+        value: Number,
         #[serde(default)]
         above: bool,
     },
@@ -64,7 +79,7 @@ pub(crate) enum Predicate {
         of: Who,
         figure: String,
         sizes: [u64; 2],
-        value: f64,
+        value: Number,
     },
     /// It is lower at the large sizes than at the small ones, by more than the intervals.
     Falls {
@@ -74,20 +89,116 @@ pub(crate) enum Predicate {
         large: [u64; 2],
     },
     /// Its steepest fall from a size to the next is about there.
-    Drops { of: Who, figure: String, value: u64 },
+    Drops {
+        of: Who,
+        figure: String,
+        value: Number,
+    },
+    /// The steepest step up of one is less steep than that of the other.
+    Smoother {
+        of: Who,
+        than: Who,
+        figure: String,
+        sizes: [u64; 2],
+    },
+    /// A program that spends a share of its time in the library is faster with one than with the other by a published part, if that
+    /// time goes as a figure does.
+    Projected {
+        fast: Who,
+        slow: Who,
+        figure: String,
+        size: u64,
+        share: Number,
+        value: Number,
+    },
     /// It is about units, such as threads and processes.
     Units(Comparison),
+    /// It is about how much one unit is more than another.
+    Effects(Effect),
     /// It is about partitions.
     Parts(Parts),
 }
 
 impl Predicate {
+    /// Whether it claims a shape: an order, a fall, a peak or an effect, which constant figures do not have.
+    #[cfg(test)]
+    pub(crate) fn is_shape(&self) -> bool {
+        match self {
+            Self::Equal { .. } | Self::Least { .. } => false,
+            Self::Units(comparison) => comparison.is_shape(),
+            Self::Effects(effect) => effect.is_shape(),
+            Self::Parts(parts) => parts.is_shape(),
+            _ => true,
+        }
+    }
+
     /// Returns the figure that it is about, where it is about units.
     pub(crate) fn figure_of_units(&self) -> Option<&str> {
         match self {
             Self::Units(comparison) => Some(comparison.figure()),
+            Self::Effects(effect) => Some(effect.figure()),
             _ => None,
         }
+    }
+
+    /// Returns the numbers that it has.
+    pub(crate) fn numbers(&self) -> Vec<Number> {
+        match self {
+            Self::Ratio { value, .. }
+            | Self::Crossover { value, .. }
+            | Self::Least { value, .. }
+            | Self::Drops { value, .. } => vec![*value],
+            Self::Projected { share, value, .. } => vec![*share, *value],
+            Self::Units(comparison) => comparison.numbers(),
+            Self::Effects(effect) => effect.numbers(),
+            Self::Parts(parts) => parts.numbers(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the sizes that it is about, each range with its first and last.
+    #[cfg(test)]
+    pub(crate) fn sizes(&self) -> Vec<[u64; 2]> {
+        match self {
+            Self::Ratio { size, .. } | Self::Projected { size, .. } => vec![[*size, *size]],
+            Self::Below { sizes, .. }
+            | Self::Equal { sizes, .. }
+            | Self::Smoother { sizes, .. }
+            | Self::Least { sizes, .. } => vec![*sizes],
+            Self::Falls { small, large, .. } => vec![*small, *large],
+            Self::Crossover { value, .. } | Self::Drops { value, .. } => {
+                vec![[value.size(), value.size()]]
+            }
+            Self::Units(comparison) => vec![comparison.sizes()],
+            Self::Effects(effect) => vec![effect.size().map_or(ALL, |size| [size, size])],
+            Self::Parts(parts) => vec![parts.sizes()],
+        }
+    }
+
+    /// Returns the figure that it is about.
+    pub(crate) fn figure(&self) -> &str {
+        match self {
+            Self::Units(comparison) => comparison.figure(),
+            Self::Effects(effect) => effect.figure(),
+            Self::Parts(parts) => parts.figure(),
+            _ => self.about().2,
+        }
+    }
+
+    /// Returns the series that it is about at a place, with their names.
+    pub(crate) fn series(&self, rows: &Rows, place: &Place) -> Vec<(String, Series)> {
+        let figure = self.figure();
+        let units = match self {
+            Self::Units(comparison) => comparison.units(),
+            Self::Effects(effect) => effect.units(),
+            Self::Parts(parts) => return parts.series(rows, place),
+            _ => return vec![(String::new(), rows.of_place(place, figure))],
+        };
+        let all = stars(rows, place, &units).into_iter().flat_map(|star| {
+            let named = units.iter().map(move |unit| unit.replace('*', star));
+            named.map(|unit| (unit.clone(), rows.of_unit(place, &unit, figure)))
+        });
+        all.collect()
     }
 
     /// Returns whose series it is about, and of which figure.
@@ -105,45 +216,64 @@ impl Predicate {
             Self::Equal {
                 one, other, figure, ..
             } => (*one, Some(*other), figure),
+            Self::Smoother {
+                of, than, figure, ..
+            } => (*of, Some(*than), figure),
+            Self::Projected {
+                fast, slow, figure, ..
+            } => (*slow, Some(*fast), figure),
             Self::Least { of, figure, .. }
             | Self::Falls { of, figure, .. }
             | Self::Drops { of, figure, .. } => (*of, None, figure),
             // It is judged by itself.
-            Self::Units(_) | Self::Parts(_) => (Who::Peer, None, ""),
+            Self::Units(_) | Self::Effects(_) | Self::Parts(_) => (Who::Peer, None, ""),
         }
     }
 
-    /// Judges it on each transport, beside each MPI library where it is about one.
-    pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
+    /// Judges it on each place, beside each MPI library where it is about one.
+    pub(crate) fn judge(&self, rows: &Rows, on: Option<On>) -> Vec<Judgement> {
+        let is_meant = |place: &Place| match on {
+            None => true,
+            Some(On::Shared) => !place.is_network(),
+            Some(On::Network) => place.is_network(),
+        };
+        let mut places = rows.places();
+        places.retain(is_meant);
         match self {
-            Self::Units(comparison) => return comparison.judge(rows),
-            Self::Parts(parts) => return parts.judge(rows),
+            Self::Units(comparison) => return comparison.judge(rows, &places),
+            Self::Effects(effect) => return effect.judge(rows, &places),
+            Self::Parts(parts) => return parts.judge(rows, &places),
             _ => {}
         }
         let (first, second, figure) = self.about();
         let needs_peer = first == Who::Peer || second == Some(Who::Peer);
-        let peers = match needs_peer {
-            true => rows.transports(true).into_iter().map(Some).collect(),
+        let (peers, own): (Vec<&Place>, Vec<&Place>) =
+            places.iter().partition(|place| place.is_foreign());
+        let mut transports: Vec<&str> = own.iter().map(|place| &*place.transport).collect();
+        transports.dedup();
+        let beside: Vec<Option<&Place>> = match needs_peer {
+            true => peers.iter().map(|place| Some(*place)).collect(),
             false => vec![None],
         };
         let mut all = Vec::new();
-        for own in rows.transports(false) {
-            for peer in &peers {
-                let series = |who| match who {
-                    Who::Ob1 => rows.series(own, Some("ob1"), figure),
-                    Who::Cm => rows.series(own, Some("cm"), figure),
-                    Who::Peer => rows.series(peer.unwrap_or_default(), None, figure),
+        for own in &transports {
+            for peer in &beside {
+                let series = |who| match (who, peer) {
+                    (Who::Ob1, _) => rows.series(own, Some("ob1"), figure),
+                    (Who::Cm, _) => rows.series(own, Some("cm"), figure),
+                    (Who::Peer, Some(peer)) => rows.of_place(peer, figure),
+                    (Who::Peer, None) => Series::new(),
                 };
                 let (one, other) = (series(first), second.map(series).unwrap_or_default());
                 let on = match peer {
-                    Some(peer) => format!("{own} beside {peer}"),
-                    None => own.to_owned(),
+                    Some(peer) => format!("{own} beside {}", peer.name()),
+                    None => (*own).to_owned(),
                 };
                 all.push(self.decide(&one, &other).on(on));
             }
         }
         if all.is_empty() {
-            let why = match needs_peer && rows.transports(true).is_empty() {
+            let why = match needs_peer && peers.is_empty() {
                 true => "no MPI library was measured: -t mpi:PREFIX",
                 false => "nothing was measured on a transport of Tagwire",
             };
@@ -154,205 +284,63 @@ impl Predicate {
 
     fn decide(&self, one: &Series, other: &Series) -> Judgement {
         match self {
-            Self::Ratio { size, value, .. } => ratio(one, other, *size, *value),
+            Self::Ratio { size, value, .. } => match (one.get(size), other.get(size)) {
+                (Some(of), Some(over)) => ratio(of, over, value.band(None), &value.told(None)),
+                _ => nothing(),
+            },
             Self::Below { sizes, .. } => below(&pairs(one, other, *sizes)),
             Self::Equal { sizes, .. } => equal(&pairs(one, other, *sizes)),
             Self::Crossover { value, above, .. } => {
-                crossover(&pairs(one, other, [0, u64::MAX]), *value, *above)
+                crossover(&pairs(one, other, ALL), value.size(), *above)
             }
-            Self::Least { sizes, value, .. } => least(&within(one, *sizes), *value),
+            Self::Least { sizes, value, .. } => {
+                bound(&within(one, *sizes), Bound::Least, value.value())
+            }
             Self::Falls { small, large, .. } => falls(&within(one, *small), &within(one, *large)),
-            Self::Drops { value, .. } => drops(&within(one, [0, u64::MAX]), *value),
-            Self::Units(_) | Self::Parts(_) => nothing(),
+            Self::Drops { value, .. } => drops(&within(one, ALL), value.size(), By::Ratio),
+            Self::Smoother { sizes, .. } => smoother(&within(one, *sizes), &within(other, *sizes)),
+            Self::Projected {
+                size, share, value, ..
+            } => match (one.get(size), other.get(size)) {
+                (Some(slow), Some(fast)) => by_share(slow, fast, *share, *value),
+                _ => nothing(),
+            },
+            Self::Units(_) | Self::Effects(_) | Self::Parts(_) => nothing(),
         }
     }
 }
 
-fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
-    let (Some(of), Some(over)) = (one.get(&size), other.get(&size)) else {
-        return nothing();
-    };
-    if over.min <= 0.0 {
-        return Judgement::not_testable(format!("one of the figures is {} at {size} B", over.min));
+/// What of a program's time in the library goes as a figure does: by how many percent it is faster. Shares are of the faster one.
+fn by_share(slow: &Summary, fast: &Summary, share: Number, value: Number) -> Judgement {
+    if slow.min <= 0.0 || fast.min <= 0.0 {
+        return Judgement::not_testable("one of the figures is 0");
     }
-    let (low, high) = (of.min / over.max, of.max / over.min);
-    let ours = of.median / over.median;
-    let holds = (low * (1.0 - WIDENED)..=high * (1.0 + WIDENED)).contains(&value);
-    let evidence = format!("{ours:.2} ({low:.2}..{high:.2}) at {size} B; published {value:.2}");
-    Judgement::new(holds, evidence)
-}
-
-fn least(points: &[(u64, Summary)], value: f64) -> Judgement {
-    let least = points
-        .iter()
-        .min_by(|one, other| one.1.median.total_cmp(&other.1.median));
-    let Some((size, point)) = least else {
-        return nothing();
+    let ratio = quotient(slow, fast);
+    let part = share.value() / 100.0;
+    // The time with the slower one, where that with the faster is 1; faster by its part of the slower's time.
+    let faster = |ratio: f64| {
+        let time = 1.0 + part * (ratio - 1.0);
+        100.0 * (time - 1.0) / time
     };
-    let evidence = format!("{:.1} at the least, at {size} B", point.median);
-    Judgement::new(point.median >= value, evidence)
-}
-
-fn falls(small: &[(u64, Summary)], large: &[(u64, Summary)]) -> Judgement {
-    let (Some((from, before)), Some((to, after))) = (small.last(), large.first()) else {
-        return nothing();
+    let ours = Summary {
+        min: faster(ratio.min),
+        median: faster(ratio.median),
+        max: faster(ratio.max),
     };
     let evidence = format!(
-        "{:.1} at {from} B, {:.1} at {to} B",
-        before.median, after.median
+        "{} % faster, by a ratio of {} in {} % of the time; published {}",
+        told(&ours),
+        told(&ratio),
+        share.value(),
+        value.value()
     );
-    Judgement::new(is_clearly_below(after, before), evidence)
+    let band = Band::of_differences(value.value(), value.value(), KNOWN_GAIN_PCT);
+    Judgement::new(band.has(&ours).verdict(), evidence)
 }
 
-fn drops(points: &[(u64, Summary)], value: u64) -> Judgement {
-    let falls = points
-        .windows(2)
-        .map(|pair| (pair[1].0, pair[1].1.median / pair[0].1.median));
-    let Some((size, rest)) = falls.min_by(|one, other| one.1.total_cmp(&other.1)) else {
-        return nothing();
-    };
-    let factor = size.max(1) as f64 / value.max(1) as f64;
-    let evidence = format!(
-        "the steepest fall is to {:.0} % at {size} B; published {value} B",
-        rest * 100.0
-    );
-    Judgement::new(
-        rest < 1.0 && (1.0 / NEAR..=NEAR).contains(&factor),
-        evidence,
-    )
-}
+/// A projected gain is known to this part of the time, in percent.
+const KNOWN_GAIN_PCT: f64 = 0.25;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
-mod tests {
-    use super::*;
-    use crate::judgement::Verdict;
-    use crate::rows::tests::rows;
-
-    fn verdict(predicate: &str, series: &[(&str, &str, u64, &[f64])]) -> Verdict {
-        let predicate: Predicate = toml::from_str(predicate).unwrap();
-        let judged = predicate.judge(&rows(series));
-        assert_eq!(judged.len(), 1, "{judged:?}");
-        judged[0].verdict
-    }
-
-    #[test]
-    fn ratios_hold_within_a_quarter_of_our_interval() {
-        let claim = "ratio = { of = 'ob1', over = 'cm', figure = 'x', size = 0, value = 1.25 }";
-        let of = |ob1: &[f64]| verdict(claim, &[("shm", "ob1", 0, ob1), ("shm", "cm", 0, &[1.0])]);
-        assert_eq!(of(&[1.01]), Verdict::Holds);
-        assert_eq!(of(&[0.99]), Verdict::Fails);
-        assert_eq!(of(&[0.5, 1.01]), Verdict::Holds);
-        assert_eq!(of(&[1.7]), Verdict::Fails);
-        assert_eq!(
-            verdict(claim, &[("shm", "ob1", 0, &[1.0])]),
-            Verdict::NotTestable
-        );
-    }
-
-    #[test]
-    fn orders_need_two_thirds_and_no_reverse() {
-        let claim = "below = { low = 'cm', high = 'ob1', figure = 'x', sizes = [1, 8] }";
-        let of = |cm: [&[f64]; 3]| {
-            let mut all: Vec<(&str, &str, u64, &[f64])> = vec![
-                ("shm", "ob1", 1, &[2.0, 3.0]),
-                ("shm", "ob1", 2, &[2.0, 3.0]),
-                ("shm", "ob1", 4, &[2.0, 3.0]),
-                // Outside of the sizes.
-                ("shm", "ob1", 16, &[2.0]),
-                ("shm", "cm", 16, &[9.0]),
-            ];
-            for (size, values) in [1, 2, 4].into_iter().zip(cm) {
-                all.push(("shm", "cm", size, values));
-            }
-            verdict(claim, &all)
-        };
-        assert_eq!(of([&[1.0], &[1.0], &[1.0]]), Verdict::Holds);
-        assert_eq!(of([&[1.0], &[1.0], &[1.0, 2.5]]), Verdict::Holds);
-        assert_eq!(of([&[1.0], &[2.5], &[1.0, 2.5]]), Verdict::Fails);
-        assert_eq!(of([&[1.0], &[1.0], &[4.0]]), Verdict::Fails);
-        assert_eq!(
-            verdict(claim, &[("shm", "cm", 1, &[1.0])]),
-            Verdict::NotTestable
-        );
-    }
-
-    #[test]
-    fn the_same_is_an_overlap() {
-        let claim = "equal = { one = 'cm', other = 'ob1', figure = 'x', sizes = [1, 8] }";
-        let of = |cm: &[f64]| {
-            verdict(
-                claim,
-                &[("shm", "ob1", 1, &[2.0, 3.0]), ("shm", "cm", 1, cm)],
-            )
-        };
-        assert_eq!(of(&[2.5]), Verdict::Holds);
-        assert_eq!(of(&[1.0, 2.0]), Verdict::Holds);
-        assert_eq!(of(&[1.0]), Verdict::Fails);
-    }
-
-    #[test]
-    fn crossings_agree_within_a_factor_of_four() {
-        let mut all: Vec<(&str, &str, u64, &[f64])> = Vec::new();
-        for size in [1, 8, 64, 512] {
-            all.push(("shm", "cm", size, &[2.0]));
-        }
-        for (size, peer) in [(1, [1.0]), (8, [1.5]), (64, [3.0]), (512, [4.0])] {
-            all.push(("mpi:/x", "", size, Box::leak(Box::new(peer))));
-        }
-        let of = |value: u64, above: bool| {
-            let claim = format!(
-                "crossover = {{ low = 'cm', high = 'peer', figure = 'x', value = {value}, above = {above} }}"
-            );
-            verdict(&claim, &all)
-        };
-        assert_eq!(of(100, false), Verdict::Holds);
-        assert_eq!(of(8, false), Verdict::Fails);
-        assert_eq!(of(100, true), Verdict::Fails);
-        let claim =
-            "crossover = { low = 'peer', high = 'cm', figure = 'x', value = 8, above = true }";
-        assert_eq!(verdict(claim, &all), Verdict::Holds);
-    }
-
-    #[test]
-    fn values_falls_and_drops() {
-        let all: Vec<(&str, &str, u64, &[f64])> = vec![
-            ("shm", "cm", 1024, &[95.0, 96.0]),
-            ("shm", "cm", 4096, &[90.0, 92.0]),
-            ("shm", "cm", 65536, &[30.0, 40.0]),
-            ("shm", "cm", 1048576, &[32.0]),
-        ];
-        let least = |value: f64| {
-            let claim = format!(
-                "least = {{ of = 'cm', figure = 'x', sizes = [1, 4096], value = {value:.1} }}"
-            );
-            verdict(&claim, &all)
-        };
-        assert_eq!((least(90.0), least(92.0)), (Verdict::Holds, Verdict::Fails));
-        let falls =
-            "falls = { of = 'cm', figure = 'x', small = [1, 4096], large = [65536, 1048576] }";
-        assert_eq!(verdict(falls, &all), Verdict::Holds);
-        let falls =
-            "falls = { of = 'cm', figure = 'x', small = [1, 65536], large = [1048576, 1048576] }";
-        assert_eq!(verdict(falls, &all), Verdict::Fails);
-        let drops = |value: u64| {
-            verdict(
-                &format!("drops = {{ of = 'cm', figure = 'x', value = {value} }}"),
-                &all,
-            )
-        };
-        assert_eq!(
-            (drops(65536), drops(1024)),
-            (Verdict::Holds, Verdict::Fails)
-        );
-    }
-
-    #[test]
-    fn without_a_peer_nothing_is_said_of_it() {
-        let claim = "below = { low = 'peer', high = 'ob1', figure = 'x', sizes = [0, 0] }";
-        let judged: Predicate = toml::from_str(claim).unwrap();
-        let judged = judged.judge(&rows(&[("shm", "ob1", 0, &[1.0])]));
-        assert_eq!(judged[0].verdict, Verdict::NotTestable);
-        assert!(judged[0].evidence.contains("-t mpi:PREFIX"));
-    }
-}
+mod tests;

@@ -1,21 +1,43 @@
 //! What a program gains whose sends and receives get faster (paper 000, figure 13).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::item::Item;
+use crate::reference::by_id;
 use crate::rows::Rows;
 
 /// The item that is a projection.
 pub const PROJECTED: &str = "partitioned/fig13";
 
-/// The published shares of sends and receives in the time of SNAP, in percent, and where.
-pub const SHARES: [(&str, f64); 4] = [
-    ("few processes, least", 1.0),
-    ("few processes, most", 6.0),
-    ("128 nodes", 20.4),
-    ("256 nodes", 54.5),
+/// Where the published shares of sends and receives in the time of SNAP are of, with their ids.
+const SHARES: [(&str, &str); 4] = [
+    (
+        "few processes, least",
+        "000/fig13/share-of-send-receive-in-run-time/min",
+    ),
+    (
+        "few processes, most",
+        "000/fig13/share-of-send-receive-in-run-time/max",
+    ),
+    (
+        "128 nodes",
+        "000/fig13/share-of-send-receive-in-run-time/128",
+    ),
+    (
+        "256 nodes",
+        "000/fig13/share-of-send-receive-in-run-time/256",
+    ),
 ];
+
+/// Returns the published shares of sends and receives in the time of SNAP, in percent, and where.
+#[must_use]
+pub fn shares() -> Vec<(&'static str, f64)> {
+    let of = |(place, id): (&'static str, &str)| {
+        let published = by_id(id).ok()?;
+        Some((place, published.value.as_f64()?))
+    };
+    SHARES.into_iter().filter_map(of).collect()
+}
 
 /// The calls of a profile that send, receive or wait.
 const CALLS: [&str; 9] = [
@@ -60,6 +82,30 @@ pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
     }
 }
 
+/// Adds a row with the share of sends, receives and waits to results that have a profile: its unit is `profile`, and its size is the
+/// number of ranks.
+pub fn add_share(results: &mut Map<String, Value>) {
+    let Ok(share) = share_of_profile(results) else {
+        return;
+    };
+    let ranks = results
+        .get("environment")
+        .map(|environment| environment["ranks"].clone());
+    let Some(rows) = results.get_mut("rows").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let first = rows.first().cloned().unwrap_or_default();
+    let loads = rows.iter().filter_map(|row| row["other_load_pct"].as_f64());
+    let load = loads.reduce(f64::max);
+    rows.push(json!({
+        "transport": first["transport"], "pml": first["pml"], "launch": first["launch"], "other_load_pct": load,
+        "unit": PROFILE, "size": ranks, "share_pct": share,
+    }));
+}
+
+/// The unit of shares of a profile.
+pub(crate) const PROFILE: &str = "profile";
+
 impl Rows {
     /// Returns by how much the sweep of [`PROJECTED`] is faster than over one thread, by place.
     #[must_use]
@@ -74,15 +120,7 @@ impl Rows {
 }
 
 /// Whose factor it is.
-const SERIES: &str = "partitioned:default/artefact@4";
-
-impl Item {
-    /// Whether it is a projection, to which shares and factors can be given.
-    #[must_use]
-    pub fn is_projected(&self) -> bool {
-        self.name == PROJECTED
-    }
-}
+const SERIES: &str = "partitioned:default/artefact@16";
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -100,7 +138,8 @@ mod tests {
             .filter(|one| one.quantity == "share of send/receive in run time")
             .filter_map(|one| one.value.as_f64())
             .collect();
-        assert_eq!(published, SHARES.map(|(_, share)| share));
+        let told: Vec<f64> = shares().into_iter().map(|(_, share)| share).collect();
+        assert_eq!(published, told);
         assert!((projected(50.0, 1.0) - 1.0).abs() < 1e-12);
     }
 
@@ -126,5 +165,25 @@ mod tests {
             let told = share(profiles).unwrap_err().to_string();
             assert!(told.contains("bench --profile"), "{profiles}: {told}");
         }
+    }
+
+    #[test]
+    fn shares_of_profiles_are_rows_by_ranks() {
+        let text = format!(
+            r#"{{"environment": {{"ranks": 4}}, "rows": [{{"transport": "shm", "pml": "ob1", "size": 9, "other_load_pct": 2.0}}]{}}}"#,
+            profiles(r#"{"call": "send", "total_ms": 6.0}"#)
+        );
+        let mut results: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        add_share(&mut results);
+        let added = &results["rows"][1];
+        assert_eq!(
+            (&added["unit"], &added["size"], &added["other_load_pct"]),
+            (&json!("profile"), &json!(4), &json!(2.0))
+        );
+        assert!((added["share_pct"].as_f64().unwrap() - 20.0).abs() < 1e-9);
+        // Without a profile there is none.
+        results.remove("profiles");
+        add_share(&mut results);
+        assert_eq!(results["rows"].as_array().unwrap().len(), 2);
     }
 }

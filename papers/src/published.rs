@@ -9,6 +9,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
+    /// What claims name it by: paper, item, and what tells it from the others.
+    pub id: String,
     /// Number and short name of the paper.
     pub paper: String,
     /// The figure or table, or where else it stands.
@@ -23,6 +25,23 @@ pub struct Published {
     pub unit: Option<String>,
     /// `number`, `ratio`, `percent`, `shape`.
     pub kind: String,
+}
+
+impl Published {
+    /// Returns the value with its unit, or the words of a shape.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let unit = match self.unit.as_deref() {
+            Some("ratio") | None => String::new(),
+            Some("percent") => " %".to_owned(),
+            Some("bytes") => " B".to_owned(),
+            Some(unit) => format!(" {unit}"),
+        };
+        match &self.value {
+            Value::String(words) => words.clone(),
+            value => format!("{value}{unit}"),
+        }
+    }
 }
 
 /// Returns all of them.
@@ -44,7 +63,13 @@ pub(crate) fn of_figure(figure: &str) -> impl Iterator<Item = &'static Published
     let item: String = words.collect();
     published()
         .iter()
-        .filter(move |one| one.paper.starts_with(&paper) && one.item == item)
+        .filter(move |one| one.paper.starts_with(&paper) && is_of(&one.item, &item))
+}
+
+/// Whether it is the figure, or panels of it: `fig5a` of `fig5`.
+fn is_of(item: &str, figure: &str) -> bool {
+    let panel = item.strip_prefix(figure);
+    panel.is_some_and(|panel| panel.chars().all(|letter| letter.is_ascii_lowercase()))
 }
 
 /// Which published values of an item are drawn, and where.
@@ -70,6 +95,44 @@ pub struct PublishedPoint {
     pub size: u64,
     /// The value, in the figure's unit.
     pub value: f64,
+}
+
+/// Returns the published values of an item that are drawn.
+pub(crate) fn drawn(figure: &str, drawn: &[Drawn]) -> impl Iterator<Item = &'static Published> {
+    let quantities = drawn.iter().map(|one| &one.quantity);
+    quantities
+        .flat_map(move |quantity| of_figure(figure).filter(move |one| one.quantity == *quantity))
+}
+
+/// Published values that no claim answers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Unanswered {
+    /// Why.
+    pub(crate) why: String,
+    of: Vec<String>,
+}
+
+impl Unanswered {
+    /// Returns their ids.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.of.iter().map(String::as_str)
+    }
+}
+
+/// Returns all of them, by reasons.
+pub(crate) fn unanswered() -> &'static [Unanswered] {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct All {
+        unanswered: Vec<Unanswered>,
+    }
+    static ALL: LazyLock<Vec<Unanswered>> = LazyLock::new(|| {
+        let all: All = toml::from_str(include_str!("../data/unanswered.toml"))
+            .expect("the list of what no claim answers is right");
+        all.unanswered
+    });
+    &ALL
 }
 
 /// Returns the values of an item that are drawn.
@@ -137,6 +200,9 @@ mod tests {
     fn all_values_are_read() {
         assert_eq!(published().len(), 344);
         assert_eq!(of_figure("004 fig 2a").count(), 5);
+        // The panels of a figure are of it, and other figures are not.
+        assert_eq!(of_figure("001 fig 5").count(), 43);
+        assert_eq!(of_figure("003 fig 1").count(), 1);
         assert_eq!(of_figure("004 table 1").count(), 58);
     }
 }

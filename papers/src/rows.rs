@@ -1,11 +1,12 @@
 //! The rows of results, as series over sizes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use tagwire_bench::{Summary, is_foreign};
 
 use crate::choice::Choice;
+use crate::run::Run;
 
 /// The rows of several results.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) transport: String,
     library: Option<String>,
     pml: Option<String>,
+    /// Whether a library was told to use TCP on one host.
+    is_over_tcp: bool,
 }
 
 impl Place {
@@ -33,6 +36,7 @@ impl Place {
             // What a transport of ours stands on is in its name.
             library: of("library").filter(|_| is_foreign(&transport)),
             pml: of("pml"),
+            is_over_tcp: row[OVER_TCP].as_bool().unwrap_or(false),
             transport,
         })
     }
@@ -40,6 +44,19 @@ impl Place {
     /// Whether what carried them is none of ours.
     pub(crate) fn is_foreign(&self) -> bool {
         is_foreign(&self.transport)
+    }
+
+    /// Whether it is shared memory of ours.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.transport.starts_with("shm")
+    }
+
+    /// Whether messages went over a network, or a library was told to use one.
+    pub(crate) fn is_network(&self) -> bool {
+        match self.is_foreign() {
+            true => self.is_over_tcp,
+            false => !self.is_shared(),
+        }
     }
 
     /// Returns a short name: `shm (ob1)`, `MPICH 5.0.2`.
@@ -56,7 +73,11 @@ impl Place {
                     .collect();
                 let number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
                 let end = words.iter().position(number);
-                words[..end.map_or(words.len(), |end| end + 1)].join(" ")
+                let name = words[..end.map_or(words.len(), |end| end + 1)].join(" ");
+                match self.is_over_tcp {
+                    true => name + " over TCP",
+                    false => name,
+                }
             }
             (None, Some(pml)) => format!("{} ({pml})", self.transport),
             (None, None) => self.transport.clone(),
@@ -70,13 +91,13 @@ pub(crate) type Series = BTreeMap<u64, Summary>;
 impl Rows {
     /// Adds the rows of results that a run of an item has left, or a run of another build of Tagwire. They are flat: what
     /// distinguishes a row and its figures are fields of its own.
-    pub fn add(&mut self, mut results: Map<String, Value>, turn: Option<usize>, build: &str) {
+    pub fn add(&mut self, mut results: Map<String, Value>, run: &Run, build: &str) {
         let mut rows = |key: &str| match results.remove(key) {
             Some(Value::Array(rows)) => rows,
             _ => Vec::new(),
         };
-        let Some(turn) = turn else {
-            self.all.extend(rows("rows"));
+        let Some(turn) = run.turn else {
+            self.add_stored(rows("rows"), run.is_over_tcp());
             return;
         };
         let advised = rows("advice").into_iter().map(|mut advice| {
@@ -90,6 +111,32 @@ impl Rows {
             .environment
             .take()
             .or_else(|| results.remove("environment"));
+    }
+
+    /// Adds rows of a run that an outcome has stored.
+    pub(crate) fn add_stored(&mut self, rows: Vec<Value>, is_over_tcp: bool) {
+        let marked = rows.into_iter().map(|mut row| {
+            if is_over_tcp {
+                row[OVER_TCP] = Value::Bool(true);
+            }
+            row
+        });
+        self.all.extend(marked);
+    }
+
+    /// Adds the rows of another item, whose units are named with its name before theirs.
+    pub fn add_other(&mut self, item: &str, other: &Self) {
+        let of = other.all.iter().filter(|row| row[ITEM].is_null());
+        self.all.extend(of.map(|row| {
+            let mut row = row.clone();
+            row[ITEM] = item.into();
+            row
+        }));
+    }
+
+    /// Returns the rows of the item itself.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Value> {
+        self.all.iter().filter(|row| row[ITEM].is_null())
     }
 
     /// Returns the rows of what is measured by turns, or the advice, each with its build.
@@ -108,7 +155,7 @@ impl Rows {
     /// Returns the places that rows are of, in their order.
     pub(crate) fn places(&self) -> Vec<Place> {
         let mut all = Vec::new();
-        for place in self.all.iter().filter_map(Place::of) {
+        for place in self.own().filter_map(Place::of) {
             if !all.contains(&place) {
                 all.push(place);
             }
@@ -116,15 +163,46 @@ impl Rows {
         all
     }
 
-    /// Returns a figure over sizes of those rows of a place that have a unit, or something that makes progress.
+    /// Returns a figure over sizes of those rows of a place that have a unit, or something that makes progress. Behind the name of
+    /// another item and a space it is a unit of that one.
     pub(crate) fn of_unit(&self, place: &Place, unit: &str, figure: &str) -> Series {
+        let (item, unit) = match unit.split_once(' ') {
+            Some((item, unit)) => (Some(item), unit),
+            None => (None, unit),
+        };
         let is_meant = |row: &&Value| {
-            let is_unit = ["unit", "progress", "series"]
-                .iter()
-                .any(|key| text(row, key) == Some(unit));
-            is_unit && Place::of(row).as_ref() == Some(place)
+            text(row, ITEM) == item
+                && UNITS.iter().any(|key| text(row, key) == Some(unit))
+                && Place::of(row).as_ref() == Some(place)
         };
         series(self.all.iter().filter(is_meant), figure)
+    }
+
+    /// Returns a figure over sizes of all rows of a place.
+    pub(crate) fn of_place(&self, place: &Place, figure: &str) -> Series {
+        let is_meant = |row: &&Value| Place::of(row).as_ref() == Some(place);
+        series(self.own().filter(is_meant), figure)
+    }
+
+    /// Returns the rows of a place that have a unit.
+    pub(crate) fn of_place_and_unit<'r>(
+        &'r self,
+        place: &'r Place,
+        unit: &'r str,
+    ) -> impl Iterator<Item = &'r Value> {
+        self.own().filter(move |row| {
+            UNITS.iter().any(|key| text(row, key) == Some(unit))
+                && Place::of(row).as_ref() == Some(place)
+        })
+    }
+
+    /// Returns the units that rows of a place have, each once, in the order of names.
+    pub(crate) fn units_at(&self, place: &Place) -> Vec<&str> {
+        let of_place = self
+            .own()
+            .filter(|row| Place::of(row).as_ref() == Some(place));
+        let units = of_place.flat_map(|row| UNITS.iter().filter_map(|key| text(row, key)));
+        units.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns the policies by which rows of a place aggregate partitions, in their order.
@@ -132,8 +210,7 @@ impl Rows {
         let mut all = Vec::new();
         let of_place = |row: &&Value| Place::of(row).as_ref() == Some(place);
         for policy in self
-            .all
-            .iter()
+            .own()
             .filter(of_place)
             .filter_map(|row| text(row, "policy"))
         {
@@ -168,7 +245,7 @@ impl Rows {
                 && text(row, "policy") == Some(policy)
                 && Place::of(row).as_ref() == Some(place)
         };
-        series(self.all.iter().filter(is_meant), figure)
+        series(self.own().filter(is_meant), figure)
     }
 
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
@@ -178,7 +255,7 @@ impl Rows {
                 .iter()
                 .find_map(|key| text(row, key))
         };
-        let mut all: Vec<&str> = self.all.iter().filter_map(of).collect();
+        let mut all: Vec<&str> = self.own().filter_map(of).collect();
         let order = |unit: &str| {
             let number = unit
                 .split(':')
@@ -194,26 +271,24 @@ impl Rows {
         all
     }
 
-    /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
-    pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
-        let mut all = Vec::new();
-        for transport in self.all.iter().filter_map(|row| text(row, "transport")) {
-            if is_peer(transport) == peers && !all.contains(&transport) {
-                all.push(transport);
-            }
-        }
-        all
-    }
-
-    /// Returns a figure over sizes of those rows on `transport` that `layer` matched; of an MPI library, whatever it has.
+    /// Returns a figure over sizes of those rows on `transport` that `layer` matched.
     pub(crate) fn series(&self, transport: &str, layer: Option<&str>, figure: &str) -> Series {
         let is_meant = |row: &&Value| {
             text(row, "transport") == Some(transport)
                 && layer.is_none_or(|layer| text(row, "pml") == Some(layer))
         };
-        series(self.all.iter().filter(is_meant), figure)
+        series(self.own().filter(is_meant), figure)
     }
 }
+
+/// Keys of rows that name what a series is of.
+const UNITS: [&str; 3] = ["unit", "progress", "series"];
+
+/// The key of rows of another item.
+const ITEM: &str = "of_item";
+
+/// The key of rows of a library that was told to use TCP on one host.
+const OVER_TCP: &str = "over_tcp";
 
 fn series<'r>(rows: impl Iterator<Item = &'r Value>, figure: &str) -> Series {
     let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -279,32 +354,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Returns rows of `(series, values at sizes 1, 2 and so on)` of the figure `x` on shared memory.
-    pub(crate) fn rows_of_sizes(series: &[(&str, &[f64])]) -> Rows {
-        let rows = series.iter().flat_map(|(series, values)| {
-            values.iter().zip(1..).map(move |(value, size)| {
-                json!({"transport": "shm", "pml": "ob1", "series": series, "size": size, "x": value})
-            })
-        });
+    /// Returns rows as they are.
+    pub(crate) fn of_rows(all: Vec<Value>) -> Rows {
         Rows {
-            all: rows.collect(),
-            ..Rows::default()
-        }
-    }
-
-    /// Returns rows of `(partitions, noise, milliseconds, cold, size, values over launches)` of the figure `x`.
-    #[allow(clippy::type_complexity, reason = "a table of a test")]
-    pub(crate) fn rows_of_parts(samples: &[(u32, &str, u64, bool, u64, &[f64])]) -> Rows {
-        let rows = samples.iter().flat_map(|(partitions, noise, ms, cold, size, values)| {
-            values.iter().map(move |value| {
-                json!({
-                    "transport": "shm", "pml": "ob1", "policy": "each", "partitions": partitions, "noise": noise,
-                    "compute": format!("sleep:{}", ms * 1000), "cold_cache": cold, "size": size, "x": value
-                })
-            })
-        });
-        Rows {
-            all: rows.collect(),
+            all,
             ..Rows::default()
         }
     }
@@ -334,9 +387,7 @@ pub(crate) mod tests {
         ]);
         let point = rows.series("shm", Some("ob1"), "x")[&8];
         assert_eq!((point.min, point.median, point.max), (1.0, 2.0, 3.0));
-        assert_eq!(rows.series("mpi:/a", None, "x")[&8].median, 9.5);
+        assert_eq!(rows.series("mpi:/a", Some(""), "x")[&8].median, 9.5);
         assert!(rows.series("shm", Some("ob1"), "y").is_empty());
-        assert_eq!(rows.transports(false), ["shm"]);
-        assert_eq!(rows.transports(true), ["mpi:/a"]);
     }
 }

@@ -11,7 +11,7 @@ use tagwire_bench::{Summary, line_transfer};
 
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::outcome::SCHEMA;
+use crate::outcome::{BEFORE, SCHEMA};
 use crate::rows::Rows;
 use crate::turn::filled;
 
@@ -256,7 +256,7 @@ fn stored(file: &Path) -> Result<Stored> {
     };
     let stored: Stored =
         serde_json::from_str(&text).map_err(|error| no_outcome(error.to_string()))?;
-    match stored.schema == SCHEMA {
+    match stored.schema == SCHEMA || stored.schema == BEFORE {
         true => Ok(stored),
         false => Err(no_outcome(format!("its schema is not {SCHEMA}"))),
     }

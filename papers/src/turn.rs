@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tagwire_bench::number::bytes;
 
-use crate::item::{OVER_TCP, Run};
 use crate::rows::{Place, is_peer, tool};
+use crate::run::{OVER_TCP, Run};
 
 /// A run of `tagwire bench` on several transports, each of which is started once in each round.
 #[derive(Debug, Deserialize)]

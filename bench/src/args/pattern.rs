@@ -91,6 +91,11 @@ pub struct PatternArgs {
     #[arg(long, value_name = "POINTS")]
     pub stencil: Option<Stencil>,
 
+    /// Send to as many of the next ranks as a stencil has neighbours, and receive from as many before, as the authors' program does
+    /// (cmb) [default: neighbours of a grid]
+    #[arg(long)]
+    pub ring: bool,
+
     /// When threads arrive (cmb): laggard:PERCENT%, normal:DEVIATION, kde:FILE (a density over the times of a file, in
     /// nanoseconds), trace:FILE (a line for each iteration) or kernel:NAME (a step of spmv, particles or monte-carlo
     /// instead of sleep) [default: laggard:4%]
@@ -155,6 +160,7 @@ impl PatternArgs {
         ];
         CmbPlan {
             stencil: self.stencil.map_or(7, |stencil| stencil.0),
+            ring: self.ring,
             arrivals: Arrivals {
                 model: self.arrivals.clone().unwrap_or(Model::Laggard(4.0)),
                 bandwidth: self.bandwidth,
@@ -184,6 +190,9 @@ pub(crate) struct PatternPlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CmbPlan {
     pub stencil: u32,
+    /// Neighbours are of a ring, and not of a grid.
+    #[serde(default)]
+    pub ring: bool,
     pub arrivals: Arrivals,
     pub record: Option<PathBuf>,
     pub granularity: Vec<Granularity>,

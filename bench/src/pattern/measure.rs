@@ -127,6 +127,8 @@ struct Found {
     partitions: u32,
     threads: u32,
     keys: PatternKeys,
+    /// What rank 0 sends and receives in an iteration.
+    bytes: f64,
     /// When the threads of rank 0 arrived, where they work: iteration, thread, nanoseconds.
     arrived: Vec<[u64; 3]>,
     /// Where single iterations are timed: of each block, for each the time of the slowest rank, in nanoseconds.
@@ -288,6 +290,7 @@ fn blocks_of(leader: &mut Leader<'_, Blocks<'_, '_>>, counts: &[u64]) -> Result<
         partitions: prepared.partitions,
         threads: prepared.threads,
         keys: prepared.keys.clone(),
+        bytes: prepared.bytes.first().copied().unwrap_or(0.0),
         ..Found::default()
     };
     let mut found: Vec<Found> = leader.script.ready.iter().map(of).collect();
@@ -333,6 +336,9 @@ fn rows(
         figures.set("harness_us", harness[place] / 1e3);
         if !found_here.slowest.is_empty() {
             stencil_figures(figures, all, found, place);
+            // To each neighbour as many as the buffer has pieces; what is sent is half of all.
+            let buffers = found_here.bytes / (2.0 * size.max(1) as f64);
+            figures.set("messages", buffers * f64::from(found_here.partitions));
         }
         for (other, found) in all.iter().zip(found) {
             let is_base = other.accounting == series.accounting

@@ -127,6 +127,11 @@ impl<P: Port> Endpoint for Profiled<'_, P> {
         self.timed(4, || self.port.recv(data, from, tag))
     }
 
+    fn recv_looking(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        self.received.add(data.len() as u64);
+        self.timed(4, || self.port.recv_looking(data, from, tag))
+    }
+
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         self.port.collectives(form)
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tagwire_base::Rank;
 
 use super::Description;
 use crate::args::BenchArgs;
@@ -45,6 +46,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "compute-time",
         "cache",
         "stencil",
+        "ring",
         "arrivals",
         "record",
         "bandwidth",
@@ -88,7 +90,10 @@ impl pattern::Pattern for Cmb {
             parts: granularity.parts(threads),
             size,
         };
-        let edges = |into| edges(&context.grid, rank.as_u32(), plan.stencil, into, cut);
+        let edges = |into| match plan.ring {
+            true => ring(context.grid.ranks(), rank.as_u32(), plan.stencil, into, cut),
+            false => edges(&context.grid, rank.as_u32(), plan.stencil, into, cut),
+        };
         let edges = context
             .memories
             .place_shared(rank, edges(false), edges(true));
@@ -98,7 +103,10 @@ impl pattern::Pattern for Cmb {
         Ok(Prepared {
             threads,
             keys: PatternKeys {
-                stencil: Some(format!("{}-point", plan.stencil)),
+                stencil: Some(match plan.ring {
+                    true => format!("{}-point-ring", plan.stencil),
+                    false => format!("{}-point", plan.stencil),
+                }),
                 arrivals: Some(plan.arrivals.model.to_string()),
                 granularity: Some(granularity.to_string()),
                 ..PatternKeys::default()
@@ -196,6 +204,23 @@ fn edges(grid: &Grid, rank: u32, stencil: u32, into: bool, cut: Cut) -> Vec<Edge
     };
     let edges = (0..).zip(offsets(stencil)).map(edge);
     edges.filter(|edge| edge.peer.as_u32() != rank).collect()
+}
+
+/// The edges of a rank of a ring: to the next ranks, as many as a stencil has neighbours, or from as many before. Where the others
+/// are fewer, they are met several times.
+fn ring(ranks: u32, rank: u32, stencil: u32, into: bool, cut: Cut) -> Vec<Edge> {
+    let edge = |number: u32| {
+        let step = 1 + number % (ranks - 1);
+        let step = if into { ranks - step } else { step };
+        Edge {
+            peer: Rank::new((rank + step) % ranks),
+            number,
+            parts: cut.parts,
+            len: cut.size / cut.parts as usize,
+            place: 0,
+        }
+    };
+    (0..stencil - 1).map(edge).collect()
 }
 
 struct Messaging<'p, P> {
@@ -348,6 +373,27 @@ mod tests {
                     count,
                     "{sides:?}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn on_a_ring_each_sends_to_the_next_and_receives_from_those_before() {
+        let cut = Cut { parts: 2, size: 8 };
+        let peers = |into| -> Vec<u32> {
+            let edges = ring(8, 6, 7, into, cut);
+            edges.iter().map(|edge| edge.peer.as_u32()).collect()
+        };
+        assert_eq!(peers(false), [7, 0, 1, 2, 3, 4]);
+        assert_eq!(peers(true), [5, 4, 3, 2, 1, 0]);
+        // 26 are the 7 others several times, and never the rank itself.
+        let many = ring(8, 6, 27, false, cut);
+        assert!(many.len() == 26 && many.iter().all(|edge| edge.peer.as_u32() != 6));
+        for rank in 0..8 {
+            for out in ring(8, rank, 27, false, cut) {
+                let ins = ring(8, out.peer.as_u32(), 27, true, cut);
+                let meets = |edge: &&Edge| (edge.peer.as_u32(), edge.number) == (rank, out.number);
+                assert_eq!(ins.iter().filter(meets).count(), 1, "{rank} {out:?}");
             }
         }
     }

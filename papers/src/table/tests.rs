@@ -5,6 +5,17 @@ use serde_json::json;
 
 use super::*;
 use crate::item::{all, find};
+use crate::run::Run;
+
+/// A run of a turn.
+fn of_turn(turn: usize) -> Run {
+    Run {
+        arguments: Vec::new(),
+        environment: &[],
+        turn: Some(turn),
+        is_own: true,
+    }
+}
 
 /// Rows that runs of an item have left, each in a file of its own: the turn, the build and the rows.
 fn rows(files: &[(usize, &str, Value)]) -> Rows {
@@ -12,7 +23,7 @@ fn rows(files: &[(usize, &str, Value)]) -> Rows {
     for (turn, build, rows) in files {
         let environment = json!({"commit": "abc", "launches": 3, "started_unix_s": 86_400, "cores": 2, "cpu_model": "M", "kernel": "6"});
         let results = json!({"environment": environment, "rows": rows});
-        all.add(results.as_object().unwrap().clone(), Some(*turn), build);
+        all.add(results.as_object().unwrap().clone(), &of_turn(*turn), build);
     }
     all
 }
@@ -98,7 +109,7 @@ fn pages_have_the_tables_of_stored_outcomes() {
     assert!(matches!(open, Err(Error::NoMark(..))));
     let other = fs::read_to_string(&stored)
         .unwrap()
-        .replace("reproduce/1", "reproduce/9");
+        .replace("reproduce/2", "reproduce/9");
     for text in ["{}", "", &*other] {
         fs::write(&stored, text).unwrap();
         let none = fill(page, folder.path(), date);
@@ -164,7 +175,7 @@ fn advice_is_a_table_of_what_it_says() {
     let row = json!({"transport": "shm", "size": 4096, "partitions": 4, "policy": "each", "after_join_us": 2.0});
     let results = json!({"rows": [row.clone(), row.clone()], "advice": [row]});
     let mut rows = Rows::default();
-    rows.add(results.as_object().unwrap().clone(), Some(turn), "");
+    rows.add(results.as_object().unwrap().clone(), &of_turn(turn), "");
     let text = markdown(&Table::all(item, &rows));
     assert!(
         text.ends_with("| 4 KiB: 4 partitions, each | 2 (2..2) |\n"),

@@ -82,14 +82,16 @@ impl<P: PartitionedPort> Rounds<'_, P> {
             let join = now();
             self.send_message(peer)?;
             self.port
-                .recv(self.stamps.incoming(0..1), peer, tags::ACK)?;
+                .recv_looking(self.stamps.incoming(0..1), peer, tags::ACK)?;
             let message = now() - join;
             Some(Single {
                 fork_join: join - fork,
                 message,
             })
         } else {
-            self.recv_message(peer)?;
+            // As the receiver of partitions waits: what waking it takes is of neither.
+            self.port
+                .recv_looking(self.memory.incoming(0..self.size), peer, tags::DATA)?;
             self.port
                 .send(self.stamps.outgoing(0..1), peer, tags::ACK)?;
             None
@@ -158,12 +160,13 @@ impl<P: PartitionedPort> Rounds<'_, P> {
             let ready = self.compute_then(fork, &delays, &body)?;
             data.wait()?;
             self.port
-                .recv(self.stamps.incoming(0..1), peer, tags::ACK)?;
+                .recv_looking(self.stamps.incoming(0..1), peer, tags::ACK)?;
             let last = ready.into_iter().max().unwrap_or(fork);
             Some(now().saturating_sub(last).max(1))
         } else {
             let data = self.receiver(number)?;
             data.start()?;
+            (0..self.partitions).try_for_each(|partition| data.arrive(partition))?;
             data.wait()?;
             self.port
                 .send(self.stamps.outgoing(0..1), peer, tags::ACK)?;

@@ -1,0 +1,435 @@
+use std::collections::BTreeSet;
+
+use tagwire_bench::Sizes;
+
+use super::*;
+use crate::choice::Choice;
+use crate::reference::{Number, nearest};
+use crate::rows::tests::of_rows;
+
+#[test]
+fn every_measured_figure_is_there_once() {
+    let mut names: Vec<_> = all().iter().map(|item| &item.name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all().len());
+    let of_papers = || all().iter().filter(|item| !item.has_tables());
+    assert_eq!(of_papers().count(), 39);
+    for item in of_papers() {
+        let is_real = item.needs == Needs::Real;
+        assert_eq!(is_real, item.why.is_none(), "{}", item.name);
+        assert_eq!(is_real, !item.runs.is_empty(), "{}", item.name);
+        assert_eq!(is_real, !item.claims.is_empty(), "{}", item.name);
+        let has_reasons = item.claims.iter().all(|claim| claim.reason.is_some());
+        assert!(has_reasons, "{}: what fails is explained", item.name);
+    }
+}
+
+#[test]
+fn runs_have_the_transports_and_quick_sizes() {
+    let item = find("mtl/fig4").unwrap()[0];
+    let transports = ["shm".to_owned(), "mpi:/opt".to_owned()];
+    let runs = item.runs(&transports, "out", true);
+    assert_eq!(runs.len(), 3);
+    let words = runs[2].arguments.join(" ");
+    assert_eq!(words, "message-rate -m 1:8K -W 64 -t mpi:/opt --launches 3");
+    assert_eq!(item.runs(&transports[..1], "out", false).len(), 2);
+    let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, "out", false);
+    assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
+    assert_eq!(find("mtl").unwrap().len(), 7);
+    let bandwidth = find("threads/fig6").unwrap()[0];
+    let quick = bandwidth.runs(&transports, "out", true);
+    let words = quick[0].arguments.join(" ");
+    let units = "--units processes:4,threads:4";
+    let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
+    assert_eq!(words, line);
+    // No network among the transports; peers are told to use one.
+    let network = find("threads/fig5").unwrap()[0].runs(&transports, "out", false);
+    assert_eq!(network.len(), 1);
+    assert!(
+        network[0]
+            .environment
+            .contains(&("OMPI_MCA_btl", "tcp,self"))
+    );
+    // What one run records another reads.
+    let arrivals = find("cmb/fig7").unwrap()[0].runs(&transports[..1], "out", false);
+    let with = |option: &str| {
+        let has = |run: &&Run| run.arguments.iter().any(|word| word == option);
+        arrivals.iter().position(|run| has(&run))
+    };
+    assert!(with("--record").unwrap() < with("kde:out/spmv.csv").unwrap());
+    assert!(with("out/spmv.csv").is_some());
+    assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
+}
+
+/// The words behind an option of a run; nothing where it has not.
+fn option<'r>(run: &'r str, name: &str) -> Vec<&'r str> {
+    let mut words = run.split_whitespace().skip_while(|word| *word != name);
+    let list = words.nth(1).unwrap_or_default().split(',');
+    list.filter(|word| !word.is_empty()).collect()
+}
+
+fn sizes(run: &str) -> Vec<u64> {
+    let text = option(run, "-m").join(",");
+    match text.is_empty() {
+        true => vec![0],
+        false => text.parse::<Sizes>().unwrap().as_slice().to_vec(),
+    }
+}
+
+/// A claim is about sizes that its item measures in full runs: each end of a range lies among them, and so does a published size.
+#[test]
+fn the_sizes_of_claims_lie_in_the_full_grid() {
+    for item in all().iter().filter(|item| item.needs == Needs::Real) {
+        let grid: BTreeSet<u64> = item.runs.iter().flat_map(|run| sizes(run)).collect();
+        for claim in &item.claims {
+            for [first, last] in claim.predicate.sizes() {
+                if (first, last) == (0, u64::MAX) {
+                    continue;
+                }
+                let told = || {
+                    format!(
+                        "{}: {}: {first} to {last} in {grid:?}",
+                        item.name, claim.says
+                    )
+                };
+                let (least, most) = (*grid.first().unwrap(), *grid.last().unwrap());
+                assert!(least <= first && last <= most, "{}", told());
+                let is_published = claim
+                    .predicate
+                    .numbers()
+                    .iter()
+                    .any(|number| number.size() == first);
+                let among = grid.range(first..=last).count();
+                let wanted = usize::from(first < last) + usize::from(!is_published || first < last);
+                assert!(among >= wanted, "{}", told());
+            }
+        }
+    }
+}
+
+/// Units that the runs of an item have, by the options of its tests.
+fn units_of(item: &Item) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for run in &item.runs {
+        let one = |list: Vec<&str>, default: &[&str]| -> Vec<String> {
+            let list = if list.is_empty() { default } else { &list };
+            list.iter().map(|word| (*word).to_owned()).collect()
+        };
+        let threads = option(run, "--threads").join("");
+        let test = run.split_whitespace().next().unwrap();
+        let found: Vec<String> = match test {
+            "thread-cost" => one(Vec::new(), &["processes:1", "threads:1"]),
+            "short-long" => one(Vec::new(), &["processes:2", "threads:2"]),
+            "overlap-neighbours" => one(option(run, "--progress"), &[]),
+            "device-copy" => {
+                let counts = one(option(run, "--partitions"), &[]);
+                counts
+                    .iter()
+                    .map(|count| format!("copies:{count}"))
+                    .collect()
+            }
+            "allreduce" => {
+                let flops = one(option(run, "--flops-per-element"), &["1"]).concat();
+                let callbacks = one(option(run, "--callback"), &["deferred"]);
+                let names = one(option(run, "--algorithm"), &[]).into_iter();
+                let names = names.flat_map(|name| match &*name {
+                    "pr" => callbacks.iter().map(|how| format!("pr:{how}")).collect(),
+                    _ => vec![name],
+                });
+                names.map(|name| format!("{name}/{flops}")).collect()
+            }
+            "sweep3d" | "halo3d" => {
+                let policies = one(option(run, "--policy"), &["default"]).into_iter();
+                let modes = policies.map(|policy| format!("partitioned:{policy}@{threads}"));
+                let modes = modes.chain([format!("multiple@{threads}"), "single@1".to_owned()]);
+                let accountings = one(option(run, "--accounting"), &["equal"]);
+                let of = |mode: String| {
+                    let (name, count) = mode.split_once('@').unwrap();
+                    let as_counted = |how: &String| match &**how {
+                        "equal" => mode.clone(),
+                        how => format!("{name}/{how}@{count}"),
+                    };
+                    accountings.iter().map(as_counted).collect::<Vec<_>>()
+                };
+                modes.flat_map(of).collect()
+            }
+            "cmb" => {
+                let ring = if run.contains(" --ring ") {
+                    "-ring"
+                } else {
+                    ""
+                };
+                let stencil = option(run, "--stencil").concat();
+                let stencil = if stencil.is_empty() {
+                    String::new()
+                } else {
+                    format!("{stencil}-point{ring}/")
+                };
+                let arrivals = option(run, "--arrivals").concat();
+                let density = arrivals
+                    .strip_prefix("kde:{folder}/")
+                    .and_then(|it| it.strip_suffix(".csv"));
+                let before = match density {
+                    Some(name) => format!("kde:{name}/{stencil}"),
+                    None if arrivals.starts_with("kernel:") => format!("{arrivals}/"),
+                    None => stencil,
+                };
+                let interfaces = one(option(run, "--interface"), &["p2p"]);
+                let pieces = one(option(run, "--granularity"), &[]).into_iter();
+                let named = pieces.flat_map(|piece| {
+                    let is_early = !piece.starts_with("bsp");
+                    interfaces
+                        .iter()
+                        .filter_map(move |interface| match &**interface {
+                            "p2p" => Some(piece.clone()),
+                            "rma" if is_early => Some(format!("{piece}:rma")),
+                            _ => None,
+                        })
+                        .collect::<Vec<_>>()
+                });
+                named
+                    .map(|name| format!("{before}{name}@{threads}"))
+                    .collect()
+            }
+            _ => one(option(run, "--units"), &[]),
+        };
+        all.extend(found);
+        if run.contains(" --profile ") {
+            all.insert("profile".to_owned());
+        }
+    }
+    all
+}
+
+/// A predicate that names a series that is not there is told with the nearest right name.
+#[test]
+fn the_units_of_claims_are_measured() {
+    for item in all().iter().filter(|item| item.needs == Needs::Real) {
+        for claim in &item.claims {
+            let units = match &claim.predicate {
+                Predicate::Units(comparison) => comparison.units(),
+                Predicate::Effects(effect) => effect.units(),
+                _ => continue,
+            };
+            for unit in units {
+                let (item, unit) = match unit.split_once(' ') {
+                    Some((other, unit)) => {
+                        assert!(
+                            item.with.iter().any(|with| with == other),
+                            "{}: {}",
+                            item.name,
+                            claim.says
+                        );
+                        (find(other).unwrap()[0], unit)
+                    }
+                    None => (item, unit),
+                };
+                let known = units_of(item);
+                let policies = ["default", "messages", "direct", "deferred"];
+                let is_there = policies
+                    .iter()
+                    .any(|star| known.contains(&unit.replace('*', star)));
+                let near = nearest(unit, known.iter().map(String::as_str));
+                assert!(
+                    is_there,
+                    "{}: {}: '{unit}' is not measured; the nearest is '{near}'",
+                    item.name, claim.says
+                );
+            }
+        }
+    }
+}
+
+/// Figures are those of `bench`, with the nearest right name where one is not.
+#[test]
+fn the_figures_of_claims_are_known() {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for quantity in tagwire_bench::Quantity::ALL {
+        let (least, greatest) = quantity.bounds();
+        known.extend([quantity.key(), least, greatest]);
+        known.insert(format!("{}_spread_pct", quantity.stem));
+    }
+    // Those of patterns that are no quantities of tables, and the share of a profile.
+    let others = [
+        "arrival_skewness",
+        "arrival_spread_pct",
+        "kolmogorov_excess",
+        "messages",
+        "ratio_to_single",
+        "share_pct",
+    ];
+    known.extend(others.map(str::to_owned));
+    for item in all() {
+        for claim in &item.claims {
+            let figure = claim.predicate.figure();
+            let near = nearest(figure, known.iter().map(String::as_str));
+            assert!(
+                known.contains(figure),
+                "{}: {}: '{figure}' is no figure; the nearest is '{near}'",
+                item.name,
+                claim.says
+            );
+        }
+    }
+}
+
+/// So are numbers of partitions, computation, noise and caches, together in one run.
+#[test]
+fn the_partitions_of_claims_are_measured() {
+    for item in all().iter().filter(|item| item.needs == Needs::Real) {
+        for claim in &item.claims {
+            let Predicate::Parts(parts) = &claim.predicate else {
+                continue;
+            };
+            for choice in parts.choices() {
+                let is_of = |run: &&String| is_chosen(run, &choice);
+                let told = || format!("{}: {}: no run has {choice:?}", item.name, claim.says);
+                assert!(item.runs.iter().any(|run| is_of(&run)), "{}", told());
+            }
+        }
+    }
+}
+
+fn is_chosen(run: &str, choice: &Choice) -> bool {
+    let has = |name: &str, value: &str| option(run, name).contains(&value);
+    let (noise, percent) = match &choice.noise {
+        Some(noise) => noise.split_once(':').unwrap(),
+        None => ("none", ""),
+    };
+    let is_noise = match noise {
+        "none" => option(run, "--noise").is_empty() || has("--noise", "none"),
+        noise => has("--noise", noise) && has("--noise-pct", percent),
+    };
+    has("--partitions", &choice.partitions.to_string())
+        && has("--compute-time", &format!("{}ms", choice.ms))
+        && has("--cache", if choice.cold { "cold" } else { "hot" })
+        && is_noise
+}
+
+/// Every published value is answered by a claim, drawn, or listed with the reason why it is not; and none twice over.
+#[test]
+fn published_values_are_answered_drawn_or_excused() {
+    let mut answered = BTreeSet::new();
+    let mut drawn = BTreeSet::new();
+    for item in all() {
+        for claim in &item.claims {
+            answered.extend(claim.answers().map(|one| &*one.id));
+        }
+        drawn.extend(item.drawn().map(|one| &*one.id));
+    }
+    let excused: Vec<&str> = crate::published::unanswered()
+        .iter()
+        .flat_map(|one| one.ids())
+        .collect();
+    let all = crate::published::published();
+    for one in all {
+        let is_answered = answered.contains(&*one.id) || drawn.contains(&*one.id);
+        let is_excused = excused.contains(&&*one.id);
+        assert!(
+            is_answered != is_excused,
+            "{}: answered or drawn: {is_answered}, excused: {is_excused}",
+            one.id
+        );
+    }
+    let ids: BTreeSet<_> = all.iter().map(|one| &one.id).collect();
+    assert_eq!((all.len(), ids.len()), (344, 344));
+    assert_eq!((answered.union(&drawn).count(), excused.len()), (277, 67));
+}
+
+/// Numbers of predicates that a paper has are named, and stand nowhere else.
+#[test]
+fn published_numbers_are_not_typed_again() {
+    for item in all() {
+        let published: Vec<f64> = crate::published::of_figure(&item.figure)
+            .filter_map(|one| one.value.as_f64())
+            .collect();
+        for claim in &item.claims {
+            let text = claim.published.text();
+            let is_told = !claim.published.of().is_empty() || text.starts_with("not published");
+            assert!(is_told, "{}: {}: {text}", item.name, claim.says);
+            for number in claim.predicate.numbers() {
+                let is_typed = matches!(number, Number::Ours(value) if published.contains(&value));
+                assert!(!is_typed, "{}: {}: {number:?}", item.name, claim.says);
+            }
+        }
+    }
+}
+
+/// Where all figures are the same at all sizes, no claim of an order, a fall, a peak or an effect holds.
+#[test]
+fn no_claim_of_a_shape_holds_of_constant_figures() {
+    let of_claim = |item: &Item, claim: &Claim| {
+        let mut sizes: BTreeSet<u64> = item.runs.iter().flat_map(|run| sizes(run)).collect();
+        // Of what is over ranks there are as many runs as these.
+        if sizes.len() < 3 {
+            sizes.extend([2, 4, 8]);
+        }
+        let figure = claim.predicate.figure();
+        let mut all = Vec::new();
+        for size in sizes {
+            let row = |mut fields: serde_json::Value| {
+                fields["size"] = size.into();
+                for figure in [figure, "perceived_bandwidth_paper_mb_s", "bandwidth"] {
+                    fields[figure] = 1.0.into();
+                }
+                fields
+            };
+            let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
+            match &claim.predicate {
+                Predicate::Parts(parts) => all.extend(parts.choices().iter().map(|choice| {
+                    let noise = choice.noise.as_deref().unwrap_or("none:4");
+                    row(json(format!(
+                        r#"{{"transport": "shm", "pml": "ob1", "policy": "messages", "partitions": {}, "noise": "{noise}",
+                            "compute": "sleep:{}", "cold_cache": {}}}"#,
+                        choice.partitions,
+                        choice.ms * 1000,
+                        choice.cold
+                    )))
+                })),
+                Predicate::Units(_) | Predicate::Effects(_) => {
+                    let units = match &claim.predicate {
+                        Predicate::Units(comparison) => comparison.units(),
+                        Predicate::Effects(effect) => effect.units(),
+                        _ => Vec::new(),
+                    };
+                    for unit in units {
+                        let unit = unit.replace('*', "default");
+                        let (of, unit) = unit.split_once(' ').unwrap_or(("", &unit));
+                        let (of, others) = match (of, item.with.first()) {
+                            ("", Some(with)) => (String::new(), vec![format!(r#""of_item": "{with}", "#)]),
+                            ("", None) => (String::new(), Vec::new()),
+                            (of, _) => (format!(r#""of_item": "{of}", "#), Vec::new()),
+                        };
+                        for of in [of].into_iter().chain(others) {
+                            for place in [r#""transport": "shm", "pml": "ob1""#, r#""transport": "ofi:tcp", "pml": "ob1""#, r#""transport": "mpi", "library": "MPICH 5""#, r#""transport": "mpi", "library": "Open MPI 5""#] {
+                                all.push(row(json(format!(r#"{{{of}{place}, "unit": "{unit}"}}"#))));
+                            }
+                        }
+                    }
+                }
+                _ => {
+                    for place in [r#""transport": "shm", "pml": "ob1""#, r#""transport": "shm", "pml": "cm""#, r#""transport": "mpi", "library": "MPICH 5""#] {
+                        all.push(row(json(format!("{{{place}}}"))));
+                    }
+                }
+            }
+        }
+        claim.predicate.judge(&of_rows(all), claim.on)
+    };
+    let (mut shapes, mut others) = (0, 0);
+    for item in all().iter().filter(|item| item.needs == Needs::Real) {
+        for claim in &item.claims {
+            if !claim.predicate.is_shape() {
+                others += 1;
+                continue;
+            }
+            shapes += 1;
+            for judged in of_claim(item, claim) {
+                let is_met = judged.verdict == crate::Verdict::Fails;
+                assert!(is_met, "{}: {}: {judged:?}", item.name, claim.says);
+            }
+        }
+    }
+    assert!(shapes > others, "{shapes} shapes, {others} others");
+}

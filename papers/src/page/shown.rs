@@ -1,0 +1,349 @@
+//! A stored outcome as a page shows it.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::item::{Item, find};
+use crate::judgement::Verdict;
+use crate::outcome::{BEFORE, Judged, Measured, Outcome, SCHEMA};
+use crate::plot::Plot;
+use crate::rows::Rows;
+use crate::stored::Ran;
+use crate::words::short;
+
+/// A page with its plots.
+#[derive(Debug)]
+pub struct Page {
+    /// The page in Markdown.
+    pub text: String,
+    /// Its plots.
+    pub plots: Vec<Drawn>,
+}
+
+/// A plot of a page, and its file beside the outcomes.
+#[derive(Debug)]
+pub struct Drawn {
+    /// The name of the file.
+    pub file: String,
+    /// What it shows.
+    pub plot: Plot,
+}
+
+/// What of the file is read.
+#[derive(Deserialize)]
+struct Stored {
+    name: String,
+    quick: bool,
+    #[serde(default)]
+    runs: Vec<Ran>,
+    #[serde(default)]
+    commands: Vec<String>,
+    #[serde(default)]
+    measured: Vec<Measured>,
+}
+
+/// A stored outcome. Its claims are judged anew by the rules of today, from rows that nothing else ran beside.
+pub(super) struct Shown {
+    pub(super) item: &'static Item,
+    quick: bool,
+    runs: Vec<Ran>,
+    commands: Vec<String>,
+    rows: Rows,
+    /// How many rows other load ran beside, and the greatest load beside the others.
+    left_out: usize,
+    most_load: Option<f64>,
+    measured: Vec<Measured>,
+    claims: Vec<Judged>,
+}
+
+impl Shown {
+    /// Reads an outcome of this version, or of the one before, which has no rows.
+    pub(super) fn read(file: &str, text: &str) -> Result<Self> {
+        let no_outcome = |what: String| Error::NoOutcome {
+            file: file.to_owned(),
+            what,
+        };
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| no_outcome(error.to_string()))?;
+        if value["schema"] != SCHEMA && value["schema"] != BEFORE {
+            return Err(no_outcome(format!("its schema is not {SCHEMA}")));
+        }
+        let stored: Stored =
+            serde_json::from_value(value).map_err(|error| no_outcome(error.to_string()))?;
+        let item = find(&stored.name).map_err(|error| no_outcome(error.to_string()))?[0];
+        let (mut rows, mut left_out, mut most_load) = (Rows::default(), 0, None);
+        for run in &stored.runs {
+            let (quiet, others) = run.quiet();
+            left_out += others;
+            most_load = [most_load, run.most_load(&quiet)]
+                .into_iter()
+                .flatten()
+                .reduce(f64::max);
+            rows.add_stored(quiet, run.is_over_tcp());
+        }
+        Ok(Self {
+            item,
+            quick: stored.quick,
+            commands: match stored.runs.is_empty() {
+                true => stored.commands,
+                false => stored
+                    .runs
+                    .iter()
+                    .map(|run| run.command().to_owned())
+                    .collect(),
+            },
+            runs: stored.runs,
+            rows,
+            left_out,
+            most_load,
+            measured: stored.measured,
+            claims: Vec::new(),
+        })
+    }
+
+    /// Judges all, each with the rows of those that its claims compare with.
+    pub(super) fn join(all: &mut [Self]) {
+        for place in 0..all.len() {
+            let mut rows = std::mem::take(&mut all[place].rows);
+            for with in &all[place].item.with {
+                let other = all.iter().find(|one| one.item.name == *with);
+                if let Some(other) = other.filter(|other| other.item.name != all[place].item.name) {
+                    rows.add_other(with, &other.rows);
+                }
+            }
+            let one = &mut all[place];
+            if one.is_judged() {
+                let outcome = Outcome::of(one.item, &rows, one.quick, Vec::new(), Vec::new());
+                one.measured = outcome.measured;
+                one.claims = outcome.claims;
+            }
+            one.rows = rows;
+        }
+    }
+
+    /// Whether rows are there to judge by.
+    pub(super) fn is_judged(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        !self.quick && self.is_judged()
+    }
+
+    pub(super) fn count(&self, verdict: Verdict) -> usize {
+        let all = self.claims.iter().flat_map(|claim| &claim.judgements);
+        all.filter(|one| one.verdict == verdict).count()
+    }
+
+    /// Returns the evidence by which a claim has a verdict on a transport of ours, where the run was full.
+    pub(super) fn own(&self, claim: &str, verdict: Verdict) -> Option<String> {
+        let claim = self.claims.iter().find(|one| one.says == claim)?;
+        let is_own = |on: &str| {
+            let places = self.rows.places();
+            places
+                .iter()
+                .any(|place| !place.is_foreign() && on.starts_with(&place.name()))
+        };
+        let found = claim
+            .judgements
+            .iter()
+            .find(|one| one.verdict == verdict && is_own(&one.on))?;
+        self.is_full()
+            .then(|| format!("{}: {}", found.on, found.evidence))
+    }
+
+    pub(super) fn stem(&self) -> String {
+        self.item.name.replace('/', "-")
+    }
+
+    pub(super) fn plot(&self) -> Option<Plot> {
+        match self.is_judged() {
+            true => Plot::of_rows(self.item, &self.rows),
+            false => Plot::of_measured(self.item, &self.measured),
+        }
+    }
+
+    /// Returns what a page says of it; the plot lies in a file.
+    pub(super) fn section(&self, plot: Option<&str>, date: &dyn Fn(u64) -> String) -> String {
+        let (figure, shows) = (&self.item.figure, &self.item.shows);
+        let quick = if self.quick { ", quick" } else { "" };
+        let mut out = format!("\n### {figure}{quick}: {shows}\n\n");
+        out += &self.circumstances(date);
+        if let Some(plot) = plot {
+            let _ = writeln!(out, "![{figure}: {shows}]({plot})\n");
+        }
+        out += &self.judged();
+        out += &measured(&self.measured);
+        let _ = writeln!(out, "```sh\n{}\n```", self.commands.join("\n"));
+        out
+    }
+
+    /// The box at the top.
+    fn circumstances(&self, date: &dyn Fn(u64) -> String) -> String {
+        let mut lines = vec![match self.quick {
+            true => "**Quick**: fewer sizes and rounds than the paper has, and shorter computation. The commands below have the real parameters.".to_owned(),
+            false => "**Full run**.".to_owned(),
+        }];
+        match self.is_judged() {
+            true => {
+                let of = |key: &str| distinct(self.runs.iter().filter_map(|run| run.environment(key)));
+                let cores = distinct(self.runs.iter().map(|run| run.circumstances()["cores"].to_string()));
+                let dates = self.runs.iter().filter_map(|run| run.circumstances()["started_unix_s"].as_u64());
+                let dates = distinct(dates.map(|time| {
+                    date(time).split(' ').next().unwrap_or_default().to_owned()
+                }));
+                lines.push(format!(
+                    "**Machine**: {}, {cores} cores, Linux {}, host {}. **Measured** on {dates} at commit {}.",
+                    of("cpu_model"),
+                    of("kernel"),
+                    of("host"),
+                    of("commit")
+                ));
+                let load = self.most_load.map_or_else(
+                    || "not counted".to_owned(),
+                    |load| format!("{load:.1} % of the cores at the most"),
+                );
+                let attempts = self.runs.iter().map(Ran::attempts).max().unwrap_or(0);
+                let left_out = match self.left_out {
+                    0 => String::new(),
+                    count => format!(" {count} rows were not measured without other load in {attempts} attempts, and are left out."),
+                };
+                lines.push(format!("**Others took** {load}.{left_out}"));
+            }
+            false => lines.push(
+                "**Not judged**: an earlier version stored it without rows, machine, date, commit and load. It needs a new run.".to_owned(),
+            ),
+        }
+        // Of what the version before measured they are not: it had other threads, ranks and sizes.
+        let whose = if self.is_judged() {
+            ""
+        } else {
+            " in a full run"
+        };
+        for (word, text) in [("Stands in", &self.item.stands_in), ("Cut", &self.item.cut)] {
+            if !text.is_empty() {
+                lines.push(format!("**{word}**{whose}: {text}"));
+            }
+        }
+        format!("> {}\n\n", lines.join("<br>\n> "))
+    }
+
+    /// The claims, and what has become of them at each place.
+    fn judged(&self) -> String {
+        let mut out = String::new();
+        if !self.is_judged() {
+            out += "| claim | published |\n|---|---|\n";
+            for claim in &self.item.claims {
+                let _ = writeln!(
+                    out,
+                    "| {} | {} |",
+                    cell(&claim.says),
+                    cell(claim.published.text())
+                );
+            }
+            out.push('\n');
+            return out;
+        }
+        out += "| claim | published | on | verdict | ours |\n|---|---|---|---|---|\n";
+        for claim in &self.claims {
+            let mut what = (cell(claim.says), cell(claim.published));
+            for one in &claim.judgements {
+                let word = match one.verdict {
+                    Verdict::Holds => "**holds**",
+                    other => other.word(),
+                };
+                let _ = writeln!(
+                    out,
+                    "| {} | {} | {} | {word} | {} |",
+                    what.0,
+                    what.1,
+                    cell(&one.on),
+                    cell(&one.evidence)
+                );
+                // A claim that is judged at several places stands once.
+                what = (String::new(), String::new());
+            }
+        }
+        out.push('\n');
+        let mut reasons = String::new();
+        for claim in &self.claims {
+            if let Some(reason) = claim.likely_reason {
+                let says = claim.says.trim_end_matches('.');
+                let _ = writeln!(reasons, "- *{says}* fails where it does, likely: {reason}");
+            }
+        }
+        if !reasons.is_empty() {
+            out += &reasons;
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// What differs, once each.
+fn distinct(all: impl Iterator<Item = impl Into<String>>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for one in all.map(Into::into) {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    match found.is_empty() {
+        true => "unknown".to_owned(),
+        false => found.join(", "),
+    }
+}
+
+/// Text as a cell of a table has it.
+pub(super) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// The tables of a figure's values: a line for each place, a column for each unit.
+fn measured(all: &[Measured]) -> String {
+    let mut out = String::new();
+    let distinct = |of: &dyn Fn(&Measured) -> String| {
+        let mut found: Vec<String> = Vec::new();
+        for value in all.iter().map(of) {
+            if !found.contains(&value) {
+                found.push(value);
+            }
+        }
+        found
+    };
+    let (places, units) = (
+        distinct(&|one| one.on.clone()),
+        distinct(&|one| one.unit.clone()),
+    );
+    let of = |one: &Measured| format!("`{}` at {} B", one.figure, one.size);
+    for table in distinct(&of) {
+        // A unit was measured at some sizes, and a library has others.
+        let here: Vec<&String> = units
+            .iter()
+            .filter(|unit| all.iter().any(|one| one.unit == **unit && of(one) == table))
+            .collect();
+        let names: Vec<&str> = here.iter().map(|unit| unit.as_str()).collect();
+        let _ = writeln!(out, "| {table} | {} |", names.join(" | "));
+        let _ = writeln!(out, "|---|{}", "---|".repeat(names.len()));
+        for place in &places {
+            let value = |unit: &&String| {
+                let mut rows = all.iter();
+                let is_meant =
+                    |one: &&Measured| of(one) == table && one.on == *place && one.unit == **unit;
+                rows.find(is_meant).map_or_else(String::new, |one| {
+                    let [median, low, high] = [one.median, one.low, one.high].map(short);
+                    format!("{median} ({low}..{high})")
+                })
+            };
+            let cells: Vec<String> = here.iter().map(value).collect();
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                let _ = writeln!(out, "| {} | {} |", cell(place), cells.join(" | "));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}

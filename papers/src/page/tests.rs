@@ -1,0 +1,170 @@
+use serde_json::json;
+
+use super::*;
+use crate::outcome::Outcome;
+use crate::rows::Rows;
+use crate::stored::Ran;
+
+fn day(seconds: u64) -> String {
+    format!("day {} UTC", seconds / 86_400).replacen(' ', "-", 1)
+}
+
+/// An outcome of an item by rows of one run.
+fn outcome(name: &str, quick: bool, rows: &[serde_json::Value]) -> String {
+    let item = find(name).unwrap()[0];
+    let run = &item.runs(&["shm".to_owned()], "", quick)[0];
+    let results = json!({
+        "environment": {"commit": "abc123", "host": "vm", "cores": 2, "cpu_model": "M", "kernel": "6.1", "started_unix_s": 172_800},
+        "rows": rows,
+    });
+    let results = results.as_object().unwrap();
+    let ran = Ran::new(run, "tagwire bench x".to_owned(), results, 3);
+    Outcome::of(item, &Rows::default(), quick, vec![ran], Vec::new()).json()
+}
+
+fn latency(unit: &str, launch: u32, value: f64, load: f64) -> serde_json::Value {
+    json!({
+        "transport": "shm", "pml": "ob1", "unit": unit, "size": 0, "launch": launch, "latency_us": value, "other_load_pct": load
+    })
+}
+
+/// Two launches of each, one more beside other load.
+fn thread_cost() -> Vec<serde_json::Value> {
+    vec![
+        latency("processes:1", 0, 1.0, 1.0),
+        latency("processes:1", 1, 1.01, 0.5),
+        latency("threads:1", 0, 1.0, 2.0),
+        latency("threads:1", 1, 1.02, 1.0),
+        latency("threads:1", 2, 9.0, 60.0),
+    ]
+}
+
+fn made(name: &str, outcomes: &[String]) -> Page {
+    let files: Vec<_> = outcomes
+        .iter()
+        .map(|text| ("a.json".to_owned(), text.clone()))
+        .collect();
+    page(name, "tagwire reproduce", &files, &day).unwrap()
+}
+
+#[test]
+fn a_page_has_circumstances_verdicts_and_plots() {
+    let full = outcome("threads/fig3", false, &thread_cost());
+    let page = made("threads", &[full]);
+    for part in [
+        "# Threads against processes",
+        "14 figures and tables: 1 with a full outcome, 0 with a quick one; 65 of 66 published values have a claim or a place in a plot",
+        ". Judgements: holds: 1, fails: 0",
+        "### 003 fig 3: What thread safety costs in latency, on shared memory",
+        "> **Full run**.",
+        "**Machine**: M, 2 cores, Linux 6.1, host vm. **Measured** on day-2 at commit abc123.",
+        "**Others took** 2.0 % of the cores at the most. 1 rows were not measured without other load in 3 attempts",
+        "**Stands in**: All ranks are of one machine",
+        "![003 fig 3: What thread safety costs in latency, on shared memory](threads/threads-fig3.svg)",
+        "| Full thread safety costs nothing to be seen. | negligible (IBM MPI) | shm (ob1) | **holds** | the same at 1 of 1 sizes",
+        "| processes:1 | threads:1 |",
+        "tagwire bench x",
+        // What is taken from it rests on the figure.
+        "so ask for it where it may be needed. (003 fig 3: shm (ob1): the same at 1 of 1 sizes",
+        "- Nothing is said of 003 table 2",
+    ] {
+        assert!(page.text.contains(part), "{part} is not in {}", page.text);
+    }
+    // What other load ran beside is neither judged nor drawn.
+    assert!(!page.text.contains("9.00"), "{}", page.text);
+    assert_eq!(page.plots.len(), 1);
+    let drawn = &page.plots[0].plot;
+    assert_eq!(
+        (&*page.plots[0].file, &*drawn.figure),
+        ("threads-fig3.svg", "latency_us")
+    );
+    let names: Vec<&str> = drawn.lines.iter().map(|line| &*line.name).collect();
+    assert_eq!(names, ["threads:1, shm (ob1)", "processes:1, shm (ob1)"]);
+}
+
+#[test]
+fn quick_outcomes_say_so_and_nothing_is_taken_from_them() {
+    let page = made("threads", &[outcome("threads/fig3", true, &thread_cost())]);
+    for part in [
+        "### 003 fig 3, quick: ",
+        "> **Quick**: fewer",
+        "- Nothing is said of 003 fig 3",
+    ] {
+        assert!(page.text.contains(part), "{part} is not in {}", page.text);
+    }
+}
+
+/// An outcome without rows is shown, and not judged.
+#[test]
+fn outcomes_of_the_version_before_are_not_judged() {
+    let before = json!({
+        "schema": "tagwire.reproduce/1", "name": "threads/table2", "quick": true, "commands": ["tagwire bench y"],
+        "measured": [
+            {"on": "shm (ob1)", "unit": "threads:1", "figure": "rate_msg_s", "size": 0, "median": 2e6, "low": 1e6, "high": 3e6},
+        ],
+        "claims": [{"says": "It is so.", "published": "0.5", "judgements": [{"on": "x", "verdict": "holds", "evidence": "y"}]}],
+    });
+    let page = made("threads", &[before.to_string()]);
+    for part in [
+        "### 003 table 2, quick: ",
+        "**Not judged**: an earlier version stored it without rows",
+        "| shm (ob1) | 2.00e6 (1.00e6..3.00e6) |",
+        "| 1T/1P is that of Sun MPI. | 0.344 (Sun MPI; derived) |",
+        "tagwire bench y",
+    ] {
+        assert!(page.text.contains(part), "{part} is not in {}", page.text);
+    }
+    assert!(!page.text.contains("It is so.") && !page.text.contains("**holds**"));
+    // The published rates are drawn beside ours.
+    let lines = &page.plots[0].plot.lines;
+    assert_eq!(lines.iter().filter(|line| line.is_published).count(), 8);
+}
+
+#[test]
+fn items_without_an_outcome_and_values_without_a_claim_are_listed_with_why() {
+    let text = made("mtl", &[]).text;
+    let (_, listed) = text.split_once("## Not run").unwrap();
+    let items = listed.lines().filter(|line| line.starts_with("| 004 "));
+    assert_eq!(items.count(), 7, "{listed}");
+    assert!(listed.contains("needs sim: it needs 256"), "{listed}");
+    assert!(listed.contains("not stored yet"), "{listed}");
+    assert!(
+        listed.contains(
+            "| Profiles of four applications on 256 and 1,024 processes: the simulator. | table1: "
+        ),
+        "{listed}"
+    );
+}
+
+#[test]
+fn files_that_are_no_outcomes_are_named() {
+    for text in [
+        "",
+        "{}",
+        "{\"schema\": \"tagwire.bench/1\"}",
+        "{\"schema\": \"tagwire.reproduce/2\", \"name\": \"no/such\", \"quick\": true}",
+    ] {
+        let file = ("a.json".to_owned(), text.to_owned());
+        let error = page("threads", "", &[file], &day).unwrap_err().to_string();
+        assert!(error.contains("a.json"), "{error}");
+    }
+    assert!(matches!(page("none", "", &[], &day), Err(Error::NoPage(_))));
+}
+
+/// What is to be taken from a paper names a claim of an item.
+#[test]
+fn what_is_taken_rests_on_claims() {
+    for name in ["threads", "mtl", "partitioned", "cmb", "reduction"] {
+        for take in &words(name).unwrap().take {
+            let item = find(&take.item).unwrap()[0];
+            let claims: Vec<&str> = item.claims.iter().map(|claim| &*claim.says).collect();
+            let near = crate::reference::nearest(&take.claim, claims.iter().copied());
+            assert!(
+                claims.contains(&&*take.claim),
+                "{}: '{}'; the nearest is '{near}'",
+                take.item,
+                take.claim
+            );
+        }
+    }
+}
