@@ -11,7 +11,7 @@ use super::core::Core;
 use super::credit::{Charged, Window};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
 use super::matcher::Arrived;
-use super::peer::{Early, Health, Peer, PeerIndex, Stream};
+use super::peer::{Early, Health, PeerIndex, Stream};
 use super::protocol::{Packet, Turn};
 use super::protocols::{self, State, synchronous};
 use super::unexpected::{Content, Unexpected};
