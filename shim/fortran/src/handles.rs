@@ -5,7 +5,8 @@ use crate::abi::Handle;
 /// So many handles need no memory from the heap.
 const NEAR: usize = 32;
 
-/// Handles of C in the place of an array of Fortran.
+/// Handles of C in the place of an array of Fortran. They live as long as the call: our library reads them then, in nonblocking and
+/// persistent operations too.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     near: [T; NEAR],
