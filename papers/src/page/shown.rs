@@ -43,6 +43,8 @@ struct Stored {
     commands: Vec<String>,
     #[serde(default)]
     measured: Vec<Measured>,
+    #[serde(default)]
+    claims: Vec<Value>,
 }
 
 /// A stored outcome. Its claims are judged anew by the rules of today, from rows that nothing else ran beside.
@@ -57,6 +59,8 @@ pub(super) struct Shown {
     most_load: Option<f64>,
     measured: Vec<Measured>,
     claims: Vec<Judged>,
+    /// What the version before has stored of claims of then: what they say, where, and what was found.
+    before: Vec<[String; 3]>,
 }
 
 impl Shown {
@@ -74,6 +78,10 @@ impl Shown {
         let stored: Stored =
             serde_json::from_value(value).map_err(|error| no_outcome(error.to_string()))?;
         let item = find(&stored.name).map_err(|error| no_outcome(error.to_string()))?[0];
+        let before = match stored.runs.is_empty() {
+            true => stored.claims.iter().flat_map(found_before).collect(),
+            false => Vec::new(),
+        };
         let (mut rows, mut left_out, mut most_load) = (Rows::default(), 0, None);
         for run in &stored.runs {
             let (quiet, others) = run.quiet();
@@ -101,6 +109,7 @@ impl Shown {
             most_load,
             measured: stored.measured,
             claims: Vec::new(),
+            before,
         })
     }
 
@@ -244,6 +253,10 @@ impl Shown {
                     cell(claim.published.text())
                 );
             }
+            out += "\n| what was looked at then | on | found |\n|---|---|---|\n";
+            for [says, on, found] in &self.before {
+                let _ = writeln!(out, "| {} | {} | {} |", cell(says), cell(on), cell(found));
+            }
             out.push('\n');
             return out;
         }
@@ -281,6 +294,22 @@ impl Shown {
         }
         out
     }
+}
+
+/// What a claim of the version before has found at each place, without what it was compared with.
+fn found_before(claim: &Value) -> Vec<[String; 3]> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let judgements = claim["judgements"].as_array().into_iter().flatten();
+    let of = |one: &Value| {
+        let evidence = text(&one["evidence"]);
+        let is_ours = |part: &&str| {
+            let others = ["published", "claimed", "expected"];
+            !others.iter().any(|word| part.starts_with(word))
+        };
+        let ours: Vec<&str> = evidence.split("; ").filter(is_ours).collect();
+        [text(&claim["says"]), text(&one["on"]), ours.join("; ")]
+    };
+    judgements.map(of).collect()
 }
 
 /// What differs, once each.
