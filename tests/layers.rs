@@ -62,6 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "tagwire-files",
         &[
+            "tagwire-base",
             "tagwire-layout",
             "tagwire-transport",
             "tagwire-pml",
