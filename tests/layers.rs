@@ -63,6 +63,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "tagwire-files",
         &[
+            "tagwire-base",
             "tagwire-layout",
             "tagwire-transport",
             "tagwire-pml",
