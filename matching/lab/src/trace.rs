@@ -8,6 +8,7 @@ mod text;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tagwire_base::Rank;
 use tagwire_matching::trace::{Event, HEADER, Header, Packed, RECORD, Record};
 
 use crate::error::{Error, Result};
@@ -46,7 +47,7 @@ impl Trace {
             true => text::parse(&String::from_utf8_lossy(&bytes)),
             false => parse(&bytes),
         };
-        match read {
+        match read.map(within_job) {
             Ok((trace, None)) => Ok(trace),
             Ok((trace, Some(_))) if partial => Ok(trace),
             Ok((_, Some(why))) => Err(Error::Trace {
@@ -183,6 +184,37 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     Ok((trace, (!rest.is_empty()).then_some(wrong)))
 }
 
+/// Cuts a trace before the first call that is of no rank of the job: engines may have a word for each rank up to the highest.
+fn within_job((mut trace, wrong): Parsed) -> Parsed {
+    let ranks = trace.header.ranks;
+    let source = |call: &Call| match call.event {
+        Event::Post(pattern) | Event::Probe(pattern) | Event::Claim(pattern) => {
+            pattern.source.rank()
+        }
+        Event::Arrive(message, _) | Event::ArriveExpected(message) | Event::Expects(message) => {
+            Some(message.source)
+        }
+        _ => None,
+    };
+    let mut sources = trace.calls.iter().map(source);
+    let is_far = |source: Option<Rank>| source.filter(|source| source.as_u32() >= ranks);
+    let Some((place, far)) = sources
+        .by_ref()
+        .enumerate()
+        .find_map(|(place, source)| Some((place, is_far(source)?)))
+    else {
+        return (trace, wrong);
+    };
+    trace.calls.truncate(place);
+    let call = place + 1;
+    (
+        trace,
+        Some(format!(
+            "call {call} is of rank {far}, and the job has {ranks}"
+        )),
+    )
+}
+
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
@@ -199,7 +231,7 @@ pub(crate) mod tests {
     pub(crate) fn header() -> Header {
         Header {
             rank: 1,
-            ranks: 2,
+            ranks: 10,
             engine: "bins".to_owned(),
             capacity: Capacity::default(),
             clock: "each".to_owned(),
@@ -304,6 +336,15 @@ pub(crate) mod tests {
                 whole.calls[..calls]
             );
         }
+        let mut far = whole.clone();
+        far.calls[1].event = Event::Expects(message(10, 1));
+        far.write(&path).unwrap();
+        let refused = Trace::read(&path, false).unwrap_err().to_string();
+        assert!(
+            refused.contains("call 2 is of rank 10, and the job has 10"),
+            "{refused}"
+        );
+        assert_eq!(Trace::read(&path, true).unwrap().calls, whole.calls[..1]);
         // Room behind the last record is what a rank leaves that died.
         let mut room = good;
         room.resize(HEADER + (1 << 12), 0);
