@@ -86,13 +86,14 @@ const AFTER_SIM: &str = "\
 The ranks are ob1 and the collectives, unchanged, in one process. The same options give the same rows. What the run
 has cost is on standard error. A file of a machine has a line for each value, as 'latency = 0.9us'; needed are
 latency, overhead-send, overhead-recv and per-byte.
+Message sizes are bytes; K is 1024. Times have a unit: ns, us, ms or s.
 
 Exit status: 0 good, 1 usage, 2 run failed.
 
 Examples:
   tagwire sim list                                   programs, and machines with the sources of their values
   tagwire sim stencil -n 4096                        8 neighbours and a barrier, on the default machine
-  tagwire sim halo3d -n 64 -m 65536 --compute 10ms   6 neighbours
+  tagwire sim halo3d -n 64 -m 64K --compute 10ms     6 neighbours
   tagwire sim allreduce -n 1000 --seed 7 --delay 5us messages that are late as the seed says
   tagwire sim ring -n 8 --kill 3@20us                a rank dies";
 

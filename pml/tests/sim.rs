@@ -13,7 +13,7 @@ use tagwire_conformance::{Verdict, pml_conformance, seeds};
 use tagwire_transport::MatchTransport;
 
 /// Seeds of a run of the tests.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 8;
 
 /// Checks that run threads, whose schedule is the system's, or thousands of requests.
 const LEFT_OUT: &[&str] = &["waits", "blocking", "ten_thousand", "wait_"];

@@ -36,7 +36,7 @@ pub struct SimArgs {
     pub rounds: u32,
 
     /// Bytes of each message
-    #[arg(short = 'm', long, value_name = "BYTES", default_value_t = 8)]
+    #[arg(short = 'm', long, value_name = "BYTES", default_value = "8", value_parser = parse_bytes)]
     pub bytes: usize,
 
     /// What each rank computes in a round, on a core of its node
@@ -67,6 +67,15 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = seconds.filter(|seconds| (0.0..=3600.0).contains(seconds));
     let time = seconds.map(Duration::from_secs_f64);
     time.ok_or_else(|| "a time of up to an hour has a unit: ns, us, ms or s".to_owned())
+}
+
+/// Reads a size of up to 1 GiB.
+fn parse_bytes(text: &str) -> Result<usize, String> {
+    let bytes = tagwire_base::config::parse::bytes(text)?;
+    let most = usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| *bytes <= 1 << 30);
+    most.ok_or_else(|| "a message has up to 1 GiB".to_owned())
 }
 
 fn parse_kill(text: &str) -> Result<Kill, String> {
