@@ -267,7 +267,7 @@ impl Drop for Recorder {
 /// With a coarse clock, records for one look at it.
 const COARSE: u32 = 64;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::time::Duration;
 

@@ -727,15 +727,15 @@ fn misuse_is_told() {
                 let expected = match name {
                     "memory" => "a message for each of 4 partitions",
                     "writes" | "writes, faults" => {
-                        "memory: written into place; each write tells the receiver"
+                        "sim: written into place; each write tells the receiver"
                     }
                     "writes with flags" | "writes with flags, faults" => {
-                        "memory: written into place, and a flag behind it"
+                        "sim: written into place, and a flag behind it"
                     }
                     name if name.starts_with("shm") => "shm: ",
-                    _ => "memory: written into place and flushed",
+                    _ => "sim: written into place and flushed",
                 };
-                let way = way.replace("fault: ", "memory: ");
+                let way = way.replace("fault: ", "sim: ");
                 assert!(way.starts_with(expected), "{name}: {way}");
                 assert!(matches!(send.ready(0), Err(Error::BadRound(_))));
                 send.free().unwrap();

@@ -45,6 +45,8 @@ pub(crate) struct Link {
     pub(crate) sending: u32,
     /// Remote accesses that the provider has not completed.
     pub(crate) accessing: u32,
+    /// Writes, counted.
+    pub(crate) written: u64,
     /// Writes since the last flush that has ended.
     pub(crate) unflushed: bool,
     /// Some of them end before they are delivered.
@@ -77,6 +79,8 @@ pub(crate) struct Flush {
     pub(crate) token: Option<Token>,
     /// The peer was asked.
     pub(crate) asked: bool,
+    /// How many writes there had been by then.
+    pub(crate) covers: u64,
 }
 
 impl Link {
@@ -97,6 +101,7 @@ impl Link {
             early: BTreeMap::new(),
             sending: 0,
             accessing: 0,
+            written: 0,
             unflushed: false,
             undelivered: false,
             flushes: Vec::new(),

@@ -277,8 +277,13 @@ impl<M: RingMemory> Producer<M> {
         let has_space =
             |this: &Self| next.position.wrapping_sub(this.payload_consumed) <= M::PAYLOAD;
         // A ring that both sides have in the nearest cache is faster than a room, as long as it has space.
-        if len < M::ROOMY && has_space(self) {
-            return Some(Reserved::Ring(start, next));
+        if len < M::ROOMY {
+            if len >= M::LONG && !has_space(self) {
+                self.refresh();
+            }
+            if has_space(self) {
+                return Some(Reserved::Ring(start, next));
+            }
         }
         if len >= M::LONG && self.room.is_open() {
             let mut spot = self.room.spot(len, &M::ROOMS);

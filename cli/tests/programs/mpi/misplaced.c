@@ -47,10 +47,12 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(what, "leave")) return 3;
     if (!strcmp(what, "unsupported")) {
-        MPI_File file = MPI_FILE_NULL;
-        int code = MPI_File_open(MPI_COMM_WORLD, "file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), class;
+        // Errors of no communicator.
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        char port[MPI_MAX_PORT_NAME] = "";
+        int code = MPI_Open_port(MPI_INFO_NULL, port), class;
         OK(MPI_Error_class(code, &class));
-        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION && file == MPI_FILE_NULL);
+        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION && !port[0]);
     }
     if (!strcmp(what, "return")) {
         OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -110,10 +110,6 @@ impl Ofi {
                 what: "registration of this memory with this provider",
             });
         };
-        if self.exposed.next == 0 {
-            // Windows have memory on both sides, so that who writes is here as well.
-            self.engine.peers.delivers = order::kept(self.engine.peers.net.info()).delivery;
-        }
         let net = &mut self.engine.peers.net;
         // SAFETY: the callers have the buffer; see `RemoteAccess::register`.
         let registered = unsafe { net.register(start, len, access) }.map_err(|code| {
@@ -263,6 +259,7 @@ impl Ofi {
                 self.engine.peers.ops.keep(op, registered);
                 let link = &mut self.engine.peers.links[peer];
                 link.accessing += 1;
+                link.written += 1;
                 link.unflushed = true;
                 Post::Posted
             }
@@ -289,6 +286,10 @@ impl Ofi {
             return post;
         }
         if self.engine.peers.links[to].unflushed {
+            if self.engine.peers.delivers.is_none() {
+                let kept = order::kept(self.engine.peers.net.info());
+                self.engine.peers.delivers = Some(kept.delivery);
+            }
             self.engine.peers.ask_flush(to, Some(token));
         } else {
             self.engine.peers.tell_later(token, Outcome::Done(0));

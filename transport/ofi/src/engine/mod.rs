@@ -162,7 +162,7 @@ impl Engine {
             inject_size,
             max_lent,
             next_flush: 0,
-            delivers: false,
+            delivers: None,
             broken: false,
             dying: VecDeque::new(),
         };

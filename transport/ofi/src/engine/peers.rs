@@ -60,8 +60,8 @@ pub(crate) struct Peers {
     pub(super) inject_size: usize,
     pub(super) max_lent: usize,
     pub(super) next_flush: u64,
-    /// A write is visible when its delivery is told: that was tried.
-    pub(crate) delivers: bool,
+    /// Whether a write is visible when its delivery is told, once that was tried.
+    pub(crate) delivers: Option<bool>,
     /// The queue of completions is lost.
     pub(super) broken: bool,
     /// The failed and operations with the gone, and when they are given up. Those that end by

@@ -223,7 +223,8 @@ impl Engine {
             return self.break_off(from, "an answer that was not asked for", sink);
         };
         let flush = link.flushes.remove(place);
-        if link.flushes.is_empty() && link.accessing == 0 {
+        // What was written since it was asked for may not be there.
+        if link.flushes.is_empty() && link.written == flush.covers {
             (link.unflushed, link.undelivered) = (false, false);
         }
         match flush.token {

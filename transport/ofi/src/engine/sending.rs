@@ -263,6 +263,7 @@ impl Peers {
             number,
             token,
             asked: false,
+            covers: 0,
         });
         self.list(to);
     }
@@ -332,7 +333,7 @@ impl Peers {
             // The last access to complete lists the peer again.
             return true;
         }
-        if self.delivers && !link.undelivered {
+        if self.delivers == Some(true) && !link.undelivered {
             self.end_flushes(to);
             return true;
         }
@@ -342,7 +343,11 @@ impl Peers {
                 continue;
             }
             match self.post_own(to, Kind::Flush, flush.number) {
-                Post::Posted => self.links[to].flushes[place].asked = true,
+                Post::Posted => {
+                    let covers = self.links[to].written;
+                    let flush = &mut self.links[to].flushes[place];
+                    (flush.asked, flush.covers) = (true, covers);
+                }
                 Post::Busy => return false,
                 _ => return true,
             }
