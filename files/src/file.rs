@@ -524,7 +524,7 @@ impl File {
         match self.locked(bytes, kind, body) {
             // What is done is done, though the lock could not be given back.
             Ok((outcome, unlocked)) => Outcome {
-                error: outcome.error.or(unlocked.err()),
+                error: outcome.error.or_else(|| unlocked.err()),
                 ..outcome
             },
             Err(error) => error.into(),

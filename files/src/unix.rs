@@ -96,7 +96,13 @@ impl Handle for Open {
         // Each close of a descriptor asks the file system, not the last alone.
         let other = match rustix::io::fcntl_dupfd_cloexec(self.0.as_fd(), 0) {
             // At the limit of descriptors (getrlimit(2)): the storage says what it has kept back, too.
-            Err(Errno::MFILE | Errno::NFILE) => return rustix::fs::fdatasync(&self.0),
+            Err(Errno::MFILE | Errno::NFILE) => {
+                return match rustix::fs::fdatasync(&self.0) {
+                    // A file without storage keeps nothing back (fdatasync(2)).
+                    Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+                    synced => synced,
+                };
+            }
             other => other?,
         };
         // SAFETY: the descriptor was made above, and is nobody else's.
