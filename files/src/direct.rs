@@ -105,6 +105,8 @@ pub(crate) fn sieve(
     room: &mut Room<'_>,
     window: u64,
 ) -> Outcome {
+    // A hint that a caller has set to 0 would read nothing for ever.
+    let window = window.max(1);
     let mut bytes = Vec::new();
     let mut done = 0;
     while done < room.len() {

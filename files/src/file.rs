@@ -30,6 +30,8 @@ pub struct File {
     team: Team,
     storage: Arc<dyn Storage>,
     path: PathBuf,
+    /// What is removed when the file is closed.
+    removed: Option<PathBuf>,
     mode: Mode,
     handle: Box<dyn Handle>,
     hints: Mutex<Hints>,
@@ -50,8 +52,10 @@ impl File {
         handle: Box<dyn Handle>,
         (hosts, pointer): (Box<[u64]>, SharedPointer),
     ) -> Self {
+        let removes = wanted.mode.contains(Mode::DELETE_ON_CLOSE);
         Self {
             team,
+            removed: removes.then(|| wanted.storage.lasting(&wanted.path)),
             storage: wanted.storage,
             path: wanted.path,
             mode: wanted.mode,
@@ -184,7 +188,9 @@ impl File {
             false => LockKind::Write,
         };
         let can = match is_atomic {
-            true => self.locked(0..1, kind, || ()),
+            true => self
+                .locked(0..1, kind, || ())
+                .and_then(|((), unlocked)| unlocked),
             false => Ok(()),
         };
         agree(&self.team, can, (u64::from(is_atomic), "mode of atomicity"))?;
@@ -212,15 +218,19 @@ impl File {
             false => Ok(()),
         };
         let flushed = self.calls().repeat("close", |handle| handle.flush());
-        let removes = self.mode.contains(Mode::DELETE_ON_CLOSE) && self.team.me() == 0;
-        let removed = match removes {
-            true => self
-                .storage
-                .remove(&self.path)
-                .map_err(|errno| Error::system("unlink", &self.path, errno)),
-            false => Ok(()),
+        let ended = agree(&self.team, synced.and(flushed), (0, "call"));
+        let Some(name) = &self.removed else {
+            return ended;
         };
-        agree(&self.team, synced.and(flushed).and(removed), (0, "call"))
+        // All members are in the call: none uses the name any more.
+        let removed = match self.team.me() {
+            0 => self
+                .storage
+                .remove(name)
+                .map_err(|errno| Error::system("unlink", name, errno)),
+            _ => Ok(()),
+        };
+        agree(&self.team, ended.and(removed), (0, "call"))
     }
 
     /// Returns the shared file pointer, in etypes of the view.
@@ -319,9 +329,9 @@ impl File {
     /// # Errors
     /// [`Error::Filetype`] where it overlaps itself, and the file may be written (MPI-5.0, section 14.3).
     pub const fn check_view(&self, view: &View) -> Result<()> {
-        match view.is_ordered() || !self.mode.writes() {
-            true => Ok(()),
-            false => Err(Error::Filetype(
+        match view.overlaps() && self.mode.writes() {
+            false => Ok(()),
+            true => Err(Error::Filetype(
                 "the filetype of the view overlaps itself: it is only to be read",
             )),
         }
@@ -512,20 +522,29 @@ impl File {
             Err(error) => return error.into(),
         };
         match self.locked(bytes, kind, body) {
-            Ok(outcome) => outcome,
+            // What is done is done, though the lock could not be given back.
+            Ok((outcome, unlocked)) => Outcome {
+                error: outcome.error.or_else(|| unlocked.err()),
+                ..outcome
+            },
             Err(error) => error.into(),
         }
     }
 
-    /// Calls `body` under a lock.
-    fn locked<T>(&self, bytes: Range<u64>, kind: LockKind, body: impl FnOnce() -> T) -> Result<T> {
+    /// Calls `body` under a lock. Returns what it returns, and whether the lock was given back.
+    fn locked<T>(
+        &self,
+        bytes: Range<u64>,
+        kind: LockKind,
+        body: impl FnOnce() -> T,
+    ) -> Result<(T, Result<()>)> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = self.calls();
         let locked = calls.repeat("fcntl", |handle| handle.lock(bytes.clone(), kind));
         locked.map_err(|error| self.no_locks(error))?;
         let done = body();
-        calls.repeat("fcntl", |handle| handle.unlock(bytes.clone()))?;
-        Ok(done)
+        let unlocked = calls.repeat("fcntl", |handle| handle.unlock(bytes.clone()));
+        Ok((done, unlocked))
     }
 
     /// Returns the error of a lock, which says more where there are none.

@@ -91,6 +91,7 @@ impl File {
         let wanted = wanted.and_then(|wanted| wanted.mode.check().map(|()| wanted));
         let is_first = team.me() == 0;
         let is_exclusive = |mode: Mode| mode.contains(Mode::EXCLUSIVE);
+        let mut created = Created::default();
         // Of a file that must be new, the first makes it, and the others open it then.
         let opened = wanted.and_then(|wanted| {
             let waits = is_exclusive(wanted.mode) && !is_first;
@@ -98,6 +99,9 @@ impl File {
                 true => None,
                 false => Some(wanted.open(wanted.mode)?),
             };
+            if !waits && is_exclusive(wanted.mode) && wanted.mode.contains(Mode::CREATE) {
+                created = Created::new(&wanted);
+            }
             Ok((wanted, handle))
         });
         let has_word = is_first && team.size() > 1;
@@ -130,11 +134,40 @@ impl File {
         };
         let hosts = all.chunks_exact(SAID).map(|said| word(said, 3)).collect();
         let way = Way::decode(&all[32..SAID]);
-        let pointer = match team.size() {
-            1 => SharedPointer::own(),
-            _ => SharedPointer::new(&team, made, way)?,
+        let pointer = match (team.size(), way) {
+            (1, _) => SharedPointer::own(),
+            // One member may fail to reach the word alone.
+            (_, way @ Way::Reach(_)) => {
+                agree(&team, SharedPointer::new(&team, made, way), (0, "call"))?
+            }
+            (_, way) => SharedPointer::new(&team, made, way)?,
         };
+        created.keep();
         Ok(Self::new(team, wanted, handle, (hosts, pointer)))
+    }
+}
+
+/// A file that member 0 has made for all, which is removed where they do not all open it.
+#[derive(Default)]
+struct Created(Option<(Arc<dyn Storage>, PathBuf)>);
+
+impl Created {
+    fn new(wanted: &Opening) -> Self {
+        Self(Some((Arc::clone(&wanted.storage), wanted.path.clone())))
+    }
+
+    /// Has the file stay.
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        if let Some((storage, path)) = self.0.take() {
+            // The error of the call is why it is not open; that the name stays is less.
+            let _ = storage.remove(&path);
+        }
     }
 }
 

@@ -99,7 +99,8 @@ impl Summary {
     /// Returns the mean distance of its runs.
     const fn stride(&self) -> u64 {
         let runs = if self.runs == 0 { 1 } else { self.runs };
-        (self.end - self.first) / runs
+        // Where the view is not in order, the last byte may lie before the first.
+        self.end.saturating_sub(self.first) / runs
     }
 }
 

@@ -124,15 +124,16 @@ impl Made {
         let memory = unsafe { RecvBuffer::contiguous(start, SHARED) };
         let region = messenger.window().expose(&memory)?;
         let key = region.key().to_vec();
-        if key.len() > KEY {
-            let text = "the key of the shared file pointer is too long";
-            return Err(Error::Unsupported(text.to_owned()));
-        }
+        // Withdrawn in any case, before the words are freed.
         let exposed = Exposed {
             words: Some(words),
             region: Some(region),
             messenger,
         };
+        if key.len() > KEY {
+            let text = "the key of the shared file pointer is too long";
+            return Err(Error::Unsupported(text.to_owned()));
+        }
         let made = Self {
             memory: None,
             _exposed: Some(exposed),

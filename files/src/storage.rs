@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -25,6 +25,11 @@ pub trait Storage: Debug + Send + Sync {
     /// # Errors
     /// What the system says.
     fn remove(&self, path: &Path) -> Result<(), Errno>;
+
+    /// Returns a name of the same file that stays so when the process changes its working directory.
+    fn lasting(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
 }
 
 /// Which others a lock keeps out.

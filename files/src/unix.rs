@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -47,6 +47,11 @@ impl Storage for Unix {
     fn remove(&self, path: &Path) -> std::result::Result<(), Errno> {
         rustix::fs::unlink(path)
     }
+
+    fn lasting(&self, path: &Path) -> PathBuf {
+        // Where the working directory is gone, the name leads nowhere later, too.
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    }
 }
 
 impl Handle for Open {
@@ -89,7 +94,17 @@ impl Handle for Open {
 
     fn flush(&self) -> std::result::Result<(), Errno> {
         // Each close of a descriptor asks the file system, not the last alone.
-        let other = rustix::io::fcntl_dupfd_cloexec(self.0.as_fd(), 0)?;
+        let other = match rustix::io::fcntl_dupfd_cloexec(self.0.as_fd(), 0) {
+            // At the limit of descriptors (getrlimit(2)): the storage says what it has kept back, too.
+            Err(Errno::MFILE | Errno::NFILE) => {
+                return match rustix::fs::fdatasync(&self.0) {
+                    // A file without storage keeps nothing back (fdatasync(2)).
+                    Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+                    synced => synced,
+                };
+            }
+            other => other?,
+        };
         // SAFETY: the descriptor was made above, and is nobody else's.
         let closed = unsafe { libc::close(other.into_raw_fd()) };
         match (closed, last_error()) {

@@ -35,6 +35,7 @@ pub struct View {
     /// All bytes from here on are data.
     start: Option<u64>,
     is_ordered: bool,
+    overlaps: bool,
 }
 
 impl View {
@@ -49,6 +50,7 @@ impl View {
             extent: 1,
             start: Some(0),
             is_ordered: true,
+            overlaps: false,
         }
     }
 
@@ -89,7 +91,13 @@ impl View {
         let start = filetype
             .contiguous(2)
             .and_then(|block| displacement.checked_add_signed(block.offset));
-        let overlaps_itself = end - first as u64 > extent || has_overlap(filetype.blocks(1)?);
+        let overlaps_in_tile = has_overlap(filetype.blocks(1)?);
+        let has_ordered_tiles = end - first as u64 <= extent;
+        let overlaps_in_tiles = || {
+            Ok::<_, Error>(
+                !has_ordered_tiles && (size > extent || have_overlap(filetype.blocks(1)?, extent)),
+            )
+        };
         Ok(Self {
             displacement,
             unit,
@@ -97,7 +105,8 @@ impl View {
             size,
             extent,
             start: start.filter(|_| size > 0),
-            is_ordered: !overlaps_itself,
+            is_ordered: has_ordered_tiles && !overlaps_in_tile,
+            overlaps: overlaps_in_tile || overlaps_in_tiles()?,
         })
     }
 
@@ -113,10 +122,17 @@ impl View {
         self.displacement
     }
 
-    /// Returns whether the bytes of the file are in the order of the data, each once. Others are only to be read.
+    /// Returns whether the bytes of the file are in the order of the data, each once.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
         self.is_ordered
+    }
+
+    /// Returns whether some byte of the file is there several times: such a view is only to be read. Tiles may lie between each other, so
+    /// that the view is not [in order](Self::is_ordered), and share no byte.
+    #[must_use]
+    pub const fn overlaps(&self) -> bool {
+        self.overlaps
     }
 
     /// Returns the runs of `len` bytes of data from a position on.
@@ -226,6 +242,23 @@ fn has_overlap(blocks: Blocks) -> bool {
         end = end.max(block.offset + block.length as i64);
         overlaps
     })
+}
+
+/// Returns whether tiles of these blocks, which are so far apart, share bytes: the same byte of a tile's extent is in two blocks.
+fn have_overlap(blocks: Blocks, extent: u64) -> bool {
+    if extent == 0 {
+        return true;
+    }
+    let inside = blocks.map(|block| (block.offset as u64 % extent, block.length));
+    let mut inside: Vec<_> = inside.collect();
+    inside.sort_unstable();
+    let [first, .., last] = &inside[..] else {
+        return inside.iter().any(|(_, length)| *length > extent);
+    };
+    inside
+        .windows(2)
+        .any(|pair| pair[0].0 + pair[0].1 > pair[1].0)
+        || last.0 + last.1 > first.0 + extent
 }
 
 /// Returns the error of an access beyond what files can have.

@@ -1,11 +1,13 @@
 //! Opening and closing, sizes, the shared pointer and atomic mode.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tagwire_files::{
-    Access, Data, Error, File, Hints, Kind, Mode, Opening, Room, Site, Storage, Unix, View,
+    Access, Data, Errno, Error, File, Hints, Kind, Mode, Opening, Room, Site, Storage, Switch,
+    Unix, View,
 };
+use tagwire_layout::{Basic, Datatype, Program};
 
 use crate::common::memory::Memory;
 use crate::common::{open, open_as, ranks};
@@ -48,11 +50,74 @@ fn all_members_open_a_file_or_none() {
             _ => File::open(wrong, Ok(opening(&storage, both(), "new"))),
         };
         assert_eq!(kind(opened), Kind::Argument);
-        let file = open(both() | Mode::DELETE_ON_CLOSE, "new").unwrap();
-        assert!(memory.has("new"));
+        // What the first has made for all is gone where another cannot open it.
+        let name = if me == 1 { "none" } else { "made" };
+        assert_eq!(kind(open(exclusive, name)), Kind::NoSuchFile);
+        assert!(me != 0 || !memory.has("made"));
+        for round in 0..50 {
+            let created = both() | Mode::CREATE | Mode::DELETE_ON_CLOSE;
+            let file = open(created, "new").unwrap();
+            // It is there until all close it.
+            assert!(memory.has("new"), "round {round}");
+            file.close().unwrap();
+            assert!(!memory.has("new"));
+            team.barrier().unwrap();
+        }
+    });
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(Unix.lasting(Path::new("a")), here.join("a"));
+}
+
+/// Tiles lie between each other, and a window of no bytes reads all the same.
+#[test]
+fn tiles_between_each_other_are_written_and_read() {
+    let memory = Memory::default();
+    ranks(2, |team| {
+        let me = team.me() as u64;
+        let file = open(team, Arc::new(memory.clone()), Hints::default(), 0).unwrap();
+        let byte = Datatype::of(Basic::Byte);
+        let tile = byte.hvector(2, 1, 6).unwrap().resized(0, 4).unwrap();
+        let view = View::new(me, &Program::of(&byte), &Program::of(&tile)).unwrap();
+        file.check_view(&view).unwrap();
+        let own = [1, 2, 3, 4].map(|byte| byte + 10 * me as u8);
+        let access = Access::new(&view, 0);
+        let written = file.write_all(access, &Data::Bytes(&own));
+        assert_eq!(written.into_result().unwrap(), 4);
         file.team().barrier().unwrap();
+        assert_eq!(memory.bytes(), [1, 11, 0, 0, 3, 13, 2, 12, 0, 0, 4, 14]);
+        file.change_hints(|hints| (hints.sieve, hints.window) = (Switch::Enable, 0));
+        for position in 0..4 {
+            let access = Access::new(&view, position as u64);
+            let mut seen = [0; 4];
+            let read = file.read(access, &mut Room::Bytes(&mut seen[position..]));
+            read.into_result().unwrap();
+            assert_eq!(seen[position..], own[position..]);
+        }
+        let every = byte.resized(0, 2).unwrap();
+        let view = View::new(me, &Program::of(&byte), &Program::of(&every)).unwrap();
+        let mut seen = [9; 4];
+        let read = file.read(Access::new(&view, 0), &mut Room::Bytes(&mut seen));
+        assert_eq!(read.into_result().unwrap(), 4);
+        assert_eq!(seen, [own[0], 0, own[2], own[1]]);
         file.close().unwrap();
-        assert!(!memory.has("new"));
+    });
+}
+
+/// What was written is counted where the lock cannot be given back.
+#[test]
+fn a_failed_unlock_loses_no_outcome() {
+    let memory = Memory::default().with_locks();
+    ranks(1, |team| {
+        let file = open(team, Arc::new(memory.clone()), Hints::default(), 0).unwrap();
+        memory.fail_unlock(Errno::IO);
+        assert_eq!(file.set_atomic(true).unwrap_err().kind(), Kind::Io);
+        file.set_atomic(true).unwrap();
+        memory.fail_unlock(Errno::IO);
+        let view = View::bytes();
+        let written = file.write(Access::new(&view, 0), &Data::Bytes(b"abcd"));
+        assert_eq!(written.bytes, 4);
+        assert_eq!(written.error.unwrap().kind(), Kind::Io);
+        file.close().unwrap();
     });
 }
 

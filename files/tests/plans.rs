@@ -85,6 +85,14 @@ fn reads_of_short_runs_are_sieved() {
             Plan::Direct
         );
     }
+    // Tiles of a byte and one that lies two tiles behind: the last byte of the access is before its first.
+    let byte = Datatype::of(Basic::Byte);
+    let tile = byte.hvector(2, 1, 5).unwrap().resized(0, 2).unwrap();
+    let view = View::new(0, &Program::of(&byte), &Program::of(&tile)).unwrap();
+    let back = Summary::of(Access::new(&view, 1), 2).unwrap();
+    assert_eq!((back.first, back.end), (5, 3));
+    let plan = Plan::of_read(&back, &with(Switch::Automatic), view.is_ordered());
+    assert_eq!(plan, Plan::Direct);
     let block = member(0, 8, 8, 800);
     assert_eq!(
         Plan::of_read(&block, &with(Switch::Enable), true),

@@ -101,10 +101,28 @@ fn filetypes_that_overlap_themselves_are_known() {
             .unwrap(),
     ] {
         let view = view(0, &byte(), &filetype).unwrap();
-        assert!(!view.is_ordered(), "{filetype:?}");
+        assert!(view.overlaps() && !view.is_ordered(), "{filetype:?}");
         assert!(view.position_of(3).is_err());
     }
-    assert!(view(0, &byte(), &at(&[0, 4])).unwrap().is_ordered());
+    let ordered = view(0, &byte(), &at(&[0, 4])).unwrap();
+    assert!(ordered.is_ordered() && !ordered.overlaps());
+    // Tiles that lie between each other share no byte.
+    for (displacements, extent, overlaps) in [
+        (&[0, 6][..], 4, false),
+        (&[2, 8], 4, false),
+        (&[0, 6], 2, true),
+        (&[0, 7], 4, true),
+        (&[1, 7], 4, false),
+        (&[0, 9, 22], 6, true),
+        (&[0, 8, 22], 6, false),
+        (&[3], 1, true),
+        (&[3, 5], 0, true),
+    ] {
+        let filetype = at(displacements).resized(0, extent).unwrap();
+        let view = view(0, &byte(), &filetype).unwrap();
+        assert!(!view.is_ordered(), "{filetype:?}");
+        assert_eq!(view.overlaps(), overlaps, "{filetype:?}");
+    }
 }
 
 /// Nothing overflows at the end of the longest file.

@@ -64,7 +64,7 @@ pub use datatype::{
     Constructor, Datatype, Distributed, Distribution, Member, Order, Slice, VectorShape,
 };
 pub use error::{Error, Result};
-pub use external::{pack_external, unpack_external};
+pub use external::{pack_external, unpack_external, unpack_external_part};
 pub use layout::Layout;
 pub use memory::{Source, Target};
 pub use operation::Operation;

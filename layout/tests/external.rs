@@ -8,6 +8,7 @@ mod model;
 use model::{Random, surrounded, tree};
 use tagwire_layout::{
     Basic, Datatype, Error, Member, Program, Source, Target, pack_external, unpack_external,
+    unpack_external_part,
 };
 
 /// What a value in memory becomes, and what that becomes in memory again.
@@ -27,6 +28,38 @@ fn assert_is(basic: Basic, memory: &[u8], wanted: &[u8]) {
     let (external, back) = there_and_back(basic, memory);
     assert_eq!(external, wanted, "{basic:?} in external32");
     assert_eq!(back, memory, "{basic:?} and back");
+}
+
+/// Bytes end anywhere: the values before are unpacked, and nothing behind them is touched.
+#[test]
+fn the_whole_values_of_a_part_are_unpacked() {
+    let member = |basic, count, displacement| Member {
+        count,
+        displacement,
+        of: Datatype::of(basic),
+    };
+    let members = [member(Basic::I16, 2, 0), member(Basic::F64, 1, 8)];
+    let program = Program::of(&Datatype::structure(members.to_vec()).unwrap());
+    // Where each value of two elements is in memory; in external32 they follow each other.
+    let values = [0..2, 2..4, 8..16, 16..18, 18..20, 24..32];
+    let memory: Vec<u8> = (1..33).collect();
+    let mut external = vec![0; 24];
+    pack_external(&program, 2, Source::of(&memory), &mut external).unwrap();
+    for bytes in 0..=external.len() {
+        let mut back = vec![0; memory.len()];
+        let target = Target::of(&mut back);
+        let unpacked = unpack_external_part(&program, 2, target, &external[..bytes]).unwrap();
+        let (mut expected, mut whole) = (vec![0; memory.len()], 0);
+        for value in values.clone() {
+            if whole + value.len() > bytes {
+                break;
+            }
+            whole += value.len();
+            expected[value.clone()].copy_from_slice(&memory[value]);
+        }
+        assert_eq!((unpacked, back), (whole as u64, expected), "{bytes}");
+        assert_eq!(program.native_size(2, bytes as u64), Ok(whole as u64));
+    }
 }
 
 #[test]

@@ -50,12 +50,23 @@ impl Text {
     /// # Errors
     /// `MPI_ERR_ARG` where there is none.
     pub fn get(self) -> Result<String> {
+        self.read(|text| text.to_string_lossy().into_owned())
+    }
+
+    /// Returns its bytes, without the zero at the end: names of files may have any others.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn bytes(self) -> Result<Vec<u8>> {
+        self.read(|text| text.to_bytes().to_vec())
+    }
+
+    fn read<T>(self, body: impl FnOnce(&CStr) -> T) -> Result<T> {
         if self.0.is_null() {
             return Err(Error::new(Class::Arg, "a string is null"));
         }
         // SAFETY: the promise of this value's maker.
-        let text = unsafe { CStr::from_ptr(self.0) };
-        Ok(text.to_string_lossy().into_owned())
+        Ok(body(unsafe { CStr::from_ptr(self.0) }))
     }
 }
 

@@ -3,7 +3,8 @@
 
 mod common;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -281,6 +282,17 @@ fn each_process_has_a_file_pointer() {
         let file = File::open(process, Comm::SELF, &own, amode::RDONLY);
         let written = accesses::file_write_at(process, file.handle, 0, from, ignore());
         assert_eq!(code(written), Class::ReadOnly);
+        // No pointer moves.
+        let handle = file.handle;
+        for written in [
+            accesses::file_write(process, handle, from, ignore()),
+            accesses::file_write_all(process, handle, from, ignore()),
+            accesses::file_write_shared(process, handle, from, ignore()),
+            accesses::file_write_ordered(process, handle, from, ignore()),
+        ] {
+            assert_eq!(code(written), Class::ReadOnly);
+        }
+        assert_eq!((file.position(), file.shared_position()), (0, 0));
         assert_eq!(
             code(management::file_set_size(process, file.handle, 1)),
             Class::ReadOnly
@@ -446,6 +458,17 @@ fn data_is_converted_to_external32() {
         };
         assert_eq!(seen, expected);
         assert_eq!(ended.bytes(), if me == 0 { 16 } else { 8 });
+        // The file ends within an element: its whole values are read.
+        let mut many = Datatype::NULL;
+        datatypes::type_contiguous(process, Twin::Int, 5, LONG, result(&mut many)).unwrap();
+        datatypes::type_commit(process, result(&mut many)).unwrap();
+        let mut seen = [7_i64; 5];
+        let into = room(&mut seen).of(1, many);
+        accesses::file_read_at(process, file.handle, 0, into, status(&mut ended)).unwrap();
+        let whole = 2 - me as usize;
+        assert_eq!(seen[..whole], expected[..whole]);
+        assert_eq!(seen[whole..], [7; 5][whole..]);
+        assert_eq!(ended.bytes(), 8 * whole as u64);
         file.close().unwrap();
     });
 }
@@ -501,6 +524,67 @@ fn nobody_waits_for_a_member_with_wrong_arguments() {
         };
         assert_eq!(code(view), Class::NotSame);
         file.close().unwrap();
+    });
+}
+
+/// An error of one member that is found where its access begins is its own.
+#[test]
+fn nobody_waits_for_a_member_whose_pointer_is_too_far() {
+    let folder = Folder::new("far");
+    let path = folder.file("a");
+    ranks(2, |process, me| {
+        let file = open(process, &path, amode::RDWR | amode::CREATE);
+        let own = [me; 4];
+        for (etype, far, count) in [(INT, 1 << 61, 1), (LONG, 1 << 61, 1), (BYTE, i64::MAX, 4)] {
+            file.view(0, etype, etype, "native").unwrap();
+            let start = if me == 0 { far } else { 0 };
+            file.seek(start, whence::SET).unwrap();
+            let from = data(&own).of(count, etype);
+            let written = accesses::file_write_all(process, file.handle, from, ignore());
+            let into = &mut [0_i32; 4];
+            let into = room(into).of(count, etype);
+            let read = accesses::file_read_all(process, file.handle, into, ignore());
+            match me {
+                0 => {
+                    assert_eq!((code(written), code(read)), (Class::Arg, Class::Arg));
+                    assert_eq!(file.position(), far, "it does not move");
+                }
+                _ => {
+                    written.unwrap();
+                    read.unwrap();
+                }
+            }
+        }
+        // The elements of one are longer than memory is.
+        let (mut spread, mut count) = (Datatype::NULL, 1);
+        let into = result(&mut spread);
+        datatypes::type_create_resized(process, Twin::Big, BYTE, 0, 1 << 62, into).unwrap();
+        datatypes::type_commit(process, result(&mut spread)).unwrap();
+        if me == 0 {
+            count = 3;
+        }
+        let from = data(&own).of(count, spread);
+        let written = accesses::file_write_at_all(process, file.handle, 0, from, ignore());
+        assert_eq!(written.is_err(), me == 0, "{written:?}");
+        file.close().unwrap();
+    });
+}
+
+/// A name is bytes: those that are no text are not those of another file.
+#[test]
+fn names_of_files_are_bytes() {
+    let folder = Folder::new("names");
+    let [own, other] = [&b"n\xff"[..], "n\u{fffd}".as_bytes()];
+    let [own, other] = [own, other].map(|name| folder.0.join(OsStr::from_bytes(name)));
+    std::fs::write(&other, "kept").unwrap();
+    ranks(1, |process, _| {
+        let file = open(process, &own, amode::RDWR | amode::CREATE | amode::EXCL);
+        file.close().unwrap();
+        assert!(own.exists());
+        let name = CString::new(own.as_os_str().as_bytes()).unwrap();
+        management::file_delete(process, text(&name), Info::NULL).unwrap();
+        assert!(!own.exists());
+        assert_eq!(std::fs::read(&other).unwrap(), b"kept");
     });
 }
 
@@ -569,6 +653,26 @@ fn sequential_files_are_not_seeked_in() {
         file.view(CURRENT, INT, INT, "native").unwrap();
         accesses::file_read_shared(process, handle, into, ignore()).unwrap();
         assert_eq!(seen, [2]);
+        file.close().unwrap();
+    });
+}
+
+/// All members take the same place for the beginning of a view, whoever moves the shared pointer before its own call.
+#[test]
+fn members_of_a_sequential_file_begin_views_at_one_place() {
+    let folder = Folder::new("current");
+    let path = folder.file("a");
+    let mode = amode::WRONLY | amode::CREATE | amode::SEQUENTIAL;
+    ranks(2, |process, me| {
+        let file = open(process, &path, mode);
+        for round in 1..=50 {
+            if me == 1 {
+                let from = data(&[1_i32; 25]).ints(25);
+                accesses::file_write_shared(process, file.handle, from, ignore()).unwrap();
+            }
+            file.view(CURRENT, BYTE, BYTE, "native").unwrap();
+            assert_eq!(file.displacement(), 100 * round);
+        }
         file.close().unwrap();
     });
 }

@@ -39,7 +39,9 @@ impl Domains {
         let bytes = members.iter().map(|member| member.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
         let times = bytes.div_ceil((end - first).max(1)).max(1);
-        let window = (hints.buffer / times).max(1);
+        let runs = members.iter().map(|member| member.runs);
+        let runs = runs.fold(0, u64::saturating_add);
+        let window = window(hints.buffer, end - first, (times, runs));
         let longest = parts.iter().map(|(_, part)| part.end - part.start).max();
         Self {
             parts,
@@ -79,6 +81,23 @@ impl Domains {
         let found = windows.find(|(other, _)| *other == member);
         found.map_or(0..0, |(_, window)| window)
     }
+}
+
+/// Bytes of an aggregator's memory for each run of bytes: as it came, as it was read, in the order of the file, and what became of it.
+const EACH_RUN: u128 = 48;
+
+/// Lists of runs that take less than such a part of the memory for data are not counted: a window stays as long as the hint says.
+const SMALL: u128 = 32;
+
+/// Returns how many bytes of the file a window has, so that its data, so many times, and the list of its runs take `buffer` bytes of memory,
+/// where so many runs are in a range of the file.
+fn window(buffer: u64, range: u64, (times, runs): (u64, u64)) -> u64 {
+    let (buffer, range) = (u128::from(buffer), u128::from(range.max(1)));
+    let data = u128::from(times) * range;
+    let lists = EACH_RUN * u128::from(runs);
+    let lists = if lists < data / SMALL { 0 } else { lists };
+    // It is no longer than the buffer.
+    (buffer * range / (data + lists)).max(1) as u64
 }
 
 /// Returns which members aggregate: the first ones of each host.
@@ -135,6 +154,18 @@ mod tests {
             let starts = domains.windows(0).skip(1).map(|(_, window)| window.start);
             assert!(starts.into_iter().all(|start| start % unit == 0));
         }
+    }
+
+    /// Lists of short runs take their part of the buffer; those of long ones are not counted.
+    #[test]
+    fn windows_leave_room_for_lists_of_runs() {
+        const MIB: u64 = 1 << 20;
+        assert_eq!(window(16 * MIB, MIB, (1, MIB / 4096)), 16 * MIB);
+        assert_eq!(window(16 * MIB, MIB, (2, MIB / 4096)), 8 * MIB);
+        assert_eq!(window(56 * MIB, MIB, (1, MIB / 8)), 8 * MIB);
+        assert_eq!(window(MIB, MIB, (1, u64::MAX)), 1);
+        assert_eq!(window(u64::MAX, u64::MAX, (u64::MAX, u64::MAX)), 1);
+        assert_eq!(window(0, 0, (1, 0)), 1);
     }
 
     #[test]

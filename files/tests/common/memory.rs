@@ -41,6 +41,8 @@ struct State {
     handles: u64,
     /// Calls of `sync`, and one that fails.
     sync: Option<Errno>,
+    /// The same of `unlock`.
+    unlock: Option<Errno>,
     has_locks: bool,
 }
 
@@ -91,6 +93,11 @@ impl Memory {
     /// Has the next call of `sync` fail.
     pub fn fail_sync(&self, errno: Errno) {
         self.with(|state| state.sync = Some(errno));
+    }
+
+    /// Has the next call of `unlock` fail, though the lock is given back.
+    pub fn fail_unlock(&self, errno: Errno) {
+        self.with(|state| state.unlock = Some(errno));
     }
 
     pub fn with_locks(self) -> Self {
@@ -219,12 +226,13 @@ impl Handle for Open {
     }
 
     fn unlock(&self, range: Range<u64>) -> Result<(), Errno> {
-        self.memory.with(|state| {
+        let error = self.memory.with(|state| {
             let own = |lock: &(Range<u64>, bool, u64)| lock.0 == range && lock.2 == self.number;
             state.locks.retain(|lock| !own(lock));
+            state.unlock.take()
         });
         self.memory.0.1.notify_all();
-        Ok(())
+        error.map_or(Ok(()), Err)
     }
 
     fn flush(&self) -> Result<(), Errno> {

@@ -27,6 +27,39 @@ impl Program {
         let fits = total.and_then(|bytes| i64::try_from(bytes).ok());
         fits.map(i64::unsigned_abs).ok_or(Error::Overflow)
     }
+
+    /// Returns how many bytes of memory the values have that are whole in the first `bytes` bytes of `count` elements in external32.
+    ///
+    /// # Errors
+    ///
+    /// As [`external_size`](Self::external_size).
+    pub fn native_size(&self, count: u64, bytes: u64) -> Result<u64> {
+        let all = self.external_size(count)?;
+        if all == 0 {
+            return Ok(0);
+        }
+        let bytes = bytes.min(all);
+        let each = all / count;
+        let mut native = bytes / each * self.size();
+        let mut left = bytes % each;
+        if left == 0 {
+            return Ok(native);
+        }
+        self.signature().try_for_each(&mut |basic, number| {
+            let form = Form::of(basic)?;
+            let external = form.external() as u64;
+            let whole = number.min(left / external);
+            native += whole * form.native() as u64;
+            // A value of which a part is missing is the last.
+            left = if whole < number {
+                0
+            } else {
+                left - whole * external
+            };
+            Ok::<_, Error>(())
+        })?;
+        Ok(native)
+    }
 }
 
 /// Packs `count` elements in external32 into the beginning of `out`, as `MPI_Pack_external` (MPI-5.0, section 5.3). Returns how
@@ -71,11 +104,32 @@ pub fn unpack_external(
     bytes: &[u8],
 ) -> Result<usize> {
     let size = sized(program, count, bytes.len())?;
+    unpack_external_part(program, count, target, &bytes[..size])?;
+    Ok(size)
+}
+
+/// Unpacks the values that are whole in `bytes`, which is the beginning of `count` elements in external32: a file may end within
+/// an element. Returns how many bytes of memory they have.
+///
+/// # Errors
+///
+/// As [`Program::external_size`] and [`Unpacker::new`]. Then nothing is unpacked.
+pub fn unpack_external_part(
+    program: &Program,
+    count: u64,
+    target: Target<'_>,
+    bytes: &[u8],
+) -> Result<u64> {
+    let size = program.native_size(count, bytes.len() as u64)?;
     let mut unpacker = Unpacker::new(program, count, target)?;
     let mut native = [0; PIECE];
-    let mut rest = &bytes[..size];
-    convert(program, count, &mut |form, number| {
+    let (mut rest, mut left) = (bytes, size);
+    // Elements behind the last value are not gone through.
+    let begun = size.div_ceil(program.size().max(1));
+    convert(program, begun, &mut |form, number| {
+        let number = number.min((left / form.native() as u64) as usize);
         let native = &mut native[..number * form.native()];
+        left -= native.len() as u64;
         let (now, later) = rest.split_at(number * form.external());
         let values = native.chunks_exact_mut(form.native());
         for (value, external) in values.zip(now.chunks_exact(form.external())) {

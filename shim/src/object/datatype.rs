@@ -464,6 +464,15 @@ impl Span {
         Ok(())
     }
 
+    /// Unpacks the whole values of the first so many bytes of data in external32 to an address. Returns how many bytes of memory they have.
+    pub(crate) fn unpack_external_part(&self, packed: &[u8], data: Out) -> Result<u64> {
+        let target = self.target(data)?;
+        let program = &self.program;
+        Ok(layout::unpack_external_part(
+            program, self.count, target, packed,
+        )?)
+    }
+
     /// Returns the data at an address, which is packed where it goes.
     pub(crate) fn packed(&self, data: In) -> Result<Packed> {
         Ok(Packed(self.packer(data)?))

@@ -1,6 +1,7 @@
 //! Files as a C program opens and uses them.
 
 use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ pub fn try_open(
     mode: i32,
     file: &mut abi::File,
 ) -> Result {
-    let name = CString::new(path.to_str().unwrap()).unwrap();
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
     management::file_open(process, comm, text(&name), mode, Info::NULL, result(file))
 }
 
@@ -87,6 +88,16 @@ impl File {
             name,
             Info::NULL,
         )
+    }
+
+    /// Returns the displacement of the view. Its datatypes are predefined ones.
+    pub fn displacement(&self) -> i64 {
+        let (mut displacement, mut types) = (-1, [Datatype::NULL; 2]);
+        let ([etype, filetype], mut name) = (&mut types, [0; 128]);
+        let (etype, filetype, name) = (result(etype), result(filetype), text_out(&mut name));
+        let into = result(&mut displacement);
+        views::file_get_view(&self.process, self.handle, into, etype, filetype, name).unwrap();
+        displacement
     }
 
     pub fn seek(&self, offset: i64, whence: i32) -> Result {

@@ -1,5 +1,7 @@
 //! Opening, closing, and what is asked of files (MPI-5.0, sections 14.2 and 14.6).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -70,9 +72,10 @@ fn mode_of(number: i32) -> Result<Mode> {
 
 /// Returns the path of a name.
 fn path_of(name: Text) -> Result<PathBuf> {
-    let name = name.get()?;
-    let path = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
-    Ok(PathBuf::from(path.unwrap_or(&name)))
+    let name = name.bytes()?;
+    let mut prefixes = PREFIXES.iter();
+    let path = prefixes.find_map(|prefix| name.strip_prefix(prefix.as_bytes()));
+    Ok(PathBuf::from(OsStr::from_bytes(path.unwrap_or(&name))))
 }
 
 /// Returns the hints of an info, and those that are kept.

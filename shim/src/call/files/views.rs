@@ -27,6 +27,10 @@ pub fn file_set_view(
     info: Info,
 ) -> Result {
     on_file(process, file, |file| {
+        if file.file.mode().contains(Mode::SEQUENTIAL) {
+            // No process moves the shared file pointer while another looks where it is.
+            file.file.agree(Ok(()), 0, "call")?;
+        }
         let given = match info {
             Info::NULL => Ok(None),
             _ => process

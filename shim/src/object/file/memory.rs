@@ -50,16 +50,15 @@ pub(crate) fn access(
             let bytes = packed.len();
             span.pack_external(from.address, Out::over(&mut packed), bytes)?;
             let outcome = write(file, access, &Data::Bytes(&packed), how);
-            Ok(native(outcome, span, bytes))
+            let bytes = span.program.native_size(span.count, outcome.bytes)?;
+            Ok(Outcome { bytes, ..outcome })
         }
         (Memory::Read(into), Representation::External32) => {
             let mut packed = external(span)?;
-            let bytes = packed.len();
             let outcome = read(file, access, &mut Room::Bytes(&mut packed), how);
-            let part = whole(span, outcome.bytes, bytes);
-            let filled = part.program.external_size(part.count)? as usize;
-            part.unpack_external(In::over(&packed), filled, into.address)?;
-            Ok(native(outcome, span, bytes))
+            let filled = &packed[..outcome.bytes as usize];
+            let bytes = span.unpack_external_part(filled, into.address)?;
+            Ok(Outcome { bytes, ..outcome })
         }
     }
 }
@@ -91,23 +90,6 @@ fn read(file: &File, access: Access<'_>, room: &mut Room<'_>, how: How) -> Outco
 /// Returns memory for elements in external32.
 fn external(span: &Span) -> Result<Vec<u8>> {
     Ok(vec![0; span.program.external_size(span.count)? as usize])
-}
-
-/// Returns the elements of which so many bytes of external32, of all, are whole.
-fn whole(span: &Span, bytes: u64, all: usize) -> Span {
-    let each = (all as u64).checked_div(span.count).unwrap_or(0);
-    let count = bytes.checked_div(each).unwrap_or(0);
-    Span {
-        program: span.program.clone(),
-        count,
-        bytes: (span.program.size() * count) as usize,
-    }
-}
-
-/// Returns the same outcome in bytes of memory, of whole elements.
-fn native(outcome: Outcome, span: &Span, all: usize) -> Outcome {
-    let bytes = whole(span, outcome.bytes, all).bytes as u64;
-    Outcome { bytes, ..outcome }
 }
 
 /// Returns the data at an address.

@@ -228,24 +228,25 @@ impl File {
     pub(crate) fn access(&self, types: &Types, call: Call) -> Result<Ended> {
         let viewed = self.viewed();
         let checked = self.check(types, &viewed, call);
+        let is_ordered = call.from == From::Ordered;
         // Others do not wait for a process with wrong arguments.
-        if checked.is_err() {
-            match call.from {
-                From::Ordered => drop(self.file.advance_ordered(0)),
-                _ if call.is_collective => {
-                    let nothing = Access::new(&viewed.view, 0);
-                    memory::take_part(&self.file, nothing, call.memory);
-                }
-                _ => {}
-            }
+        if checked.is_err() && is_ordered {
+            drop(self.file.advance_ordered(0));
         }
-        let (span, units) = checked?;
-        let start = self.start(call.from, units)?;
-        let access = Access::new(&viewed.view, viewed.position(start)?);
+        let begun = checked.and_then(|(span, units)| {
+            let position = self.begin(&viewed, call.from, units)?;
+            Ok((span, Access::new(&viewed.view, position)))
+        });
+        // The parts of processes in their order do not lie between each other.
+        let is_collective = call.is_collective && !is_ordered;
+        if begun.is_err() && is_collective {
+            let nothing = Access::new(&viewed.view, 0);
+            memory::take_part(&self.file, nothing, call.memory);
+        }
+        let (span, access) = begun?;
         let how = How {
             representation: viewed.representation,
-            // The parts of processes in their order do not lie between each other.
-            is_collective: call.is_collective && call.from != From::Ordered,
+            is_collective,
         };
         let outcome = memory::access(&self.file, access, (call.memory, &span), how)?;
         Ok(ended(outcome))
@@ -256,9 +257,17 @@ impl File {
         if matches!(call.from, From::At(_) | From::Own) {
             self.check_seekable()?;
         }
+        let mode = self.file.mode();
+        match call.memory {
+            Memory::Read(_) if !mode.reads() => return Err(files::Error::NotReadable.into()),
+            Memory::Write(_) if !mode.writes() => return Err(files::Error::NotWritable.into()),
+            _ => {}
+        }
         let elements = call.memory.elements();
         let span = types.span(elements.count, elements.datatype)?;
         span.check(elements.address.read())?;
+        // Memory that no address is of is refused before a file pointer moves and others wait.
+        span.program.span(span.count)?;
         if let From::At(offset) = call.from {
             viewed.position(offset)?;
         }
@@ -275,25 +284,26 @@ impl File {
         }
     }
 
-    /// Returns where an access of so many etypes begins, and moves a file pointer on.
-    fn start(&self, from: From, units: u64) -> Result<i64> {
-        let too_far = |_| Error::new(Class::Arg, "the file pointer is beyond the longest file");
-        Ok(match from {
-            From::At(offset) => offset,
+    /// Returns the position at which an access of so many etypes begins, and moves a file pointer on.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where it is beyond the longest file: the file pointer of this process does not move then.
+    fn begin(&self, viewed: &Viewed, from: From, units: u64) -> Result<u64> {
+        let too_far = || Error::new(Class::Arg, "the file pointer is beyond the longest file");
+        let shared = |start: u64| viewed.position(i64::try_from(start).map_err(|_| too_far())?);
+        match from {
+            From::At(offset) => viewed.position(offset),
             From::Own => {
                 let mut state = self.state();
-                let start = state.position;
-                let end = i64::try_from(units)
-                    .ok()
-                    .and_then(|units| start.checked_add(units));
-                state.position = end.ok_or_else(|| {
-                    Error::new(Class::Arg, "the file pointer is beyond the longest file")
-                })?;
-                start
+                let position = viewed.position(state.position)?;
+                let units = i64::try_from(units).ok();
+                let end = units.and_then(|units| state.position.checked_add(units));
+                state.position = end.ok_or_else(too_far)?;
+                Ok(position)
             }
-            From::Shared => i64::try_from(self.file.advance_shared(units)?).map_err(too_far)?,
-            From::Ordered => i64::try_from(self.file.advance_ordered(units)?).map_err(too_far)?,
-        })
+            From::Shared => shared(self.file.advance_shared(units)?),
+            From::Ordered => shared(self.file.advance_ordered(units)?),
+        }
     }
 }
 

@@ -97,6 +97,7 @@ impl Viewed {
     pub(crate) fn position(&self, offset: i64) -> Result<u64> {
         let units = u64::try_from(offset).ok();
         let position = units.and_then(|units| units.checked_mul(self.view.unit()));
+        let position = position.filter(|position| i64::try_from(*position).is_ok());
         position.ok_or_else(|| Error::new(Class::Arg, format!("the offset is {offset}")))
     }
 
