@@ -146,7 +146,8 @@ pub(crate) unsafe extern "C-unwind" fn delete<T: Handle>(
     }
 }
 
-/// The functions of a generalized request, and where the caller has their state: as in MPICH and Open MPI they may change it.
+/// The functions of a generalized request, and where the caller has their state: as in MPICH and Open MPI they may change it, and MPICH's
+/// test `greqf` looks for the change. So the caller's variable has to outlive the request (docs/mpi.md).
 #[derive(Debug)]
 pub(crate) struct Generalized {
     pub(crate) query: *mut c_void,
