@@ -33,13 +33,13 @@ modules_build() {
             done &&
             ar crs libmpifort_mod.a mpi.o mpi_f08.o &&
             ${compiler} "$sources/probe.f90" -o probe -L. -lmpifort_mod -lmpifort_abi -lmpi_abi "-Wl,-rpath,$prefix/lib" &&
-            LD_LIBRARY_PATH=$prefix/lib ./probe && mv ./*.mod libmpifort_mod.a made
+            LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ./probe && mv ./*.mod libmpifort_mod.a made
     ) >"$work/said" 2>&1
     status=$?
     if [ $status = 0 ]; then
-        [ "${1-}" != again ] || rm -rf "$modules"
-        [ -d "$modules" ] || mv "$work/made" "$modules" 2>/dev/null || [ -d "$modules" ]
-        status=$?
+        # By renames: a compile beside this never finds a part of the modules, and who builds them beside this finds them built.
+        [ "${1-}" != again ] || [ ! -d "$modules" ] || mv -T "$modules" "$work/old" || [ ! -d "$modules" ] || status=1
+        [ -d "$modules" ] || mv -T "$work/made" "$modules" 2>/dev/null || [ -d "$modules" ] || status=1
     elif [ "${1-}" = again ]; then
         cat "$work/said" >&2
     else

@@ -130,22 +130,54 @@ fn what_cannot_be_compiled_is_told() {
     assert!(error.contains("-fdefault-integer-8: INTEGER has 4 bytes"));
 }
 
+/// Writes a compiler that is gfortran with an option, and says that it is of another version; returns how `mpifort` takes it.
+fn compiler(version: u32, option: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = tree().join(format!("gfortran-{version}"));
+    let script = format!(
+        "#!/bin/sh\ncase $1 in\n\
+         --version) echo 'GNU Fortran (GCC) {version}.1.0' ;;\n\
+         -dumpversion) echo {version}.1.0 ;;\n\
+         *) exec gfortran {option} \"$@\" ;;\nesac\n"
+    );
+    std::fs::write(&path, script).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&path, executable).unwrap();
+    format!("-fc={}", path.display())
+}
+
+/// The program that tries a compiler finds the compiler's libraries by `LD_LIBRARY_PATH`, as its own programs do.
+#[test]
+fn modules_are_built_where_the_compiler_has_libraries_elsewhere() {
+    if !has_compiler("modules_are_built_where_the_compiler_has_libraries_elsewhere") {
+        return;
+    }
+    let folder = tree().join("elsewhere");
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let (source, library) = (
+        format!("{folder}/a.f90"),
+        format!("{folder}/libelsewhere.so"),
+    );
+    std::fs::write(&source, "subroutine elsewhere\nend subroutine\n").unwrap();
+    let words = ["-shared", "-fPIC", &source, "-o", &library];
+    let made = Command::new("gfortran").args(words).status();
+    assert!(made.unwrap().success());
+    let option = format!("-Wl,--no-as-needed -L{folder} -lelsewhere");
+    let other = compiler(98, &option);
+    let built = mpifort(&[&other, "-show"], &[("LD_LIBRARY_PATH", folder)]);
+    let error = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success() && error.is_empty(), "{error}");
+    assert!(tree().join("lib/fortran/gfortran-98/mpi.mod").exists());
+}
+
 /// A compiler of another version has no modules, and those that it builds pass arguments in another form.
 #[test]
 fn modules_are_of_one_compiler() {
-    use std::os::unix::fs::PermissionsExt;
     if !has_compiler("modules_are_of_one_compiler") {
         return;
     }
-    let other = tree().join("other-gfortran");
-    let script = "#!/bin/sh\ncase $1 in\n\
-        --version) echo 'GNU Fortran (GCC) 99.1.0' ;;\n\
-        -dumpversion) echo 99.1.0 ;;\n\
-        *) exec gfortran -fdefault-integer-8 \"$@\" ;;\nesac\n";
-    std::fs::write(&other, script).unwrap();
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&other, executable).unwrap();
-    let other = format!("-fc={}", other.display());
+    let other = compiler(99, "-fdefault-integer-8");
     let told = mpifort(&[&other, "--version"], &[]);
     let error = String::from_utf8_lossy(&told.stderr);
     assert!(

@@ -177,9 +177,15 @@ impl Recorder {
         self.last = now;
         match u32::try_from(nanos) {
             Ok(nanos) => nanos,
+            // Where the trace has ended, the time has no place, and what is lost are calls.
+            Err(_) if self.lost.is_some() => 0,
             Err(_) => {
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 self.store(Packed::time(nanos), 0);
+                // It ends with this record: the call behind it is the first that is lost.
+                if let Some(lost) = &mut self.lost {
+                    *lost = 0;
+                }
                 0
             }
         }
@@ -360,6 +366,25 @@ mod tests {
                     AnyEngine::by_name("list", Capacity::default()).unwrap(),
                 ));
             }
+        }
+    }
+
+    #[test]
+    fn long_times_are_not_counted_as_calls_that_are_missing() {
+        // The call that is the first to be lost has a long time before it, or a short one.
+        for before in [10, 0] {
+            let folder = tempfile::tempdir().unwrap();
+            let clock = ManualClock::default();
+            let mut engine = open(&recording(folder.path(), Chunk::BYTES), clock.clock());
+            for tag in 0..Chunk::LAST as i32 {
+                let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
+            }
+            for seconds in [before, 10, 10] {
+                clock.advance(Duration::from_secs(seconds));
+                let _ = engine.arrive_sized(message(0), Cookie(0), 0);
+            }
+            let (_, records) = read(folder.path());
+            assert_eq!(records.last().unwrap().event, Event::Lost(3), "{before}");
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use tagwire_matching::trace::RECORD;
 
 /// A mapped piece of a file: places for records.
@@ -39,11 +40,12 @@ impl Chunk {
     }
 }
 
-/// Makes room for a chunk on the disk. A file system that cannot reserve is written to.
+/// Makes room for a chunk on the disk. A file system that cannot reserve is written to. So is one whose reserving a signal has
+/// interrupted (fallocate(2), EINTR): a program's timer may do so every time, and a write goes on where it was.
 fn reserve(file: &File, begin: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), begin, Chunk::BYTES) {
         Ok(()) => Ok(()),
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => {
             file.write_all_at(&vec![0; Chunk::BYTES as usize], begin)
         }
         Err(error) => Err(error.into()),

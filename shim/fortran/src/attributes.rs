@@ -35,6 +35,18 @@ pub(crate) fn integer(attribute: *mut c_void) -> i64 {
     }
 }
 
+/// Makes the attribute of a copy, for which a function of Fortran has given an integer. The address that C has set stays what it is
+/// where the function has given it on: C wants to find its pointer.
+pub(crate) fn of_copy(given: *mut c_void, integer: i64) -> *mut c_void {
+    let is_kept = given.addr().cast_signed() as i64 == integer;
+    let set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_kept && !set.contains(&given.addr()) {
+        return given;
+    }
+    drop(set);
+    of_integer(integer)
+}
+
 /// Returns the integer of an attribute that has a key.
 ///
 /// # Safety

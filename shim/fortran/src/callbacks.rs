@@ -66,10 +66,10 @@ pub(crate) unsafe extern "C-unwind" fn copy<T: Handle>(
     unsafe {
         let keyval = &*state.cast::<Keyval>();
         let (mut handle, mut flag, mut code) = (from.to_fortran(), 0, 0);
-        let value = attributes::integer(value);
+        let integer = attributes::integer(value);
         let out = if keyval.is_short {
             let function: CopyFunction<i32> = std::mem::transmute(keyval.copy);
-            let (mut state, mut value, mut out) = (keyval.state as i32, value as i32, 0);
+            let (mut state, mut value, mut out) = (keyval.state as i32, integer as i32, 0);
             function(
                 &raw mut handle,
                 &raw mut key,
@@ -82,7 +82,7 @@ pub(crate) unsafe extern "C-unwind" fn copy<T: Handle>(
             i64::from(out)
         } else {
             let function: CopyFunction<i64> = std::mem::transmute(keyval.copy);
-            let (mut state, mut value, mut out) = (keyval.state, value, 0);
+            let (mut state, mut value, mut out) = (keyval.state, integer, 0);
             function(
                 &raw mut handle,
                 &raw mut key,
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C-unwind" fn copy<T: Handle>(
         };
         *copied = i32::from(flag != 0);
         if flag != 0 && code == 0 {
-            *to = attributes::of_integer(out);
+            *to = attributes::of_copy(value, out);
         }
         code
     }
@@ -146,7 +146,8 @@ pub(crate) unsafe extern "C-unwind" fn delete<T: Handle>(
     }
 }
 
-/// The functions of a generalized request, and where the caller has their state: as in MPICH and Open MPI they may change it.
+/// The functions of a generalized request, and where the caller has their state: as in MPICH and Open MPI they may change it, and MPICH's
+/// test `greqf` looks for the change. So the caller's variable has to outlive the request (docs/mpi.md).
 #[derive(Debug)]
 pub(crate) struct Generalized {
     pub(crate) query: *mut c_void,

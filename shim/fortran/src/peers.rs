@@ -12,6 +12,9 @@ const CART: i32 = 211;
 const GRAPH: i32 = 212;
 const DIST_GRAPH: i32 = 213;
 
+/// `MPI_ROOT`.
+const ROOT: i32 = -4;
+
 /// Returns the number of processes that a process of the communicator speaks to: those of the other group, where there is one.
 pub(crate) fn all(comm: i32) -> i32 {
     let comm = Comm::of_fortran(comm);
@@ -38,6 +41,18 @@ pub(crate) unsafe fn unless_in_place<B: Buffer>(buffer: B, comm: i32) -> i32 {
         true => 0,
         false => all(comm),
     }
+}
+
+/// Returns whether this process is the root of an operation: between two groups it is where the caller says `MPI_ROOT`.
+pub(crate) fn is_root(root: i32, comm: i32) -> bool {
+    let comm = Comm::of_fortran(comm);
+    let (mut is_inter, mut rank) = (0, 0);
+    // SAFETY: the results may be written.
+    unsafe {
+        PMPI_Comm_test_inter(comm, &raw mut is_inter);
+        PMPI_Comm_rank(comm, &raw mut rank);
+    }
+    root == if is_inter == 0 { rank } else { ROOT }
 }
 
 /// Returns the number of neighbours that send to this process.

@@ -13,6 +13,7 @@ use crate::c::{
     PMPI_Type_create_struct_c, PMPI_Type_free, PMPI_Type_get_extent, PMPI_Type_size_c,
 };
 use crate::descriptor::{Array, Dimension};
+use crate::peers;
 
 /// Elements of a buffer as C has them.
 #[derive(Debug)]
@@ -168,6 +169,22 @@ fn row(dimension: Dimension, count: i64, of: Datatype) -> Result<Owned, i32> {
 /// `MPI_ERR_BUFFER` where it is not.
 pub(crate) fn contiguous(array: &Array<'_>) -> Result<*mut c_void, i32> {
     match array.is_contiguous() {
+        true => Ok(address::buffer(array.base)),
+        false => Err(ERR_BUFFER),
+    }
+}
+
+/// Returns the address of a buffer that has a meaning at the root alone, where it has to be contiguous.
+///
+/// # Errors
+///
+/// `MPI_ERR_BUFFER` where this process is the root and the buffer is not contiguous.
+pub(crate) fn contiguous_at_root(
+    array: &Array<'_>,
+    root: i32,
+    comm: i32,
+) -> Result<*mut c_void, i32> {
+    match array.is_contiguous() || !peers::is_root(root, comm) {
         true => Ok(address::buffer(array.base)),
         false => Err(ERR_BUFFER),
     }

@@ -53,6 +53,15 @@ program languages
   value = 0
   call MPI_Comm_get_attr(comm, key, value, flag)
   call check(flag .and. value == address, 3)
+  ! A function of the program copies the integer that it gets, and C finds its pointer.
+  call MPI_Comm_create_keyval(copies, MPI_COMM_NULL_DELETE_FN, key, state)
+  address = c_sets(comm%MPI_VAL, key)
+  call MPI_Comm_dup(comm, comm)
+  call check(c_gets(comm%MPI_VAL, key) == 42, 6)
+  value = 4712
+  call MPI_Comm_set_attr(comm, key, value)
+  call MPI_Comm_dup(comm, comm)
+  call check(c_gets(comm%MPI_VAL, key) == 4712, 7)
   call MPI_Type_contiguous(2, MPI_INTEGER, datatype)
   call MPI_Type_commit(datatype)
   n = 0
@@ -65,6 +74,16 @@ program languages
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'languages agree'
 contains
+  subroutine copies(oldcomm, comm_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+    type(MPI_Comm) :: oldcomm
+    integer :: comm_keyval, ierror
+    integer(kind=MPI_ADDRESS_KIND) :: extra_state, attribute_val_in, attribute_val_out
+    logical :: flag
+    attribute_val_out = attribute_val_in
+    flag = .true.
+    ierror = MPI_SUCCESS
+  end subroutine copies
+
   subroutine check(good, number)
     logical, intent(in) :: good
     integer, intent(in) :: number

@@ -116,6 +116,36 @@ program sections
   call MPI_Type_free(pair)
   call check(pair == MPI_DATATYPE_NULL, 13)
 
+  ! Nor can the blocks of ranks lie in one. Where the buffer has no meaning, any may be.
+  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+  to = -1
+  call MPI_Gather(rank, 1, MPI_INTEGER, to(1:8:2, 1, 1), 1, MPI_INTEGER, 0, MPI_COMM_SELF, ierror)
+  call fails(MPI_ERR_BUFFER, 24)
+  call MPI_Scatter(to(1:8:2, 1, 1), 1, MPI_INTEGER, n, 1, MPI_INTEGER, 0, MPI_COMM_SELF, ierror)
+  call fails(MPI_ERR_BUFFER, 25)
+  call MPI_Alltoall(from(1:8:2, 1, 1), 1, MPI_INTEGER, to, 1, MPI_INTEGER, MPI_COMM_SELF, ierror)
+  call fails(MPI_ERR_BUFFER, 26)
+  if (rank == 0) then
+    call MPI_Gather(from(1:3:2, 1, 1), 2, MPI_INTEGER, flat, 2, MPI_INTEGER, 0, comm)
+    call MPI_Scatter(flat, 2, MPI_INTEGER, to(1:3:2, 1, 1), 2, MPI_INTEGER, 0, comm)
+  else
+    call MPI_Gather(from(1:3:2, 1, 1), 2, MPI_INTEGER, to(1:8:2, 1, 1), -1, MPI_DATATYPE_NULL, 0, comm)
+    call MPI_Scatter(to(1:8:2, 1, 1), -1, MPI_DATATYPE_NULL, to(1:3:2, 1, 1), 2, MPI_INTEGER, 0, comm)
+  end if
+  call check(all(to(1:3, 1, 1) == [from(1, 1, 1), -1, from(3, 1, 1)]) .and. all(to(4:8, 1, 1) == -1), 27)
+
+  ! A call that fails counts no places from one.
+  requests(1)%MPI_VAL = 123456
+  flat = 7
+  n = 200
+  call MPI_Testsome(1, requests, n, flat, MPI_STATUSES_IGNORE, ierror)
+  call fails(MPI_ERR_REQUEST, 28)
+  call check(n == MPI_UNDEFINED .and. all(flat == 7), 29)
+  n = 7
+  call MPI_Waitany(1, requests, n, status, ierror)
+  call fails(MPI_ERR_REQUEST, 30)
+  call check(n == MPI_UNDEFINED, 31)
+
   ! Large counts have the same names.
   large = 4
   allocate (many(4), source=rank)
@@ -168,6 +198,13 @@ contains
   subroutine exchange
     call MPI_Sendrecv(from(1:8:2, 2:6:2, 1:3:2), 24, MPI_INTEGER, right, 0, flat, 24, MPI_INTEGER, left, 0, comm, MPI_STATUS_IGNORE)
   end subroutine exchange
+
+  subroutine fails(wanted, number)
+    integer, intent(in) :: wanted, number
+    integer :: class
+    call MPI_Error_class(ierror, class)
+    call check(class == wanted, number)
+  end subroutine fails
 
   subroutine check(good, number)
     logical, intent(in) :: good

@@ -313,8 +313,13 @@ impl Body {
     /// A buffer that has to be contiguous.
     fn whole(&mut self, routine: &Routine<'_>, buffer: &Argument<'_>) {
         let (name, fails) = (buffer.name, fails(routine));
+        let find = if is_of_root(routine, buffer) {
+            format!("contiguous_at_root(&{name}_a, *root, *comm)")
+        } else {
+            format!("contiguous(&{name}_a)")
+        };
         self.before.push(format!(
-            "let {name}_c = match section::contiguous(&{name}_a) {{\n            \
+            "let {name}_c = match section::{find} {{\n            \
              Ok(address) => address,\n            Err(code) => return {fails},\n        }};"
         ));
         self.call.push(format!("{name}_c"));
@@ -330,10 +335,7 @@ impl Body {
             (Base::Number { .. }, Form::List | Form::Array) if name.ends_with("weights") => {
                 self.call.push(format!("address::weights({name})"));
             }
-            (Base::Number { .. }, _) => {
-                self.call.push(name.to_owned());
-                self.index(routine, argument);
-            }
+            (Base::Number { .. }, _) => self.number(routine, argument),
             (Base::Text, Form::Value) => {
                 // Keys and values of info have no blanks on either side.
                 let is_info = routine.function.name.starts_with("Info_");
@@ -385,19 +387,26 @@ impl Body {
         }
     }
 
-    /// Places in arrays begin at one.
-    fn index(&mut self, routine: &Routine<'_>, argument: &Argument<'_>) {
-        if !INDEXED.contains(&&*routine.function.name) {
+    /// A number or numbers that the library writes. Places in arrays begin at one; a call that fails may leave them unwritten.
+    fn number(&mut self, routine: &Routine<'_>, argument: &Argument<'_>) {
+        let name = argument.name;
+        let is_indexed = INDEXED.contains(&&*routine.function.name);
+        if !is_indexed || !matches!(name, "index" | "outcount") {
+            self.call.push(name.to_owned());
+            if is_indexed && name == "array_of_indices" {
+                self.after
+                    .push(format!("address::from_one({name}, *outcount);"));
+            }
             return;
         }
-        let name = argument.name;
-        match name {
-            "index" => self.after.push(format!("address::from_one({name}, 1);")),
-            "array_of_indices" => self
-                .after
-                .push(format!("address::from_one({name}, *outcount);")),
-            _ => {}
+        self.before
+            .push(format!("let mut {name}_c = abi::UNDEFINED;"));
+        self.call.push(format!("&raw mut {name}_c"));
+        if name == "index" {
+            self.after
+                .push(format!("address::from_one(&raw mut {name}_c, 1);"));
         }
+        self.after.push(format!("*{name} = {name}_c;"));
     }
 
     fn write(&self, out: &mut String, routine: &Routine<'_>, twin: Twin) {
@@ -436,7 +445,31 @@ fn takes_sections(
             .iter()
             .any(|argument| argument.kind.handle() == Some(wanted))
     };
-    Kind::are_elements(buffer.kind, count.kind, datatype.kind) && (!has("Op") || has("Win"))
+    Kind::are_elements(buffer.kind, count.kind, datatype.kind)
+        && (!has("Op") || has("Win"))
+        && !has_blocks(routine, buffer)
+}
+
+/// Whether the buffer has a block for each rank. Blocks lie by the extent of the datatype, which that of a section has not.
+fn has_blocks(routine: &Routine<'_>, buffer: &Argument<'_>) -> bool {
+    let name = routine.function.name.to_lowercase();
+    let name = name.trim_end_matches("_init");
+    name.contains("alltoall")
+        || name.ends_with("gather") && buffer.name == "recvbuf"
+        || name.ends_with("scatter") && buffer.name == "sendbuf"
+}
+
+/// Whether the buffer has a meaning at the root alone.
+fn is_of_root(routine: &Routine<'_>, buffer: &Argument<'_>) -> bool {
+    let has_root = routine
+        .arguments(Twin::Int)
+        .iter()
+        .any(|argument| argument.name == "root");
+    let of_root = match routine.function.name.to_lowercase().contains("scatter") {
+        true => "sendbuf",
+        false => "recvbuf",
+    };
+    has_root && buffer.name == of_root
 }
 
 /// The call that raises an error which the binding has found.
