@@ -274,6 +274,7 @@ impl Drop for Recorder {
 const COARSE: u32 = 64;
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
     use std::time::Duration;
 
