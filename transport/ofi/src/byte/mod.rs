@@ -56,7 +56,7 @@ impl Ofi {
             && engine.immediate_width() < size_of::<u32>()
             && options.notices != Notices::Messages;
         Ok(Self {
-            ordered: needed && order::kept(engine.peers.net.info()).order,
+            ordered: needed && order::keeps(engine.peers.net.info()),
             exposed: Exposed::default(),
             engine,
         })

@@ -50,6 +50,11 @@ pub(crate) struct Kept {
 /// What was found in this process, by library and provider.
 static FOUND: Mutex<BTreeMap<(String, String), Kept>> = Mutex::new(BTreeMap::new());
 
+/// Returns whether the provider of `info` promises the order of writes and keeps it. One that does not promise is not tried.
+pub(crate) fn keeps(info: &Info) -> bool {
+    info.provider().promises_order_of_writes() && kept(info).order
+}
+
 /// Returns what the provider of `info` keeps. Tries it the first time.
 pub(crate) fn kept(info: &Info) -> Kept {
     let name = info.provider().name();
@@ -157,7 +162,6 @@ impl Trial {
     }
 
     fn run(mut self) -> Result<Kept, Doubt> {
-        let promised = self.net.provider().promises_order_of_writes();
         let mut number = 0;
         for (len, rounds) in ROUNDS {
             for _ in 0..rounds {
@@ -171,11 +175,16 @@ impl Trial {
                 self.check()?;
             }
         }
-        for why in [&self.late, &self.undelivered].into_iter().flatten() {
-            tracing::debug!(why, "a promise about writes was broken");
+        if let Some(why) = &self.late
+            && self.net.provider().promises_order_of_writes()
+        {
+            tracing::warn!(why, "the order of writes is not trusted");
+        }
+        if let Some(why) = &self.undelivered {
+            tracing::debug!(why, "deliveries of writes are not trusted");
         }
         Ok(Kept {
-            order: promised && self.late.is_none(),
+            order: self.late.is_none(),
             delivery: self.undelivered.is_none(),
         })
     }
