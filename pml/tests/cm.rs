@@ -2,28 +2,13 @@
 #![cfg(not(loom))]
 
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
-use tagwire_conformance::pml::{Factory, MatchJob, MatchRails};
+use tagwire_conformance::pml::Factory;
 use tagwire_conformance::pml_conformance;
-use tagwire_transport::{Directed, MatchTransport};
+use tagwire_transport::Directed;
 
 fn network(options: MatchOptions) -> Factory {
     let short = options.max_short;
-    Factory::cm(move |size, budget, cm| {
-        let mut options = options.clone();
-        if let Some(budget) = budget {
-            options.unexpected_bytes = budget.payload;
-            options.unexpected_messages = budget.headers / 64;
-        }
-        let network = MatchNetwork::new(size, options);
-        let mortal = network.clone();
-        let rails = MatchRails::new(move |bootstrap| {
-            let rank = tagwire_base::Bootstrap::rank(bootstrap);
-            Ok(Box::new(network.rank(rank)) as Box<dyn MatchTransport>)
-        })
-        .with_kill(move |rank| mortal.fail(rank));
-        MatchJob::open(size, rails, cm)
-    })
-    .boundaries(&[short, 8192])
+    Factory::cm_in_memory(options).boundaries(&[short, 8192])
 }
 
 /// Everything at its smallest, and no room every other time.

@@ -6,11 +6,10 @@ mod common;
 use std::time::Duration;
 
 use common::{reading, tiny, writing};
-use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::network::matching::MatchOptions;
 use tagwire_conformance::network::{Link, Machine, MemoryOptions, PerByte, Schedule, Span};
-use tagwire_conformance::pml::{CHECKS, Factory, MatchJob, MatchRails, MemoryJob, Tier};
+use tagwire_conformance::pml::{CHECKS, Factory, MemoryJob, Tier};
 use tagwire_conformance::{Verdict, pml_conformance, seeds};
-use tagwire_transport::MatchTransport;
 
 /// Seeds of a run of the tests.
 const SEEDS: u64 = 8;
@@ -65,21 +64,7 @@ fn cm(seed: u64) -> Factory {
         seed: Some(seed),
         ..MatchOptions::default()
     };
-    Factory::cm(move |size, budget, cm| {
-        let mut options = options.clone();
-        if let Some(budget) = budget {
-            options.unexpected_bytes = budget.payload;
-            options.unexpected_messages = budget.headers / 64;
-        }
-        let network = MatchNetwork::new(size, options);
-        let mortal = network.clone();
-        let rails = MatchRails::new(move |bootstrap| {
-            let rank = tagwire_base::Bootstrap::rank(bootstrap);
-            Ok(Box::new(network.rank(rank)) as Box<dyn MatchTransport>)
-        })
-        .with_kill(move |rank| mortal.fail(rank));
-        MatchJob::open(size, rails, cm)
-    })
+    Factory::cm_in_memory(options)
 }
 
 /// Runs the checks whose ranks are driven by turns.

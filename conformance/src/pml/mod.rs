@@ -50,8 +50,8 @@ mod waits;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::Rank;
-use tagwire_transport::Preference;
+use tagwire_base::{Bootstrap, Rank};
+use tagwire_transport::{MatchTransport, Preference};
 
 pub use checks::CHECKS;
 pub use jobs::{MatchJob, MatchRails, MemoryJob, RailJob, Rails};
@@ -63,6 +63,7 @@ use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::pml::Pml;
 use tagwire_pml::wait::WaitPolicy;
 
+use crate::network::matching::{MatchNetwork, MatchOptions};
 use crate::{Check, Kit, Subject};
 
 /// The ranks of one job, all in this process. Each is opened once, on a thread of its own.
@@ -222,6 +223,26 @@ impl Factory {
                 options.buffer_limit = budget.buffered;
             }
             Ok(Arc::new(open(size, setup.budget, options)?) as Arc<dyn Job>)
+        })
+    }
+
+    /// A factory for cm over the network in memory that matches, whose budgets are those that a check wants.
+    #[must_use]
+    pub fn cm_in_memory(options: MatchOptions) -> Self {
+        Self::cm(move |size, budget, cm| {
+            let mut options = options.clone();
+            if let Some(budget) = budget {
+                options.unexpected_bytes = budget.payload;
+                options.unexpected_messages = budget.headers / 64;
+            }
+            let network = MatchNetwork::new(size, options);
+            let mortal = network.clone();
+            let rails = MatchRails::new(move |bootstrap| {
+                let rank = Bootstrap::rank(bootstrap);
+                Ok(Box::new(network.rank(rank)) as Box<dyn MatchTransport>)
+            })
+            .with_kill(move |rank| mortal.fail(rank));
+            MatchJob::open(size, rails, cm)
         })
     }
 
