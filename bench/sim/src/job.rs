@@ -1,4 +1,4 @@
-//! A job on a simulated machine: opens its ranks, has them run a program, and says what came of it.
+//! A job on a simulated machine: opens its ranks, has them run a program, and returns its outcome.
 
 use std::cell::RefCell;
 use std::rc::Rc;

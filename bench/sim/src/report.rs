@@ -1,4 +1,4 @@
-//! `tagwire sim`: runs a program and says what came of it.
+//! `tagwire sim`: runs a program and reports its rows and its cost.
 //!
 //! Rows are the same for the same options, byte for byte. What the run has cost is another text: it depends on the machine
 //! that this runs on.
