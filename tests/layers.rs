@@ -225,6 +225,7 @@ const UNSAFE: &[&str] = &[
     "shim/src/raw/arrays.rs",
     "shim/src/raw/data.rs",
     "shim/src/raw/results.rs",
+    "shim/src/raw/words.rs",
     "src/buffer.rs",
     "src/collective/blocks.rs",
     "src/collective/buffers.rs",

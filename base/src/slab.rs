@@ -78,7 +78,7 @@ pub trait Entry {
 }
 
 impl<T> Entry for Option<T> {
-    #[inline]
+    #[inline(always)]
     fn vacate(&mut self) {
         *self = None;
     }
@@ -279,21 +279,25 @@ impl<T> Slab<T> {
     /// When 2^32 - 1 entries are in use, which no memory holds.
     #[inline]
     pub fn insert(&mut self, value: T) -> Handle {
-        // That a vacant slot holds nothing to be dropped the compiler does not know.
-        if let Some((handle, entry)) = self.0.occupy_vacant()
-            && entry.is_none()
-        {
-            *entry = Some(value);
-            return handle;
-        }
-        self.grow(value)
+        self.insert_made(|| value).0
     }
 
-    #[cold]
-    fn grow(&mut self, value: T) -> Handle {
-        let (handle, entry) = self.0.occupy(|_| None);
-        *entry = Some(value);
-        handle
+    /// As [`Slab::insert`], of what `make` returns, which is called when there is a slot: a long value is made in its place.
+    #[inline(always)]
+    pub fn insert_made(&mut self, make: impl FnOnce() -> T) -> (Handle, &mut T) {
+        if self.0.first_vacant as usize >= self.0.all.len() {
+            self.0.grow(|_| None);
+        }
+        let number = self.0.first_vacant;
+        let slot = &mut self.0.all[number as usize];
+        self.0.first_vacant = slot.next;
+        slot.generation &= !VACANT;
+        // A vacant slot holds nothing to be dropped, which the compiler does not know.
+        if slot.entry.is_some() {
+            slot.entry = None;
+        }
+        let handle = Handle::new(number, slot.generation);
+        (handle, slot.entry.insert(make()))
     }
 
     /// As [`Slab::insert`], of a value that knows its handle.

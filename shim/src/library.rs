@@ -61,7 +61,7 @@ impl Library {
         };
         match handler(process) {
             Ok(()) => SUCCESS,
-            Err(error) => process.raise(&error, name),
+            Err(error) => raised(process, error, name),
         }
     }
 
@@ -194,6 +194,13 @@ impl Library {
         }
         error.code()
     }
+}
+
+/// Raises an error of a call, and drops it: nothing is left to the caller, which so needs no frame where it has no error.
+#[cold]
+#[inline(never)]
+fn raised(process: &Process, error: Error, name: &str) -> i32 {
+    process.raise(&error, name)
 }
 
 fn null_result() -> Error {

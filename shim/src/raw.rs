@@ -11,6 +11,7 @@
 mod arrays;
 mod data;
 mod results;
+mod words;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -21,6 +22,7 @@ pub use arrays::{Array, Counts, List};
 pub(crate) use data::StagingBuffer;
 pub use data::{Elements, In, Out, Place};
 pub use results::{CountOut, Narrow, Ref, StatusRef, Statuses};
+pub(crate) use words::KeptWords;
 
 /// Which function of a pair was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -89,12 +89,15 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     #[inline(always)]
     pub(super) fn post_receive(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
         let view = self.posted();
-        if self.unexpected().is_empty()
-            && view.queue.mode.load() == 0
-            && let Some((handle, node)) = view.insert(receive, cookie)
-        {
-            view.push(CHAIN, &view.queue.head, handle.slot, node);
-            return PostOutcome::Queued(handle);
+        if self.unexpected().is_empty() {
+            if view.queue.mode.load() == 0
+                && let Some((handle, node)) = view.insert(receive, cookie)
+            {
+                view.push(CHAIN, &view.queue.head, handle.slot, node);
+                return PostOutcome::Queued(handle);
+            }
+        } else if let Some(taken) = self.take_first_unexpected(receive) {
+            return PostOutcome::Matched(taken);
         }
         self.post_at_length(receive, cookie)
     }

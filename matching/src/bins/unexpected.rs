@@ -21,15 +21,23 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         self.search_unexpected(receive)
     }
 
-    #[inline(never)]
-    fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
+    /// Takes the earliest message of all, where there are no indexes and its selector is the receive's: what most receives find.
+    #[inline(always)]
+    pub(super) fn take_first_unexpected(&mut self, receive: Selector) -> Option<Cookie> {
         let view = self.unexpected();
         let head = &view.queue.head;
-        if view.queue.mode.load() == 0
-            && let Some((slot, node)) = view.first_equal(head, receive)
-        {
-            view.unlink_first(ORDER, head, node);
-            return Some((receive, view.release(slot, node)));
+        if view.queue.mode.load() != 0 {
+            return None;
+        }
+        let (slot, node) = view.first_equal(head, receive)?;
+        view.unlink_first(ORDER, head, node);
+        Some(view.release(slot, node))
+    }
+
+    #[inline(never)]
+    fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
+        if let Some(taken) = self.take_first_unexpected(receive) {
+            return Some((receive, taken));
         }
         let (found, looked) = self.find_unexpected(receive);
         let view = self.unexpected();

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
+use tagwire_transport::{Pack, SendBuffer};
 
 use super::Messenger;
 use crate::ob1::Ob1;
@@ -43,21 +43,6 @@ impl AtOnce<'_> {
         };
         let ob1 = layer.value().ob1();
         ob1.is_some_and(|ob1| ob1.send_packed_now(data, to, tag, context))
-    }
-
-    /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued. What was posted owns nothing: the
-    /// caller forgets it.
-    #[inline(always)]
-    #[must_use]
-    pub fn recv(
-        self,
-        data: &RecvBuffer,
-        from: SourceSelector,
-        tag: TagSelector,
-        context: ContextId,
-    ) -> Option<RequestId> {
-        let mut layer = self.0.lanes.main().enter_by_bias()?;
-        layer.value().post_now(data, from, tag, context)
     }
 
     /// Makes progress once, and takes the end of a request if it has come, of which `look` returns what is asked for.

@@ -179,7 +179,7 @@ impl Arrivals<'_> {
     ) {
         self.core.budget.keep(total);
         let offset = payload.len();
-        let message = self.core.matcher.keep(Unexpected {
+        let made = || Unexpected {
             peer: from,
             tag: header.tag,
             context: header.context,
@@ -187,8 +187,9 @@ impl Arrivals<'_> {
             charged: total,
             queued: Some(queued),
             synchronous,
-            content: Content::eager(total, payload),
-        });
+            content: Content::room(total, offset),
+        };
+        let message = self.core.matcher.keep_made(made, payload);
         if offset < total {
             self.set_stream(
                 from,

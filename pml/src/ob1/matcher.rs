@@ -111,6 +111,18 @@ impl Matcher {
         self.unexpected.insert(message)
     }
 
+    /// The same of a message that `make` makes in its place, with the first of its bytes.
+    #[inline(always)]
+    pub(super) fn keep_made(
+        &mut self,
+        make: impl FnOnce() -> Unexpected,
+        first: Payload<'_>,
+    ) -> Handle {
+        let (handle, message) = self.unexpected.insert_made(make);
+        message.content.write_first(first);
+        handle
+    }
+
     /// Returns a message that is kept.
     #[inline]
     pub(super) fn kept(&self, message: Handle) -> Option<&Unexpected> {
@@ -271,7 +283,7 @@ mod tests {
         let Arrived::Unexpected(queued) = matcher.arrive(envelope(tag), total) else {
             panic!("nobody waits");
         };
-        matcher.keep(Unexpected {
+        let message = || Unexpected {
             peer: PeerIndex::NONE,
             tag: Tag::user(tag).unwrap(),
             context: ContextId::WORLD,
@@ -279,8 +291,9 @@ mod tests {
             charged: total,
             queued: Some(queued),
             synchronous: None,
-            content: Content::eager(total, Payload::from_slice(&[1; 64][..here])),
-        })
+            content: Content::room(total, here),
+        };
+        matcher.keep_made(message, Payload::from_slice(&[1; 64][..here]))
     }
 
     #[test]

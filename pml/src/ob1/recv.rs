@@ -206,7 +206,7 @@ impl Core {
     }
 
     /// The same of a message that is kept in its entry, all of it. Returns whether it was one.
-    #[inline]
+    #[inline(always)]
     fn receive_short(&mut self, handle: Handle, message: Handle) -> bool {
         let Some(Unexpected {
             peer: from,

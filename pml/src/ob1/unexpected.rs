@@ -23,21 +23,33 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Room for `total` bytes, with `first` in front.
-    pub(super) fn eager(total: usize, first: Payload<'_>) -> Self {
-        if first.len() == total && total <= INLINE {
-            let mut bytes = [0; INLINE];
-            first.copy_to_slice(&mut bytes);
-            return Self::Inline {
+    /// Returns room for `total` bytes, of which the first are about to be [written](Self::write_first).
+    #[inline(always)]
+    pub(super) fn room(total: usize, first: usize) -> Self {
+        match first == total && total <= INLINE {
+            true => Self::Inline {
                 len: total as u8,
-                bytes,
-            };
+                bytes: [0; INLINE],
+            },
+            false => Self::heap(total, first),
         }
-        let mut bytes = vec![0; total].into_boxed_slice();
-        first.copy_to_slice(&mut bytes);
+    }
+
+    #[inline(never)]
+    fn heap(total: usize, first: usize) -> Self {
         Self::Heap {
-            bytes,
-            arrived: first.len().min(total),
+            bytes: vec![0; total].into_boxed_slice(),
+            arrived: first.min(total),
+        }
+    }
+
+    /// Writes the first bytes of its room.
+    #[inline(always)]
+    pub(super) fn write_first(&mut self, first: Payload<'_>) {
+        match self {
+            Self::Inline { bytes, .. } => first.copy_to_slice(bytes),
+            Self::Heap { bytes, .. } => first.copy_to_slice(bytes),
+            Self::Announced(_) => debug_assert!(false, "its bytes are with the sender"),
         }
     }
 

@@ -405,6 +405,7 @@ fn try_change(
 
 /// `MPI_Fetch_and_op`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
+#[inline(always)]
 pub fn fetch_and_op(
     process: &Process,
     origin: In,
@@ -482,6 +483,7 @@ fn try_swap(
 
 /// `MPI_Compare_and_swap`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
+#[inline(always)]
 pub fn compare_and_swap(
     process: &Process,
     origin: In,

@@ -295,6 +295,7 @@ fn try_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
 }
 
 /// `MPI_Win_flush`.
+#[inline(always)]
 pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
     match try_flush(process, rank, win) {
         Some(()) => Ok(()),
@@ -324,6 +325,7 @@ pub fn win_flush_all(process: &Process, win: Win) -> Result {
 }
 
 /// `MPI_Win_flush_local`. What is complete here is complete at the target.
+#[inline(always)]
 pub fn win_flush_local(process: &Process, rank: i32, win: Win) -> Result {
     win_flush(process, rank, win)
 }

@@ -179,6 +179,7 @@ fn requested(process: &Process, window: Arc<Window>, started: Vec<AccessId>) -> 
 }
 
 /// `MPI_Put`.
+#[inline(always)]
 pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
     let copied = try_simple(process, origin.into(), place, win, |to, bytes| {
         to.copy(origin.address, bytes);
@@ -197,6 +198,7 @@ fn put_at_length(process: &Process, origin: Elements<In>, place: Place, win: Win
 }
 
 /// `MPI_Get`.
+#[inline(always)]
 pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
     let copied = try_simple(process, origin, place, win, |from, bytes| {
         origin.address.copy(from.read(), bytes);

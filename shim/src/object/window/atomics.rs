@@ -52,28 +52,38 @@ impl Step {
         })
     }
 
-    /// Changes a value of so many bytes. Returns what it was. `combine` is called for what no instruction does.
+    /// Changes a value of so many bytes by the operand at `origin`. `old` gets what it was. `combine` is called for what no
+    /// instruction does.
+    // The size is looked at once for all that is done with it.
     #[inline(always)]
-    fn change(self, at: Out, size: usize, operand: u64, combine: impl Fn(&mut [u8], &[u8])) -> u64 {
+    fn change(
+        self,
+        (at, size): (Out, usize),
+        origin: In,
+        old: Option<Out>,
+        combine: impl Fn(&mut [u8], &[u8]),
+    ) {
         macro_rules! on {
             ($Atomic:ty, $word:ty) => {{
                 let address = at.read().address().cast_mut().cast::<$word>();
                 // SAFETY: the program has promised that the value may be written; it is aligned, which was checked, and all others
                 // that change it meanwhile do so atomically, or the program has not kept its promise.
                 let cell = unsafe { <$Atomic>::from_ptr(address) };
-                let operand = operand as $word;
-                u64::from(match self {
+                // SAFETY: the program has promised that the value may be read. That of `MPI_NO_OP` is not.
+                let operand = || unsafe { origin.address().cast::<$word>().read_unaligned() };
+                let was = match self {
                     Self::Read => cell.load(SeqCst),
-                    Self::Write => cell.swap(operand, SeqCst),
-                    Self::Add => cell.fetch_add(operand, SeqCst),
-                    Self::And => cell.fetch_and(operand, SeqCst),
-                    Self::Or => cell.fetch_or(operand, SeqCst),
-                    Self::Xor => cell.fetch_xor(operand, SeqCst),
+                    Self::Write => cell.swap(operand(), SeqCst),
+                    Self::Add => cell.fetch_add(operand(), SeqCst),
+                    Self::And => cell.fetch_and(operand(), SeqCst),
+                    Self::Or => cell.fetch_or(operand(), SeqCst),
+                    Self::Xor => cell.fetch_xor(operand(), SeqCst),
                     Self::Combine => {
+                        let right = operand().to_ne_bytes();
                         let mut was = cell.load(SeqCst);
                         loop {
                             let mut into = was.to_ne_bytes();
-                            combine(&mut into, &operand.to_ne_bytes());
+                            combine(&mut into, &right);
                             let new = <$word>::from_ne_bytes(into);
                             match cell.compare_exchange_weak(was, new, SeqCst, SeqCst) {
                                 Ok(_) => break was,
@@ -81,7 +91,12 @@ impl Step {
                             }
                         }
                     }
-                })
+                };
+                if let Some(old) = old {
+                    let old = old.read().address().cast_mut().cast::<$word>();
+                    // SAFETY: the program has promised that the result may be written.
+                    unsafe { old.write_unaligned(was) };
+                }
             }};
         }
         match size {
@@ -114,17 +129,9 @@ impl Step {
     #[inline(always)]
     pub(crate) fn apply(self, word: Word, at: Out, origin: In, old: Option<Out>) {
         assert!(is_aligned(word, at), "a value at a word's place");
-        let size = usize::from(word.size);
-        let operand = match self {
-            Self::Read => 0,
-            _ => load(origin, size),
-        };
-        let was = self.change(at, size, operand, |_, _| {
+        self.change((at, word.size.into()), origin, old, |_, _| {
             debug_assert!(false, "one that an instruction does");
         });
-        if let Some(old) = old {
-            store(old, size, was);
-        }
     }
 }
 
@@ -166,17 +173,11 @@ impl Change {
         let size = self.basic.size();
         for index in 0..count {
             let offset = (index * size) as i64;
-            let operand = match self.step {
-                Step::Read => 0,
-                _ => load(origin.moved(offset), size),
-            };
-            let at = at.moved(offset);
-            let was = self.step.change(at, size, operand, |into, right| {
+            let (at, origin) = (at.moved(offset), origin.moved(offset));
+            let old = old.map(|old| old.moved(offset));
+            self.step.change((at, size), origin, old, |into, right| {
                 self.combine(into, right);
             });
-            if let Some(old) = old {
-                store(old.moved(offset), size, was);
-            }
         }
     }
 
@@ -218,53 +219,27 @@ pub(crate) fn is_aligned(word: Word, at: Out) -> bool {
 #[inline(always)]
 pub(crate) fn compare_and_swap(word: Word, at: Out, compare: In, new: In, old: Out) {
     assert!(is_aligned(word, at), "a value at a word's place");
-    let size = usize::from(word.size);
-    let (compare, new) = (load(compare, size), load(new, size));
     macro_rules! on {
         ($Atomic:ty, $word:ty) => {{
             let address = at.read().address().cast_mut().cast::<$word>();
+            let load = |from: In| {
+                // SAFETY: the program has promised that both values may be read.
+                unsafe { from.address().cast::<$word>().read_unaligned() }
+            };
             // SAFETY: as for changes.
             let cell = unsafe { <$Atomic>::from_ptr(address) };
-            let swapped = cell.compare_exchange(compare as $word, new as $word, SeqCst, SeqCst);
-            u64::from(swapped.unwrap_or_else(|found| found))
+            let swapped = cell.compare_exchange(load(compare), load(new), SeqCst, SeqCst);
+            let was = swapped.unwrap_or_else(|found| found);
+            let old = old.read().address().cast_mut().cast::<$word>();
+            // SAFETY: the program has promised that the result may be written.
+            unsafe { old.write_unaligned(was) };
         }};
     }
-    let was = match size {
+    match word.size {
         1 => on!(AtomicU8, u8),
         2 => on!(AtomicU16, u16),
         4 => on!(AtomicU32, u32),
         _ => on!(AtomicU64, u64),
-    };
-    store(old, size, was);
-}
-
-/// Returns a value of so many bytes.
-#[inline]
-fn load(from: In, size: usize) -> u64 {
-    let at = from.address();
-    // SAFETY: the program has promised that the value may be read.
-    unsafe {
-        match size {
-            1 => u64::from(at.cast::<u8>().read_unaligned()),
-            2 => u64::from(at.cast::<u16>().read_unaligned()),
-            4 => u64::from(at.cast::<u32>().read_unaligned()),
-            _ => at.cast::<u64>().read_unaligned(),
-        }
-    }
-}
-
-/// Writes a value of so many bytes.
-#[inline]
-fn store(to: Out, size: usize, value: u64) {
-    let at = to.read().address().cast_mut();
-    // SAFETY: the program has promised that the value may be written.
-    unsafe {
-        match size {
-            1 => at.cast::<u8>().write_unaligned(value as u8),
-            2 => at.cast::<u16>().write_unaligned(value as u16),
-            4 => at.cast::<u32>().write_unaligned(value as u32),
-            _ => at.cast::<u64>().write_unaligned(value),
-        }
     }
 }
 

@@ -24,7 +24,7 @@ use tagwire_pml::{Messenger, Target};
 use tagwire_transport::{RecvBuffer, SharedMemory};
 
 use crate::error::Result;
-use crate::raw::Out;
+use crate::raw::{KeptWords, Out};
 
 /// Bytes of a line of a processor's cache.
 const LINE: usize = 64;
@@ -105,7 +105,6 @@ impl Mapping {
     }
 
     /// Returns the words of a block from `offset` on, up to the lines of so many members.
-    #[inline]
     fn words(&self, offset: usize, members: usize) -> &[AtomicU64] {
         let count = bytes(members) / 8;
         match self {
@@ -131,22 +130,36 @@ impl Mapping {
 /// The control block of a member, as this process reaches it.
 #[derive(Debug)]
 pub(crate) enum Block {
-    Mapped { memory: Arc<Mapping>, at: usize },
+    Mapped {
+        memory: Arc<Mapping>,
+        at: usize,
+        /// Its words up to the lines of members.
+        words: KeptWords<Mapping>,
+    },
     Remote(Target),
 }
 
 impl Block {
+    /// Returns the block at an offset of mapped memory, of a window of so many members.
+    pub(crate) fn at(memory: &Arc<Mapping>, at: usize, members: usize) -> Self {
+        Self::Mapped {
+            memory: Arc::clone(memory),
+            at,
+            words: KeptWords::new(memory, |memory| memory.words(at, members)),
+        }
+    }
+
     /// Returns whether this process changes its words by instructions.
     #[inline]
     pub(crate) const fn is_mapped(&self) -> bool {
         matches!(self, Self::Mapped { .. })
     }
 
-    /// Returns its words, to be changed by instructions, up to the lines of so many members: `None` where it is not mapped.
+    /// Returns its words, to be changed by instructions: `None` where it is not mapped.
     #[inline(always)]
-    pub(crate) fn mapped(&self, members: usize) -> Option<Words<'_>> {
+    pub(crate) const fn mapped(&self) -> Option<Words<'_>> {
         match self {
-            Self::Mapped { memory, at } => Some(Words(memory.words(*at, members))),
+            Self::Mapped { words, .. } => Some(Words(words.get())),
             Self::Remote(_) => None,
         }
     }
@@ -158,7 +171,7 @@ impl Block {
     #[inline]
     pub(crate) fn add(&self, messenger: &Messenger, word: Word, value: u64) -> Result<u64> {
         match self {
-            Self::Mapped { memory, at } => {
+            Self::Mapped { memory, at, .. } => {
                 Ok(memory.word(at + word.offset()).fetch_add(value, SeqCst))
             }
             Self::Remote(target) => remote(messenger, target, word, Atomic::Sum(value)),
@@ -181,7 +194,7 @@ impl Block {
     #[inline]
     pub(crate) fn get(&self, messenger: &Messenger, word: Word) -> Result<u64> {
         match self {
-            Self::Mapped { memory, at } => Ok(memory.word(at + word.offset()).load(SeqCst)),
+            Self::Mapped { memory, at, .. } => Ok(memory.word(at + word.offset()).load(SeqCst)),
             Self::Remote(target) => remote(messenger, target, word, Atomic::Or(0)),
         }
     }
@@ -193,7 +206,7 @@ impl Block {
     #[inline]
     pub(crate) fn set(&self, messenger: &Messenger, word: Word, value: u64) -> Result {
         match self {
-            Self::Mapped { memory, at } => {
+            Self::Mapped { memory, at, .. } => {
                 memory.word(at + word.offset()).store(value, SeqCst);
                 Ok(())
             }
@@ -210,7 +223,7 @@ impl Block {
     #[inline]
     pub(crate) fn take(&self, messenger: &Messenger, word: Word, value: u64) -> Result<bool> {
         match self {
-            Self::Mapped { memory, at } => {
+            Self::Mapped { memory, at, .. } => {
                 let word = memory.word(at + word.offset());
                 Ok(word.compare_exchange(0, value, SeqCst, SeqCst).is_ok())
             }
@@ -224,7 +237,7 @@ impl Block {
 
     /// Writes whole words of the block, which is mapped: of this process's own.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
-        let Self::Mapped { memory, at } = self else {
+        let Self::Mapped { memory, at, .. } = self else {
             debug_assert!(false, "only the owner writes its table");
             return;
         };
@@ -245,7 +258,7 @@ impl Block {
         bytes: usize,
     ) -> Result<Vec<u8>> {
         match self {
-            Self::Mapped { memory, at } => {
+            Self::Mapped { memory, at, .. } => {
                 let words = (0..bytes.div_ceil(8)).map(|word| {
                     let word = memory.word(at + offset + word * 8);
                     word.load(SeqCst).to_ne_bytes()

@@ -102,7 +102,7 @@ impl Window {
     /// own, which nobody else of the process changes. `None`, with nothing done, where somebody is on the long way.
     #[inline(always)]
     pub(crate) fn quick_way<R>(&self, target: usize, change: impl FnOnce() -> R) -> Option<R> {
-        let words = self.members[target].block.mapped(self.members.len())?;
+        let words = self.members[target].block.mapped()?;
         let own = words.get(Word::Quick(self.me()));
         own.store(1, SeqCst);
         let is_free = words.get(Word::Long).load(SeqCst) == 0;

@@ -343,10 +343,7 @@ impl<'p> Making<'p> {
         let is_own = member == self.team.me();
         let window = self.messenger().window();
         let block = match place {
-            Some((memory, (at, _))) => Block::Mapped {
-                memory: Arc::clone(memory),
-                at,
-            },
+            Some((memory, (at, _))) => Block::at(memory, at, self.told.len()),
             None => Block::Remote(window.reach(rank, block_key)?),
         };
         let is_mapped =
