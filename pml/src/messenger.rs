@@ -24,7 +24,7 @@ use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
 use crate::driver::{Driven, Driver, Drivers};
 use crate::dumps::{Dumps, Until, WaitsFor};
 use crate::error::{Error, Result};
-use crate::guard::{Biased, Entered, Guarded, LOOK_AFTER, ThreadLevel};
+use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
 use crate::partitioned::Registry;
 use crate::pml::Statistics;
@@ -357,39 +357,11 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        if let Some(mut layer) = self.lanes.main().enter_by_bias() {
-            let posted = layer.value().post_now(&data, from, tag, context);
-            if let Some(request) = posted {
-                drop(layer);
-                // One region, or it would not be posted: it owns nothing.
-                std::mem::forget(data);
-                return Ok(request);
-            }
-            let posted = self.irecv_beside_messages(layer, &data, from, tag, context);
-            if let Some(request) = posted {
-                std::mem::forget(data);
-                return Ok(request);
-            }
+        if let Some(request) = self.at_once().recv(&data, from, tag, context) {
+            std::mem::forget(data);
+            return Ok(request);
         }
         self.irecv_slow(data, from, tag, context)
-    }
-
-    /// The same where messages are here, under the same entry: over ob1. `None`, with nothing done, where there is more to it.
-    #[inline(never)]
-    fn irecv_beside_messages(
-        &self,
-        mut layer: Biased<'_, Layer>,
-        data: &RecvBuffer,
-        from: SourceSelector,
-        tag: TagSelector,
-        context: ContextId,
-    ) -> Option<RequestId> {
-        let ob1 = layer.value().ob1()?;
-        let posted = ob1.post_beside_messages(data, from, tag, context);
-        let ended = ob1.take_ended();
-        drop(layer);
-        self.after_progress(ended);
-        posted
     }
 
     /// The same for whatever is not done at once, and for other threads than the first.

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{Pack, SendBuffer};
+use tagwire_transport::{Pack, RecvBuffer, SendBuffer};
 
 use super::Messenger;
+use crate::guard::Biased;
+use crate::layer::Layer;
 use crate::ob1::Ob1;
 use crate::types::{RequestId, SendMode, Status};
 
@@ -43,6 +45,44 @@ impl AtOnce<'_> {
         };
         let ob1 = layer.value().ob1();
         ob1.is_some_and(|ob1| ob1.send_packed_now(data, to, tag, context))
+    }
+
+    /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued, or takes a message that is here. What was
+    /// posted owns nothing: the caller forgets it.
+    #[inline(always)]
+    #[must_use]
+    pub fn recv(
+        self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        let mut layer = self.0.lanes.main().enter_by_bias()?;
+        // Each way leaves by itself: one end of both costs each receive its answer again.
+        if let Some(request) = layer.value().post_now(data, from, tag, context) {
+            drop(layer);
+            return Some(request);
+        }
+        self.recv_beside_messages(layer, data, from, tag, context)
+    }
+
+    /// The same where messages are here, under the same entry: over ob1.
+    #[inline(never)]
+    fn recv_beside_messages(
+        self,
+        mut layer: Biased<'_, Layer>,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        let ob1 = layer.value().ob1()?;
+        let posted = ob1.post_beside_messages(data, from, tag, context);
+        let ended = ob1.take_ended();
+        drop(layer);
+        self.0.after_progress(ended);
+        posted
     }
 
     /// Makes progress once, and takes the end of a request if it has come, of which `look` returns what is asked for.
