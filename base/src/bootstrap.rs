@@ -7,120 +7,23 @@
 //!
 //! The store is the authority on who is alive: a launcher sees its children end, and reports.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::hex;
+use crate::error::Result;
 use crate::ids::Rank;
 
 mod groups;
 mod local;
+mod secret;
 mod shared;
 
 pub use groups::groups;
 pub use local::{LocalBootstrap, LocalJob};
+pub use secret::JobSecret;
 pub use shared::SharedBootstrap;
-
-/// What every member of a job knows and nobody else: peers prove it in their first message.
-#[derive(Clone, PartialEq, Eq)]
-pub struct JobSecret([u8; 32]);
-
-impl JobSecret {
-    /// Length in bytes.
-    pub const LEN: usize = 32;
-
-    /// A fresh secret from the system's random source.
-    ///
-    /// # Errors
-    /// When the system has no randomness to give.
-    pub fn generate() -> Result<Self> {
-        let mut bytes = [0; Self::LEN];
-        getrandom::fill(&mut bytes).map_err(|error| {
-            Error::Bootstrap(format!("no randomness for the job secret: {error}"))
-        })?;
-        Ok(Self(bytes))
-    }
-
-    /// The secret that these bytes are.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
-        &self.0
-    }
-
-    /// Compares in time that does not depend on where the first difference lies.
-    #[must_use]
-    pub fn matches(&self, other: &[u8]) -> bool {
-        other.len() == Self::LEN
-            && self
-                .0
-                .iter()
-                .zip(other)
-                .fold(0, |difference, (a, b)| difference | (a ^ b))
-                == 0
-    }
-
-    /// Returns the secret that a text of 1 to [`LEN`](Self::LEN) bytes is.
-    ///
-    /// # Errors
-    /// For others, what is wrong with them.
-    pub fn of_text(text: &str) -> std::result::Result<Self, String> {
-        let mut bytes = [0; Self::LEN];
-        match bytes.get_mut(..text.len()) {
-            Some(room) if !room.is_empty() => room.copy_from_slice(text.as_bytes()),
-            _ => {
-                return Err(format!(
-                    "has {} bytes; it takes 1 to {}",
-                    text.len(),
-                    Self::LEN
-                ));
-            }
-        }
-        Ok(Self(bytes))
-    }
-
-    /// Returns the secret that an option names: a text, or `@FILE` with one.
-    ///
-    /// # Errors
-    /// As [`JobSecret::of_text`]; when the file cannot be read.
-    pub fn of_option(option: &str) -> std::result::Result<Self, String> {
-        match option.strip_prefix('@') {
-            Some(file) => {
-                let text =
-                    std::fs::read_to_string(file).map_err(|error| format!("@{file}: {error}"))?;
-                Self::of_text(text.trim_end())
-            }
-            None => Self::of_text(option),
-        }
-    }
-
-    /// As lower-case hexadecimal, for an environment variable.
-    #[must_use]
-    pub fn to_hex(&self) -> String {
-        hex::encode(&self.0)
-    }
-
-    /// Reads what [`JobSecret::to_hex`] wrote.
-    #[must_use]
-    pub fn from_hex(text: &str) -> Option<Self> {
-        hex::decode(text)?.try_into().ok().map(Self)
-    }
-}
-
-impl fmt::Debug for JobSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JobSecret(..)")
-    }
-}
 
 /// Where a rank runs, relative to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,14 +101,14 @@ pub trait Bootstrap: Send {
     /// The value that `rank` put under `key`, waiting for it up to `timeout`.
     ///
     /// # Errors
-    /// [`Error::BootstrapTimeout`] when it does not come; [`Error::Bootstrap`] when the store is
+    /// [`Error::BootstrapTimeout`](crate::Error::BootstrapTimeout) when it does not come; [`Error::Bootstrap`](crate::Error::Bootstrap) when the store is
     /// gone or says that `rank` ended without putting it.
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>>;
 
     /// Returns once every rank of the job has called it as often.
     ///
     /// # Errors
-    /// When the store is gone or a rank ended; [`Error::FenceTimeout`] when `timeout` passes.
+    /// When the store is gone or a rank ended; [`Error::FenceTimeout`](crate::Error::FenceTimeout) when `timeout` passes.
     fn fence(&mut self, timeout: Duration) -> Result<()>;
 
     /// Leaves a copy of `descriptor` with the store for other ranks to take.
@@ -218,7 +121,7 @@ pub trait Bootstrap: Send {
     ///
     /// # Errors
     /// As [`Bootstrap::get`], and when the store cannot carry descriptors. An error that
-    /// [is a shortage](Error::is_shortage) concerns this call alone: it may be made again.
+    /// [is a shortage](crate::Error::is_shortage) concerns this call alone: it may be made again.
     fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd>;
 
     /// What has happened to members since the last call. Never blocks; a system call at most, so

@@ -274,10 +274,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     pub connect: Option<String>,
 
-    /// What both sides of such a run have to know, 32 bytes at most; @FILE reads it from a file, so that
-    /// it is not in the list of processes. The side that listens draws one and prints it, unless it is
-    /// given. Neither side sends it; what is measured is not encrypted: use a network that you trust
-    #[arg(long, value_name = "TEXT|@FILE")]
+    /// The file with what both sides of such a run have to know: a text of 32 bytes at most, which its owner alone may
+    /// read. The side that listens makes one that is not there; without this option it draws a secret and says it
+    /// on a terminal. Neither side sends it; what is measured is not encrypted: use a network that you trust
+    #[arg(long, value_name = "@FILE")]
     pub secret: Option<String>,
 
     /// How many bytes of buffers a rank goes through before one comes again, with --cache fresh [default: 5/4 of the
@@ -498,7 +498,9 @@ impl BenchArgs {
             return usage("--listen and --connect need a rank on each side: -n is 2 at least");
         }
         if matches!(side, TwoSided::Connect(_)) && self.secret.is_none() {
-            return usage("--connect needs --secret, which the side that listens prints");
+            return usage(
+                "--connect needs --secret @FILE, a file with what the side that listens knows",
+            );
         }
         if self.forever && self.decides() {
             return usage(

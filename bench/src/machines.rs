@@ -96,7 +96,16 @@ fn is_here(identity_there: Option<&str>) -> bool {
     identity_there.is_some() && identity().as_deref() == identity_there
 }
 
-/// What both sides know, as the option says it: a text, or the file that it is in.
+/// What both sides know: the option names the file that it is in.
 fn secret(option: &str) -> Result<JobSecret> {
-    JobSecret::of_option(option).map_err(|why| Error::Usage(format!("--secret {why}")))
+    JobSecret::of_option(option).map_err(not_a_secret)
+}
+
+/// The same for the side that listens, which makes a file that is not there.
+fn secret_or_drawn(option: &str) -> Result<JobSecret> {
+    JobSecret::of_option_or_drawn(option).map_err(not_a_secret)
+}
+
+fn not_a_secret(why: String) -> Error {
+    Error::Usage(format!("--secret {why}"))
 }

@@ -1,5 +1,6 @@
 //! What a job is to do: handed to its ranks in an environment variable.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -91,10 +92,18 @@ pub(crate) struct Plan {
 }
 
 /// Where a rank reports to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Address {
     pub socket: String,
     pub secret: String,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address")
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The window when nothing else is asked for.

@@ -44,4 +44,4 @@ pub use job::{
     Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, Part, StdinPolicy, run,
 };
 pub use patience::Deadline;
-pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};
+pub use store::{Membership, Store, StoreBootstrap, connect_tcp, is_own_user, watch_tcp};

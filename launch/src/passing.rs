@@ -5,13 +5,13 @@
 //! others look for once `/proc` is refused.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::process::DumpableBehavior;
 use tagwire_base::{Bootstrap, Error, JobSecret, Rank};
 
+use crate::proof::name_of_socket;
 use crate::store::{Membership, Store, StoreBootstrap};
 
 /// Passes the descriptors of one rank, and takes those of others.
@@ -83,11 +83,9 @@ impl Passing {
         descriptor
     }
 
-    /// Returns the name of a rank's store. Everybody sees it: of the secret's 256 bits it betrays 64.
+    /// Returns the name of a rank's store.
     fn name_of(&self, rank: Rank) -> String {
-        let mut hasher = DefaultHasher::new();
-        self.secret.as_bytes().hash(&mut hasher);
-        format!("tagwire-{:016x}-{rank}", hasher.finish())
+        name_of_socket(&self.secret, rank)
     }
 }
 

@@ -12,8 +12,12 @@
 //! comes proves first: whoever only connects learns nothing that depends on the secret. What follows the proofs is neither
 //! hidden nor signed.
 
+use std::io::IsTerminal;
+
 use hmac_sha256::HMAC;
 use tagwire_base::{JobSecret, Result};
+
+use crate::error::Error;
 
 /// Bytes that nobody has used before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +103,31 @@ impl Proof {
     }
 }
 
-/// Returns the secret that the ranks of a job show each other. It travels with their packets: from it nobody finds the one that
-/// the store and other hosts ask for, which a user may have chosen.
-pub(crate) fn secret_of_ranks(secret: &JobSecret) -> JobSecret {
-    JobSecret::from_bytes(HMAC::mac(b"tagwire ranks", secret.as_bytes()))
+/// Returns the secret by which the ranks of a job know each other in a round of sessions: what was overheard in one is good in no other. From
+/// it nobody finds the one that the store and other hosts ask for, which a user may have chosen.
+pub(crate) fn secret_of_ranks(secret: &JobSecret, round: u32) -> JobSecret {
+    JobSecret::from_bytes(secret.prove(&[b"tagwire ranks\0", &round.to_le_bytes()]))
+}
+
+/// Returns a name for a socket of rank `rank`, which whoever knows the secret knows too. From the name nobody finds the secret.
+#[cfg(feature = "launchers")]
+pub(crate) fn name_of_socket(secret: &JobSecret, rank: tagwire_base::Rank) -> String {
+    let mac = secret.prove(&[b"tagwire sockets\0"]);
+    format!("tagwire-{}-{rank}", tagwire_base::hex::encode(&mac[..16]))
+}
+
+/// Draws a secret that this command says to its user on standard error. Returns it with its text.
+///
+/// # Errors
+/// [`Error::Usage`] where standard error is no terminal: what keeps it would have the secret too.
+pub fn draw_for_terminal() -> crate::Result<(JobSecret, String)> {
+    if !std::io::stderr().is_terminal() {
+        return Err(Error::Usage(
+            "a secret is drawn and said only where standard error is a terminal, since it would stay in whatever else keeps that: --secret @FILE names a file with one, which is made where it is not there"
+                .to_owned(),
+        ));
+    }
+    Ok(JobSecret::draw_text()?)
 }
 
 #[cfg(test)]
@@ -145,8 +170,8 @@ mod tests {
             "4de12b1765b86118f3f8edebeb0e933a318b5a10e47d2a87f984d26ad8cdce85"
         );
         assert_eq!(
-            secret_of_ranks(&ours).to_hex(),
-            "1745eeb5c685e80f7e09fb1ad82dd5eb4bfbf5ccc1108d629f2ceac2cf6114ca"
+            secret_of_ranks(&ours, 7).to_hex(),
+            "073bb6f6cfb9fdc2be89f41bf67e1cef9f13a23317593b801a9680225bcd4e76"
         );
     }
 }

@@ -13,7 +13,8 @@
 //!
 //! The socket lies in the abstract namespace, so that nothing is left behind however the
 //! launcher ends. Any process on the machine may knock there: another user's is sent away by
-//! its credentials, one that does not prove the job's secret after its first message. A store that
+//! its credentials, one that does not prove the job's secret after its first message. A rank looks at the
+//! credentials of who listens before it says anything. A store that
 //! other machines reach listens on TCP; there the secret alone decides. Both sides prove that they know it, and neither
 //! sends it.
 
@@ -41,7 +42,7 @@ pub(crate) use client::NotIn;
 pub use client::{Membership, StoreBootstrap};
 pub(crate) use host::{HostLink, HostMessage};
 pub(crate) use key_space::Report;
-pub use socket::{connect_tcp, watch_tcp};
+pub use socket::{connect_tcp, is_own_user, watch_tcp};
 
 use key_space::KeySpace;
 use server::{Control, Reports, Server};

@@ -160,7 +160,7 @@ fn an_ordinary_user_can_do_it_all() {
     let (status, _, err) = run(intruder);
     assert_eq!(status, 3);
     assert!(
-        err.contains(&format!("store '{store}': connection")),
+        err.contains(&format!("store '{store}': it is another user's")),
         "{err}"
     );
     job.signal(Signal::TERM);

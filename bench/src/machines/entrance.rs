@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 
 /// How many pending peers may be here at once, of those who have said nothing and of those who have said who they are.
 const MOST: usize = 64;
+/// So many of those that are sent away are named, each of them.
+const NAMED: u64 = 1000;
 /// How long a pending peer has to show who it is.
 pub(super) const FIRST_WORDS: Duration = Duration::from_secs(5);
 
@@ -26,6 +28,8 @@ pub(super) struct Entrance {
     door: Door,
     own: Own,
     pending: BTreeMap<PendingId, Pending>,
+    /// Those that were sent away.
+    refused: u64,
 }
 
 struct Pending {
@@ -60,6 +64,7 @@ impl Entrance {
             door,
             own,
             pending: BTreeMap::new(),
+            refused: 0,
         })
     }
 
@@ -214,7 +219,10 @@ impl Entrance {
     fn refuse(&mut self, id: PendingId, why: &str) -> Option<Peer> {
         self.door.forget(id);
         let pending_peer = self.pending.remove(&id)?;
-        tell(&pending_peer.address, why);
+        self.refused += 1;
+        if is_told(self.refused) {
+            tell(&pending_peer.address, why);
+        }
         None
     }
 }
@@ -238,6 +246,11 @@ impl Pending {
             address: self.address,
         })
     }
+}
+
+/// Whether this one of those that were sent away is named: the first ones, and then ever fewer, so that they fill no log.
+const fn is_told(number: u64) -> bool {
+    number <= NAMED || number.is_power_of_two()
 }
 
 fn tell(address: &str, why: &str) {
@@ -368,6 +381,13 @@ mod tests {
         let met = super::tests::partner(place, "ours").join().unwrap();
         assert_eq!(met, Err(Unknown::Impostor));
         impostor.join().unwrap();
+    }
+
+    #[test]
+    fn those_that_are_sent_away_fill_no_log() {
+        assert!((1..=NAMED).all(is_told));
+        let later = (NAMED + 1..1 << 20).filter(|number| is_told(*number));
+        assert_eq!(later.count(), 10);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tagwire_base::JobSecret;
 use tagwire_base::host::identity;
+use tagwire_launch::proof::draw_for_terminal;
 use tagwire_launch::reachable;
 
 use super::entrance::{Entrance, FIRST_WORDS, Peer};
@@ -30,15 +31,6 @@ pub(super) struct Listening {
 
 impl Listening {
     pub(super) fn open(args: &BenchArgs, host: &Host, address: &str) -> Result<(Self, Entrance)> {
-        let (drawn, secret) = match &args.secret {
-            Some(given) => (None, super::secret(given)?),
-            None => {
-                let mut text = JobSecret::generate()?.to_hex();
-                text.truncate(JobSecret::LEN);
-                let secret = super::secret(&text)?;
-                (Some(text), secret)
-            }
-        };
         let opened = TcpListener::bind(address).and_then(|listener| {
             let place = reachable(&listener.local_addr()?.to_string());
             Ok((listener, place))
@@ -49,6 +41,13 @@ impl Listening {
                  port 0 is any that is free"
             ))
         })?;
+        let (drawn, secret) = match &args.secret {
+            Some(given) => (None, super::secret_or_drawn(given)?),
+            None => {
+                let (secret, text) = draw_for_terminal()?;
+                (Some(text), secret)
+            }
+        };
         let own = Own {
             secret: secret.clone(),
             version: host.version.clone(),

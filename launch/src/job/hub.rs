@@ -5,11 +5,12 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use tagwire_base::{JobSecret, Rank};
+use tagwire_base::Rank;
 
 use super::hosts::Hosts;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::patience::Stop;
+use crate::proof::draw_for_terminal;
 use crate::store::{HostLink, HostMessage, Membership, Report, Store};
 use crate::{host, patience};
 
@@ -92,7 +93,10 @@ impl Hub {
             } => {
                 let (told, secret) = match secret {
                     Some(secret) => ("the secret that was given here".to_owned(), secret.clone()),
-                    None => drawn()?,
+                    None => {
+                        let (secret, text) = draw_for_terminal()?;
+                        (format!("this secret: {text}"), secret)
+                    }
                 };
                 let store = Store::start_for_hosts(*total, own, address, secret)?;
                 let name = host::reachable(store.address().unwrap_or_default());
@@ -252,12 +256,4 @@ impl Hub {
             }
         }
     }
-}
-
-/// Returns a new secret, and what users have to put into a file of the other hosts for it.
-fn drawn() -> Result<(String, JobSecret)> {
-    let mut text = JobSecret::generate()?.to_hex();
-    text.truncate(JobSecret::LEN);
-    let secret = JobSecret::of_text(&text).map_err(Error::Usage)?;
-    Ok((format!("this secret: {text}"), secret))
 }

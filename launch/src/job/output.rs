@@ -9,9 +9,10 @@
 //! A rank that prints faster than the launcher's output takes is held up by its full pipe. Once
 //! the output is broken, what comes is read and dropped, so that no rank hangs on it.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,12 +64,14 @@ impl Sinks {
     }
 }
 
-/// Returns both streams of a rank, to one new file of its own in `folder`: each write goes behind the last one.
+/// Returns both streams of a rank, to one new file of its own in `folder`: each write goes behind the last one. A link is not followed,
+/// which another user of the folder may have laid.
 pub(super) fn files_of(folder: &Path, rank: u32) -> Result<[Stdio; 2]> {
     let path = folder.join(format!("rank-{rank}.txt"));
     let failed = |error| Error::system(format!("write to '{}'", path.display()), error);
-    File::create(&path).map_err(failed)?;
-    let out = File::options().append(true).open(&path).map_err(failed)?;
+    let open = |options: &mut OpenOptions| options.custom_flags(libc::O_NOFOLLOW).open(&path);
+    open(File::options().write(true).create(true).truncate(true)).map_err(failed)?;
+    let out = open(File::options().append(true)).map_err(failed)?;
     let err = out.try_clone().map_err(failed)?;
     Ok([out.into(), err.into()])
 }
@@ -289,6 +292,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_link_in_place_of_a_ranks_file_is_not_followed() {
+        let folder = std::env::temp_dir().join(format!("tagwire-output-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let victim = folder.join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.join("rank-1.txt")).unwrap();
+        let error = files_of(&folder, 1).unwrap_err().to_string();
+        assert!(error.contains("rank-1.txt"), "{error}");
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+        std::fs::write(folder.join("rank-2.txt"), "of before").unwrap();
+        files_of(&folder, 2).unwrap();
+        assert_eq!(std::fs::read(folder.join("rank-2.txt")).unwrap(), b"");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     proptest! {
         #[test]

@@ -297,7 +297,10 @@ impl Client {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
         if reply.get("cmd").map(String::as_str) != Some(wanted) {
-            return broken(format!("'{}' in place of '{wanted}'", line.trim_end()));
+            // A value may be the job's secret.
+            let words = line.split_ascii_whitespace();
+            let shown: Vec<&str> = words.filter(|word| !word.starts_with("value=")).collect();
+            return broken(format!("'{}' in place of '{wanted}'", shown.join(" ")));
         }
         self.broken = false;
         Ok(reply)

@@ -282,6 +282,18 @@ fn whatever_a_launcher_says_is_understood_or_refused() {
     }
 }
 
+/// What ranks put into the space, the secret of their job among it, is in no error.
+#[test]
+fn an_error_has_no_value() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let said = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\n\
+        cmd=my_kvsname kvsname=space\ncmd=get_result rc=0 value=5ec2e7\n";
+    theirs.write_all(said.as_bytes()).unwrap();
+    let error = over(ours).unwrap().put_part("key", "5ec2e7").unwrap_err();
+    says(&error, &["'put'", "cmd=get_result", "in place of"]);
+    assert!(!error.to_string().contains("5ec2e7"), "{error}");
+}
+
 #[test]
 fn a_full_space_and_a_reply_without_an_end_are_errors() {
     let greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=a\n";

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -121,6 +122,11 @@ impl NotIn {
     }
 }
 
+/// Whether the system, or who listens, is not for this user.
+fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::System { source, .. } if source.kind() == ErrorKind::PermissionDenied)
+}
+
 /// A reply, with what came beside it.
 type Answer = (Reply, Option<Passed>);
 
@@ -147,7 +153,12 @@ impl StoreBootstrap {
 
     /// Connects to the store that a rank serves for one session, once. Whoever is there replies `within` this time.
     pub(crate) fn enter(membership: Membership, within: Duration) -> Result<Self, NotIn> {
-        let mut this = Self::reach(membership, within).map_err(NotIn::Early)?;
+        let mut this =
+            Self::reach(membership, within).map_err(|error| match is_forbidden(&error) {
+                // Another user has taken the name: nobody of this job comes to listen there.
+                true => NotIn::Refused(error),
+                false => NotIn::Early(error),
+            })?;
         match this.say_hello(within) {
             Ok(()) => Ok(this),
             // Another service may listen there, which says nothing.
@@ -172,7 +183,7 @@ impl StoreBootstrap {
             )
         })?;
         Ok(Self {
-            secret: secret_of_ranks(&membership.secret),
+            secret: secret_of_ranks(&membership.secret, 0),
             membership,
             leader: None,
             leader_left: false,
@@ -208,8 +219,8 @@ impl StoreBootstrap {
         self.heard = false;
         let proof = hello.proof(&self.membership.secret, Side::Comes, &challenge);
         let answer = self.ask(&Request::Proof(proof), None, time.left());
-        let (size, proof) = match answer.map_err(NotIn::Refused)? {
-            Some((Reply::Welcome { size, proof, .. }, _)) => (size, proof),
+        let (size, round, proof) = match answer.map_err(NotIn::Refused)? {
+            Some((Reply::Welcome { size, round, proof }, _)) => (size, round, proof),
             answer => return Err(self.not_in(answer, within)),
         };
         if !hello.is_proved(&proof, &self.membership.secret, Side::Listens, &challenge) {
@@ -222,6 +233,7 @@ impl StoreBootstrap {
                 self.membership.size, self.membership.store
             ))));
         }
+        self.secret = secret_of_ranks(&self.membership.secret, round);
         Ok(())
     }
 

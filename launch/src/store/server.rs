@@ -1,7 +1,8 @@
 //! The store's event loop: one thread, no blocking call but the wait for events.
 //!
 //! A client can hold up nobody but itself. Its requests are not read while its replies pile up,
-//! so what it costs is bounded; the door bounds how many pending peers there are, and for how long.
+//! so what it costs is bounded; the door bounds how many pending peers there are, and for how long. Of a pending peer no more is kept
+//! than the longest hello, and no descriptor.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::MaybeUninit;
@@ -18,7 +19,7 @@ use tracing::debug;
 
 use super::key_space::{ClientId, KeySpace, Report, Verdict};
 use super::socket::{self, Passed};
-use super::wire::{FrameBuffer, Malformed, Request};
+use super::wire::{FrameBuffer, MAX_FIRST, MAX_LENGTH, Malformed, Request};
 use crate::door::{Door, PendingId};
 
 /// Replies that may wait for a client before its requests are left unread.
@@ -29,6 +30,9 @@ const HELLO_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const SPARE_STRANGERS: usize = 64;
 /// Bytes taken from one client before the next has its turn.
 const READ_CHUNK: usize = 64 * 1024;
+/// The same of a pending peer: it is to say who it is and to prove it, and no more is kept of what it says.
+const FIRST_CHUNK: usize = 512;
+const _: () = assert!(FIRST_CHUNK > MAX_FIRST);
 
 const LISTENER: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
@@ -368,15 +372,20 @@ impl Server {
         if connection.closing || connection.stalled {
             return Ok(false);
         }
+        let is_pending = self.door.is_pending(client.pending_peer());
+        let most = if is_pending { FIRST_CHUNK } else { READ_CHUNK };
         match socket::receive(
             &connection.socket,
-            &mut self.buffer,
+            &mut self.buffer[..most],
             &mut connection.descriptors,
         ) {
             Ok(0) => return Err(Ending::End),
             Ok(count) => connection.incoming.extend(&self.buffer[..count]),
             Err(Errno::AGAIN) => return Ok(false),
             Err(error) => return Err(error.into()),
+        }
+        if is_pending && !connection.descriptors.is_empty() {
+            return Err(Malformed("a descriptor before a proof").into());
         }
         self.process(client)?;
         Ok(true)
@@ -389,7 +398,11 @@ impl Server {
             if connection.stalled || connection.closing {
                 return Ok(());
             }
-            let Some(frame) = connection.incoming.next_frame()? else {
+            let most = match self.door.is_pending(client.pending_peer()) {
+                true => MAX_FIRST,
+                false => MAX_LENGTH,
+            };
+            let Some(frame) = connection.incoming.next_frame_of(most)? else {
                 // A descriptor comes with its request's first byte: at most one is early.
                 if connection.descriptors.len() > 1 {
                     return Err(Malformed("descriptors that no message announced").into());

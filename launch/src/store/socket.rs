@@ -102,24 +102,38 @@ pub(super) fn own_address(socket: &OwnedFd) -> Option<std::net::IpAddr> {
 pub(super) fn connect(name: &str, within: Duration) -> std::io::Result<OwnedFd> {
     match name.strip_prefix(TCP) {
         Some(address) => connect_tcp(address, within),
-        None => Ok(connect_local(name)?),
+        None => connect_local(name),
     }
 }
 
-/// A connection to the socket named `name`.
-fn connect_local(name: &str) -> Result<OwnedFd> {
+/// A connection to the socket named `name`, where a process of this user listens. A name of the abstract namespace is taken by whoever
+/// comes first, and those of a rendezvous can be foreseen.
+fn connect_local(name: &str) -> std::io::Result<OwnedFd> {
     let socket = stream(SocketFlags::empty())?;
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
-    Ok(socket)
+    match is_own_user(&socket) {
+        true => Ok(socket),
+        false => Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "it is another user's",
+        )),
+    }
+}
+
+/// Whether the process at the other end of a local socket runs as the user of this one (`SO_PEERCRED`, unix(7): of one that listens, at
+/// the time when it began to).
+#[must_use]
+pub fn is_own_user(socket: impl AsFd) -> bool {
+    rustix::net::sockopt::socket_peercred(socket)
+        .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
 }
 
 /// Whether the other end may try its secret: it belongs to the user that this process runs as, or
 /// comes from where users are not known.
 pub(super) fn is_welcome(socket: &OwnedFd) -> bool {
     match rustix::net::sockopt::socket_domain(socket) {
-        Ok(AddressFamily::UNIX) => rustix::net::sockopt::socket_peercred(socket)
-            .is_ok_and(|peer| peer.uid == rustix::process::geteuid()),
+        Ok(AddressFamily::UNIX) => is_own_user(socket),
         Ok(_) => watch_tcp(socket).is_ok(),
         Err(_) => false,
     }

@@ -607,9 +607,17 @@ mod between_machines {
     #[test]
     fn ranks_have_a_secret_of_their_own() {
         let (_store, address) = start(2);
-        let (a, b) = (member(0, 2, &address), member(1, 2, &address));
+        let both = || [0, 1].map(|rank| member(rank, 2, &address));
+        let [mut a, mut b] = both();
         assert_eq!(a.secret(), b.secret());
         assert_ne!(a.secret(), &secret(1));
+        let before = a.secret().clone();
+        a.leave();
+        b.leave();
+        // What was overheard in one session is good in no other.
+        let [a, b] = both();
+        assert_eq!(a.secret(), b.secret());
+        assert_ne!(a.secret(), &before);
     }
 
     /// Those who say hello and prove nothing crowd only each other.

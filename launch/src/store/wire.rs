@@ -50,12 +50,15 @@ pub const MAX_KEY: usize = 256;
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version of what the processes of a job say to each other, which a hello carries: the store's requests, and the formats
 /// of layers and transports (`docs/wire.md`). It rises with each change of any of them.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
 /// The largest `length` field: a put of the longest key and value.
-const MAX_LENGTH: usize = HEADER + 2 + MAX_KEY + MAX_VALUE;
+pub(super) const MAX_LENGTH: usize = HEADER + 2 + MAX_KEY + MAX_VALUE;
+/// The largest `length` field of whoever has not proved anything yet: a host's hello with the longest name. A hello's body before
+/// the name are magic, version, zero, number and nonce.
+pub(super) const MAX_FIRST: usize = HEADER + 12 + Nonce::LEN + MAX_KEY;
 /// The longest text of a refusal that is sent, in bytes.
 const MAX_REFUSAL: usize = 1024;
 /// The kinds of a connection's first message.
@@ -429,12 +432,17 @@ impl FrameBuffer {
     /// When the stream cannot be cut: an impossible length, or header bytes that must be zero
     /// and are not. The stream is useless from there on.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, Malformed> {
+        self.next_frame_of(MAX_LENGTH)
+    }
+
+    /// As [`FrameBuffer::next_frame`], where the `length` field is `most` at most.
+    pub(super) fn next_frame_of(&mut self, most: usize) -> Result<Option<Frame>, Malformed> {
         let rest = &self.bytes[self.start..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*length) as usize;
-        if !(HEADER..=MAX_LENGTH).contains(&length) {
+        if !(HEADER..=most).contains(&length) {
             return Err(Malformed("impossible length"));
         }
         let Some((header, body)) = rest.get(..length).and_then(<[u8]>::split_first_chunk) else {

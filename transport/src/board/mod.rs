@@ -28,6 +28,8 @@
 //! a board is an address or a length.
 
 mod available;
+#[cfg(all(test, not(loom)))]
+mod hostile;
 mod memory;
 #[cfg(all(test, loom))]
 mod models;

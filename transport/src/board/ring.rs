@@ -250,7 +250,7 @@ impl<C: Cells> Ring<C> {
         let leaves_room = shown.is_some_and(|len| *len <= RESULTS_AT);
         let slots = C::Shape::SLOTS;
         let is_read = self.floor < round.saturating_sub(slots);
-        let has_room = self.shown - round < slots && leaves_room && !is_read;
+        let has_room = self.shown.saturating_sub(round) < slots && leaves_room && !is_read;
         if data.len() > RESULTS_AT || !is_next || !has_room {
             return false;
         }
@@ -333,7 +333,8 @@ impl<C: Cells> Ring<C> {
     pub(super) fn broken(&self) -> Option<usize> {
         match self.cells.broken().load(Acquire) {
             0 => None,
-            number => Some(number as usize - 1),
+            // One that there is, whoever has written the word.
+            number => Some((number as usize - 1).min(self.members - 1)),
         }
     }
 

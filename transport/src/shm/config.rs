@@ -59,6 +59,8 @@ pub struct ShmOptions {
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]
     pub matches: bool,
+    /// Where the rings of what this rank sends begin to count slots, and bytes of payload. Both wrap at 2^32.
+    pub first_slot: u32,
 }
 
 impl Default for ShmOptions {
@@ -76,6 +78,7 @@ impl Default for ShmOptions {
             way: None,
             trials: false,
             matches: false,
+            first_slot: 0,
         }
     }
 }
@@ -106,6 +109,7 @@ impl ShmOptions {
             way: CopyWay::named(config.choice("shm-way")),
             trials: config.choice("shm-way") == "trial",
             matches: false,
+            first_slot: config.integer("shm-first-slot") as u32,
         }
     }
 }
@@ -182,6 +186,13 @@ pub const SETTINGS: &[Setting] = &[
          is 1/64 of the machine's, or of the limit of the control group where that is less. A value other than 0 gives each \
          rank 256K at least. A ring is back to 64K within 10 s of silence",
     ),
+    Setting::integer(
+        READER,
+        "shm-first-slot",
+        0,
+        0..=u32::MAX as u64,
+        "Where the rings of what a rank sends begin to count slots, and bytes of payload: a place shortly below 2^32 has both wrap early, as they do in long runs",
+    ),
     Setting::choice(
         READER,
         "shm-way",
@@ -216,6 +227,7 @@ mod tests {
             ("shm-arena", "3G"),
             ("shm-room", "96M"),
             ("shm-way", "one-side"),
+            ("shm-first-slot", "4294967295"),
         ] {
             config.set(name, value).expect("the settings exist");
         }
@@ -224,6 +236,7 @@ mod tests {
         assert_eq!(options.descriptor, DescriptorWay::Passed);
         assert_eq!((options.arena, options.room), (3 << 30, Some(96 << 20)));
         assert_eq!(options.way, Some(CopyWay::OneSide));
+        assert_eq!(options.first_slot, u32::MAX);
         // The largest chunk is never below the smallest.
         assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));
     }

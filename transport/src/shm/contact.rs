@@ -159,7 +159,8 @@ impl Shm {
             None
         };
         // Nothing below can fail for want of memory: whoever tries again writes the only hello.
-        self.greet(&area)
+        let producer = self
+            .greet(&area)
             .map_err(|reason| unreachable(rank, reason))?;
         let own = self.identity.rank as usize;
         header.bitmap()[own / 64].fetch_or(1 << (own % 64), Release);
@@ -172,17 +173,14 @@ impl Shm {
             way.header = Some(header.clone());
         }
         peer.attract();
-        self.outbound[to.index()] = Some(Outbound {
-            producer: Producer::new(area),
-            header,
-        });
+        self.outbound[to.index()] = Some(Outbound { producer, header });
         self.awaiting.push(to);
         self.attention = true;
         Ok(())
     }
 
-    /// Writes the hello.
-    fn greet(&self, area: &AreaMap) -> Result<(), String> {
+    /// Writes the hello. Returns the sending end of the area's ring.
+    fn greet(&self, area: &AreaMap) -> Result<Producer<AreaMap>, String> {
         let admission = &area.admission;
         admission
             .state
@@ -198,8 +196,13 @@ impl Shm {
             array.copy_from_slice(bytes);
             word.store(u64::from_ne_bytes(array), Relaxed);
         }
+        let mut producer = Producer::new(area.clone());
+        if self.options.first_slot != 0 {
+            let state = producer.begin_at(self.options.first_slot);
+            super::matching::store_state(&area.taken, state);
+        }
         admission.state.store(AREA_HELLO, Release);
-        Ok(())
+        Ok(producer)
     }
 
     /// Opens the way out to a peer that made contact first; returns whether there is one now.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, SealFlags};
 use rustix::process::{Resource, getrlimit};
 use tagwire_base::config::parse::format_bytes;
 
@@ -28,6 +28,9 @@ pub(super) fn create(name: &str, len: u64) -> io::Result<File> {
     }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = File::from(rustix::fs::memfd_create(name, flags)?);
+    // The kernel makes it everybody's (memfd_create(2)), and asks of who opens it below /proc for the rights of a debugger. Here its
+    // owner alone may open it, whatever else others may do with this process.
+    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     file.set_len(len)?;
     rustix::fs::fcntl_add_seals(&file, SEALS)?;
     Ok(file)
@@ -77,4 +80,20 @@ pub(super) fn shortfall(len: u64, limit: u64) -> String {
         format_bytes(len.next_multiple_of(1024)),
         format_bytes(limit),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn memory_is_its_owners_alone_and_keeps_its_size() {
+        let file = create("test", 4096).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o7777, 0o600);
+        assert!(file.set_len(8192).is_err() && file.set_len(0).is_err());
+        let flags = rustix::io::fcntl_getfd(&file).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
 }

@@ -149,6 +149,29 @@ impl<M: RingMemory> Producer<M> {
         }
     }
 
+    /// Begins to count at `first`, where nothing was sent yet and no consumer has looked at the ring. Returns where a consumer has to
+    /// begin.
+    pub(super) fn begin_at(&mut self, first: u32) -> RingState {
+        let state = RingState {
+            head: first,
+            position: first & !63,
+            offset: 0,
+        };
+        self.tail = state.head;
+        self.consumed = state.head;
+        self.payload.position = state.position;
+        self.payload_consumed = state.position;
+        // Each slot has the stamp of the lap before, as where so many messages had been taken.
+        for before in 1..=M::SLOTS {
+            let position = first.wrapping_sub(before);
+            let slot = self.memory.slot((position & (M::SLOTS - 1)) as usize);
+            slot[0].store(u64::from(position.wrapping_add(1)), Relaxed);
+        }
+        let credit = u64::from(state.head) | u64::from(state.position) << 32;
+        self.memory.credit().store(credit, Relaxed);
+        state
+    }
+
     /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or reports that there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
@@ -680,29 +703,3 @@ const BEHIND: u32 = 8;
 const KIND_MESSAGE: u16 = 1;
 /// A piece of a transfer that goes through the ring.
 const KIND_PIECE: u16 = 2;
-
-#[cfg(test)]
-impl<M: RingMemory> Producer<M> {
-    /// As if so many messages and bytes had been sent and taken.
-    pub(super) fn start_at(&mut self, count: u32) {
-        self.tail = count;
-        self.consumed = count;
-        self.payload.position = count & !63;
-        self.payload_consumed = count & !63;
-    }
-}
-
-#[cfg(test)]
-impl<M: RingMemory> Consumer<M> {
-    /// As if so many messages and bytes had been sent and taken.
-    pub(super) fn start_at(&mut self, count: u32) {
-        self.head = count;
-        self.payload.position = count & !63;
-        for before in 1..=M::SLOTS {
-            let position = count.wrapping_sub(before);
-            let slot = self.memory.slot((position & (M::SLOTS - 1)) as usize);
-            slot[0].store(u64::from(position.wrapping_add(1)), Relaxed);
-        }
-        self.publish();
-    }
-}

@@ -27,6 +27,7 @@ mod shared;
 mod sighting;
 mod traffic;
 mod transfers;
+mod users;
 mod ways;
 
 const LANE: Lane = Lane(0);

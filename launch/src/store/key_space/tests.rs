@@ -101,7 +101,7 @@ fn refusal(replies: &[Reply]) -> &str {
 }
 
 /// What a process of the next version is told.
-const OTHER_VERSION: &str = "the job's store has version 4 of what ranks say to each other, and who comes has version 5: all hosts need the same Tagwire";
+const OTHER_VERSION: &str = "the job's store has version 5 of what ranks say to each other, and who comes has version 6: all hosts need the same Tagwire";
 
 #[test]
 fn strangers_are_refused_whatever_they_ask() {

@@ -198,3 +198,47 @@ fn a_hello_that_has_come_meanwhile_is_heard_before_its_stranger_is_dropped() {
     assert!(!stage.server.connections.contains_key(&first.id));
     assert!(!stage.server.keys.is_challenged(first.id));
 }
+
+/// Who has proved nothing has neither memory nor descriptors of the store: a value or a descriptor of a member is no first word.
+#[test]
+fn a_stranger_gets_no_memory() {
+    let put = Request::Put {
+        key: "key".to_owned(),
+        value: vec![7; super::super::wire::MAX_VALUE],
+    };
+    let mut stage = Stage::new(2);
+    let mut member = stage.member(0, 0);
+    let mut stranger = stage.connect(1);
+    // The head alone says how long it will be.
+    stranger
+        .stream
+        .write_all(&put.encode(RequestId(1))[..12])
+        .unwrap();
+    stage.server.serve(stranger.id, EventFlags::IN);
+    assert!(!stage.server.connections.contains_key(&stranger.id));
+    assert_eq!(stage.server.door.oldest(), None, "it is forgotten");
+
+    let stranger = stage.connect(2);
+    let hello = Request::Hello(Hello::of(Who::Rank(1)).unwrap()).encode(RequestId(1));
+    let socket = OwnedFd::from(stranger.stream);
+    let passed = File::open("/dev/null").unwrap();
+    socket::send(&socket, &hello, Some(passed.as_fd())).unwrap();
+    stage.server.serve(stranger.id, EventFlags::IN);
+    assert!(!stage.server.connections.contains_key(&stranger.id));
+
+    // The longest that a pending peer may say.
+    let longest = Request::Hello(
+        Hello::of(Who::Host {
+            ranks: 1,
+            name: "n".repeat(super::super::wire::MAX_KEY),
+        })
+        .unwrap(),
+    );
+    let mut other = stage.connect(3);
+    stage.say(&mut other, &longest);
+    assert!(matches!(other.hear()[..], [Reply::Challenge(_)]));
+    // A member may say as much as before.
+    stage.say(&mut member, &put);
+    stage.server.serve(member.id, EventFlags::IN);
+    assert!(matches!(member.hear()[..], [Reply::Done]));
+}

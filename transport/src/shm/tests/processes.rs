@@ -18,9 +18,9 @@ const SECRET: &str = "SHM_TEST_SECRET";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Just what a rank must know.
-struct Given {
-    rank: u32,
-    secret: JobSecret,
+pub(super) struct Given {
+    pub rank: u32,
+    pub secret: JobSecret,
 }
 
 impl Bootstrap for Given {
