@@ -68,6 +68,7 @@ fn pairs_pass_what_is_published() {
         let factory = match (*layer, *transport) {
             ("ob1", "shm") => pairs::shm("bins", CrossAttach::Auto, ""),
             ("cm", "shm") => pairs::shm_matching(ShmOptions::default()),
+            ("dr", "shm") => pairs::shm_dr(),
             other => panic!("a pair without a factory here: {other:?}"),
         };
         let results = run_all(&factory);

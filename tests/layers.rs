@@ -25,6 +25,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["tagwire-base", "tagwire-transport", "tagwire-libfabric-sys"],
     ),
     ("tagwire-sim", &["tagwire-base", "tagwire-transport"]),
+    (
+        "tagwire-dr",
+        &["tagwire-base", "tagwire-transport", "tagwire-sim"],
+    ),
     ("tagwire-ucx-sys", &[]),
     (
         "tagwire-ucx",
@@ -35,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "tagwire-base",
             "tagwire-transport",
+            "tagwire-dr",
             "tagwire-ofi",
             "tagwire-ucx",
         ],
@@ -45,6 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "tagwire-base",
             "tagwire-transport",
+            "tagwire-dr",
             "tagwire-rails",
             "tagwire-ofi",
             "tagwire-ucx",
@@ -127,6 +133,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-derive",
             "tagwire-base",
             "tagwire-transport",
+            "tagwire-dr",
             "tagwire-rails",
             "tagwire-ofi",
             "tagwire-pml",
@@ -170,6 +177,7 @@ const TESTED: &[&str] = &[
     "tagwire-ucx",
     "tagwire-rails",
     "tagwire-sim",
+    "tagwire-dr",
     "tagwire-pml",
     "tagwire",
     "tagwire-coll",
@@ -243,6 +251,7 @@ const UNSAFE: &[&str] = &[
     "transport/src/data.rs",
     "transport/src/message.rs",
     "transport/src/null/memory.rs",
+    "transport/dr/src/crc.rs",
     "transport/ofi/libfabric-sys/src/calls.rs",
     "transport/ofi/libfabric-sys/src/lib.rs",
     "transport/ofi/libfabric-sys/src/library.rs",

@@ -15,6 +15,7 @@
 //!   message is a 64th of a turn.
 //! - `pair-recorded`: as `pair`, and each call of both engines goes into a trace, with a coarse clock: two records a message.
 //! - `cm-self`, `cm-window`, `cm-pair`, `cm-unexpected`: the same on cm.
+//! - `dr-self`, `dr-window`, `dr-pair`, `dr-unexpected`: the same on dr.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
 //! - `ready`: partitions that become ready, up to 32,767, and wait for the rest of their group.
 //! - `ready-each`: the same, and each is posted: 8 bytes through the control block of shm.
@@ -90,9 +91,9 @@ fn main() -> Result<()> {
         .next()
         .and_then(|text| text.parse().ok())
         .unwrap_or(1000);
-    let (layer, case) = match case.strip_prefix("cm-") {
-        Some(case) => ("cm", case),
-        None => ("ob1", case.as_str()),
+    let (layer, case) = match case.split_once('-') {
+        Some((layer @ ("cm" | "dr"), case)) => (layer, case),
+        _ => ("ob1", case.as_str()),
     };
     let (record, case) = match case.strip_suffix("-recorded") {
         Some(case) => (folder(), case),

@@ -1,5 +1,6 @@
 //! The settings of this crate, and the way from them to an open rank.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
@@ -20,7 +21,7 @@ use crate::wait::{WaitMode, WaitPolicy};
 const READER: &str = "pml";
 
 /// The names of the point-to-point layers.
-pub const LAYERS: &[&str] = &["ob1", "cm"];
+pub const LAYERS: &[&str] = &["ob1", "cm", "dr"];
 
 const WAITS: &[&str] = &["adaptive", "spin", "yield", "sleep"];
 
@@ -33,7 +34,7 @@ pub const SETTINGS: &[Setting] = &[
         "pml",
         "ob1",
         LAYERS,
-        "The point-to-point layer: ob1 (matches itself), or cm (over a transport that matches)",
+        "The point-to-point layer: ob1 (matches itself), cm (over a transport that matches), or dr (ob1 with reliability=dr)",
     ),
     Setting::named(
         READER,
@@ -304,6 +305,18 @@ fn warn_of_unused(config: &Config, matcher: &str) {
     }
 }
 
+/// Returns the settings that the layer of `config` goes by: one may be another with a setting.
+#[must_use]
+pub fn of_layer(config: &Config) -> Cow<'_, Config> {
+    if config.choice("pml") != tagwire_rails::DR {
+        return Cow::Borrowed(config);
+    }
+    let mut config = config.clone();
+    let set = config.set(tagwire_rails::RELIABILITY, tagwire_rails::DR);
+    debug_assert!(set.is_ok(), "it is one of the values: {set:?}");
+    Cow::Owned(config)
+}
+
 /// Opens this process's rank as `config` says, at thread level `level`, or above it where a
 /// [progress thread](crate::ProgressThread::from_config) is to come.
 ///
@@ -336,7 +349,7 @@ pub fn open(
         let cm = Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?;
         (cm.into(), policy)
     } else {
-        let rail = tagwire_rails::open(config, &bootstrap)?;
+        let rail = tagwire_rails::open(&of_layer(config), &bootstrap)?;
         let policy = policy.over(rail.capabilities());
         let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?;
         (ob1.into(), policy)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tagwire_base::Time;
+
 /// What [`Waiter::arm`] gives and [`Waiter::sleep`] takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitKey(pub u32);
@@ -30,4 +32,11 @@ pub trait Waiter: Send + Sync {
 
     /// Wakes every sleeper of this rank: some other thread has completed what it waits for.
     fn wake(&self);
+
+    /// Has the rank called again at a moment of its clock although nothing comes, where it is called only for what comes, as the
+    /// ranks of a simulation are. Returns whether that is so. A rank that calls by itself is not called: then this does nothing.
+    fn call_at(&self, at: Time) -> bool {
+        let _ = at;
+        false
+    }
 }

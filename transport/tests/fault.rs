@@ -8,7 +8,7 @@ use tagwire_transport::{
 };
 
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};
-use tagwire_transport::fault::{Delay, FaultOptions, FaultTransport, Kill};
+use tagwire_transport::fault::{Damage, Delay, FaultOptions, FaultTransport, Kill, Share};
 use tagwire_transport::message::{
     AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
@@ -146,14 +146,19 @@ fn a_killed_rank_sends_and_hears_nothing() {
 
 #[test]
 fn specs_are_read_and_refused_by_key() {
-    let all: FaultOptions = "seed=42, delay=0..8,reorder=4,busy=10%,kill-after=1000,kill=process"
-        .parse()
-        .unwrap();
+    let text = "seed=42, delay=0..8,reorder=4,busy=10%,loss=0.1%,duplicate=2,corrupt=100%,\
+                kill-after=1000,kill=process";
+    let all: FaultOptions = text.parse().unwrap();
     let expected = FaultOptions {
         seed: 42,
         delay: Delay { min: 0, max: 8 },
         reorder: 4,
         busy_percent: 10,
+        damage: Damage {
+            loss: Share::per_million(1000),
+            duplicate: Share::per_million(20_000),
+            corrupt: Share::ALL,
+        },
         kill_after: Some(1000),
         kill: Kill::Process,
     };
@@ -166,6 +171,9 @@ fn specs_are_read_and_refused_by_key() {
         ("delay=8..0", "fault: delay"),
         ("delay=x", "fault: delay"),
         ("busy=100%", "from 0% to 99%"),
+        ("loss=101%", "from 0% to 100%"),
+        ("corrupt=x", "fault: corrupt"),
+        ("duplicat=1%", "did you mean 'duplicate'?"),
         ("seed=-1", "fault: seed"),
         ("reorder=9999999999", "fault: reorder"),
         ("kill=proces", "did you mean 'process'?"),
@@ -195,4 +203,43 @@ fn a_process_can_be_killed() {
         .status()
         .unwrap();
     assert_eq!(status.signal(), Some(9), "{status}");
+}
+
+/// The numbers in the headers of what arrives of 2,000 messages.
+fn damaged(spec: &str) -> Vec<u64> {
+    let (_network, mut a, mut b, to) = pair(spec);
+    assert!(!b.capabilities().contains(Capabilities::RELIABLE));
+    let mut log = Log::default();
+    for number in 0..2000 {
+        while post(&mut a, to, number) == Post::Busy {
+            b.progress(Lane(0), &mut log);
+        }
+    }
+    a.leave();
+    drop(a);
+    while log.events.len() < 2 {
+        b.progress(Lane(0), &mut log);
+    }
+    log.numbers
+}
+
+#[test]
+fn messages_are_lost_repeated_and_changed_as_often_as_asked() {
+    let all: Vec<u64> = (0..2000).collect();
+    let lost = damaged("seed=1,loss=10%");
+    assert!((1700..1900).contains(&lost.len()), "{}", lost.len());
+    assert!(lost.is_sorted_by(|one, next| one < next));
+    assert_eq!(damaged("seed=1,loss=100%"), [0; 0]);
+
+    let mut repeated = damaged("seed=2,duplicate=10%");
+    assert!((2100..2300).contains(&repeated.len()), "{}", repeated.len());
+    repeated.dedup();
+    assert_eq!(repeated, all);
+
+    let changed = damaged("seed=3,corrupt=50%");
+    assert_eq!(changed.len(), 2000);
+    // Of those, some in the number itself: it is 64 of 136 bits.
+    let wrong = changed.iter().zip(&all).filter(|(is, was)| is != was);
+    assert!((400..1000).contains(&wrong.count()));
+    assert_eq!(changed, damaged("seed=3,corrupt=50%"), "not repeatable");
 }

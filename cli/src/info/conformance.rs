@@ -14,7 +14,8 @@ pub const BYTES: &[(&str, &[&str])] = &[
 ];
 
 /// The tiers of the kit for point-to-point layers, by layer and transport.
-pub const PAIRS: &[(&str, &str, &[&str])] = &[("ob1", "shm", ALL), ("cm", "shm", ALL)];
+pub const PAIRS: &[(&str, &str, &[&str])] =
+    &[("ob1", "shm", ALL), ("cm", "shm", ALL), ("dr", "shm", ALL)];
 
 /// What a provider or transport of a library passes.
 #[derive(Debug, Clone, Copy)]

@@ -20,6 +20,9 @@ pub struct PmlReport {
     pub contexts: Option<usize>,
     /// How many receives can be posted at once; `None` as well where nothing bounds them.
     pub receives: Option<usize>,
+    /// How it computes checksums, where it has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<&'static str>,
     /// Why it cannot be opened.
     pub why_not: Option<String>,
     /// The tiers of the conformance suite that it passes, by transport.
@@ -78,6 +81,7 @@ pub fn describe(named: Named, config: &Config) -> PmlReport {
         receives: known
             .map(|limits| limits.receives)
             .filter(|receives| *receives != usize::MAX),
+        checksums: (named.name == tagwire_rails::DR).then(tagwire_rails::checksums),
         conformance: passed(named.name),
         why_not: limits.err(),
         named,

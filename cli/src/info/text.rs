@@ -121,6 +121,9 @@ pub fn layer(page: &mut Page, pml: &PmlReport) {
             "    tags up to {tag}, {contexts} contexts{receives}"
         ));
     }
+    if let Some(checksums) = pml.checksums {
+        page.line(&format!("    checksums: CRC-32C by {checksums}"));
+    }
     if let Some(why_not) = &pml.why_not {
         page.line(&format!("    - {why_not}"));
     }

@@ -10,6 +10,7 @@ use tagwire_base::config::Chosen;
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
 use tagwire_pml::channels::ChannelWay;
+use tagwire_pml::settings::of_layer;
 use tagwire_transport::{ByteTransport, Capabilities, ForeignLibrary, Limits, Way};
 
 use super::choices::{Named, choices};
@@ -372,7 +373,7 @@ fn chosen(named: &Named, config: &Config) -> String {
 /// Opens a transport as the only rank of a job would, without the faults that may be asked for.
 pub fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
     let (config, member) = only_rank(config, &[(TRANSPORT, name), (FAULT, "")])?;
-    let bootstrap = SharedBootstrap::new(member);
+    let (config, bootstrap) = (of_layer(&config), SharedBootstrap::new(member));
     tagwire_rails::open(&config, &bootstrap).map_err(|error| error.to_string())
 }
 

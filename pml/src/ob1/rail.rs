@@ -2,23 +2,26 @@
 
 use std::ops::{Deref, DerefMut};
 
+use tagwire_dr::Dr;
 use tagwire_rails::Mixed;
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls, byte};
 
 use crate::peers::LANE;
 
-/// A transport. Shared memory, where an indirect call is a tenth of a message's time, is known by its type, alone
-/// and beside a network: its sends, and the deliveries from its rings, are in line.
+/// A transport. Shared memory, where an indirect call is a tenth of a message's time, is known by its type, alone,
+/// beside a network and under data reliability: its sends, and the deliveries from its rings, are in line.
 pub(super) enum Rail {
     Shm(Box<Shm>),
     Mixed(Box<Mixed>),
+    Dr(Box<Dr>),
     Any(Box<dyn ByteTransport>),
 }
 
 impl From<Box<dyn ByteTransport>> for Rail {
     fn from(transport: Box<dyn ByteTransport>) -> Self {
-        let mixed = |transport| byte::downcast(transport).map_or_else(Self::Any, Self::Mixed);
+        let dr = |transport| byte::downcast(transport).map_or_else(Self::Any, Self::Dr);
+        let mixed = |transport| byte::downcast(transport).map_or_else(dr, Self::Mixed);
         byte::downcast(transport).map_or_else(mixed, Self::Shm)
     }
 }
@@ -36,6 +39,7 @@ impl Rail {
         match self {
             Self::Shm(shm) => shm.send_in_line(to, class, header, data),
             Self::Mixed(mixed) => send_by_mixed(mixed, to, class, header, data),
+            Self::Dr(dr) => dr.send(LANE, to, class, header, data),
             Self::Any(transport) => transport.send(LANE, to, class, header, data),
         }
     }
@@ -53,6 +57,7 @@ impl Rail {
         match self {
             Self::Shm(shm) => progress_of_shm(shm, burst, upcalls),
             Self::Mixed(mixed) => progress_of_mixed(mixed, burst, upcalls),
+            Self::Dr(dr) => progress_of_dr(dr, burst, upcalls),
             Self::Any(transport) => transport.progress(LANE, upcalls),
         }
     }
@@ -65,6 +70,7 @@ impl Rail {
             // Not in line: progress alone has its deliveries in line.
             Self::Shm(shm) => shm.take_arrivals(Shm::BURST, upcalls as &mut dyn Upcalls),
             Self::Mixed(mixed) => progress_of_mixed(mixed, Shm::BURST, upcalls),
+            Self::Dr(dr) => progress_of_dr(dr, Shm::BURST, upcalls),
             Self::Any(transport) => transport.progress(LANE, upcalls),
         }
     }
@@ -97,6 +103,12 @@ fn progress_of_mixed(mixed: &mut Mixed, burst: usize, upcalls: &mut impl Upcalls
     mixed.progress_in_line(LANE, burst, upcalls)
 }
 
+/// The same.
+#[inline(never)]
+fn progress_of_dr(dr: &mut Dr, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    dr.progress_with(burst, upcalls)
+}
+
 impl Deref for Rail {
     type Target = dyn ByteTransport;
 
@@ -105,6 +117,7 @@ impl Deref for Rail {
         match self {
             Self::Shm(shm) => &**shm,
             Self::Mixed(mixed) => &**mixed,
+            Self::Dr(dr) => &**dr,
             Self::Any(transport) => &**transport,
         }
     }
@@ -116,6 +129,7 @@ impl DerefMut for Rail {
         match self {
             Self::Shm(shm) => &mut **shm,
             Self::Mixed(mixed) => &mut **mixed,
+            Self::Dr(dr) => &mut **dr,
             Self::Any(transport) => &mut **transport,
         }
     }

@@ -11,6 +11,7 @@ use std::process::Command;
 use tagwire_base::Bootstrap;
 use tagwire_conformance::network::MemoryOptions;
 use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
+use tagwire_dr::{Dr, DrOptions};
 use tagwire_ofi::OfiOptions;
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_transport::fault::FaultOptions;
@@ -106,6 +107,26 @@ pub fn shm(engine: &'static str, cross_attach: CrossAttach, text: &'static str) 
         RailJob::open(size, rails, with_engine(engine, options))
     });
     with_claims(factory, text)
+}
+
+/// ob1 under data reliability over shared memory.
+pub fn shm_dr() -> Factory {
+    Factory::ob1(move |size, options| {
+        let rails = Rails::new(move |bootstrap| {
+            let dr = DrOptions {
+                clock: bootstrap.clock(),
+                ..DrOptions::default()
+            };
+            let rank = bootstrap.rank();
+            let shm = Shm::open(ShmOptions::default(), bootstrap as &mut dyn Bootstrap);
+            let dr = shm.and_then(|shm| Dr::new(Box::new(shm), rank, dr));
+            match dr {
+                Ok(rail) => Ok(Box::new(rail) as Box<dyn ByteTransport>),
+                Err(error) => Err(error.to_string()),
+            }
+        });
+        RailJob::open(size, rails, options)
+    })
 }
 
 /// cm over shared memory.

@@ -26,6 +26,8 @@ pub struct OfiOptions {
     pub library: String,
     /// The provider, by libfabric's name (`tcp;ofi_rxm`); empty for the first that does.
     pub provider: String,
+    /// Open the provider's datagrams, which may be lost, and not the reliable ones.
+    pub datagrams: bool,
     /// The local address to use, the name of one, or of an interface; empty for the provider's choice.
     pub source: String,
     /// How the target of a write is notified.
@@ -53,6 +55,7 @@ impl Default for OfiOptions {
         Self {
             library: String::new(),
             provider: String::new(),
+            datagrams: false,
             source: String::new(),
             notices: Notices::Data,
             unexpected_bytes: UNEXPECTED_BYTES,
@@ -89,14 +92,18 @@ impl OfiOptions {
     }
 
     /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows the
-    /// colon: `ofi:PROVIDER`, or `ofi:PROVIDER@SOURCE` with a local address, or interface, of its own.
+    /// colon: `ofi:PROVIDER`, or `ofi:PROVIDER@SOURCE` with a local address, or interface, of its own. `;datagram` behind the
+    /// provider asks for its datagrams.
     #[must_use]
     pub fn from_config(detail: Option<&str>, config: &Config) -> Self {
         let detail = detail.unwrap_or_default();
         let (provider, source) = detail
             .split_once('@')
             .unwrap_or_else(|| (detail, config.text("ofi-source")));
+        let plain = provider.strip_suffix(DATAGRAM);
+        let provider = plain.unwrap_or(provider);
         Self {
+            datagrams: plain.is_some(),
             library: config.text("libfabric").to_owned(),
             provider: provider.to_owned(),
             source: source.to_owned(),
@@ -110,6 +117,9 @@ impl OfiOptions {
         }
     }
 }
+
+/// What stands behind a provider whose datagrams are meant.
+pub(crate) const DATAGRAM: &str = ";datagram";
 
 /// Default of [`OfiOptions::unexpected_bytes`].
 const UNEXPECTED_BYTES: usize = 16 << 20;

@@ -8,10 +8,11 @@ use tagwire_transport::{
     ByteTransport, ForeignLibrary, Limits, MatchTransport, Result, TransportKind, Way,
 };
 
+use crate::config::DATAGRAM;
 use crate::fabric::file_of;
 use crate::open::{Use, open_info};
 use crate::survey::{ProviderReport, survey};
-use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
+use crate::{NAME, Ofi, OfiDatagram, OfiMatch, OfiOptions, SETTINGS};
 
 /// Opens [`Ofi`] and [`OfiMatch`]; the detail names the provider, and its local address.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +52,18 @@ impl TransportKind for OfiKind {
     ) -> Option<String> {
         let options =
             OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
-        let wanted = if matches { Use::Matching } else { Use::Bytes };
+        let wanted = match (matches, options.datagrams) {
+            (true, _) => Use::Matching,
+            (false, false) => Use::Bytes,
+            (false, true) => Use::Datagrams,
+        };
         let info = open_info(&options, bootstrap.size(), wanted).ok()?;
-        Some(info.provider().name())
+        let kind = if wanted == Use::Datagrams {
+            DATAGRAM
+        } else {
+            ""
+        };
+        Some(info.provider().name() + kind)
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {
@@ -80,6 +90,9 @@ impl TransportKind for OfiKind {
     ) -> Result<Box<dyn ByteTransport>> {
         let options =
             OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
+        if options.datagrams {
+            return Ok(Box::new(OfiDatagram::open(&options, bootstrap)?));
+        }
         Ok(Box::new(Ofi::open(&options, bootstrap)?))
     }
 
@@ -91,6 +104,9 @@ impl TransportKind for OfiKind {
     ) -> Result<Option<Box<dyn MatchTransport>>> {
         let options =
             OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
+        if options.datagrams {
+            return Ok(None);
+        }
         Ok(Some(Box::new(OfiMatch::open(&options, bootstrap)?)))
     }
 }

@@ -1,13 +1,16 @@
-//! Tagwire over libfabric: any provider with reliable datagrams.
+//! Tagwire over libfabric: any provider with reliable datagrams, or with datagrams.
 //!
 //! The library is opened at run time, by the name of the system's or by a file that the user
 //! names; one binary works with every version from 1.17 on.
 //!
 //! ```text
-//!      Ofi (ByteTransport)      OfiMatch (MatchTransport)
-//!            put, get               tagged messages
-//!              \                       /
-//!               +------- engine ------+       peers, credit, active messages
+//!      Ofi (ByteTransport)      OfiMatch (MatchTransport)     OfiDatagram (ByteTransport)
+//!            put, get               tagged messages             may lose messages
+//!              \                       /                              |
+//!               +------- engine ------+                               |
+//!                          |              peers, credit,              |
+//!                          |              active messages             |
+//!                          +-----------------------------------------+
 //!                          |
 //!                        fabric               objects, memory, posting: all `unsafe` is here
 //!                          |
@@ -16,6 +19,7 @@
 
 mod byte;
 mod config;
+mod datagram;
 mod devices;
 mod engine;
 mod error;
@@ -36,6 +40,7 @@ mod wire;
 
 pub use byte::Ofi;
 pub use config::{Notices, OfiOptions, SETTINGS};
+pub use datagram::OfiDatagram;
 pub use kind::OfiKind;
 pub use matching::OfiMatch;
 pub use survey::{ProviderReport, Survey, survey};

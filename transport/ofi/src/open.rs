@@ -19,6 +19,8 @@ pub(crate) enum Use {
     Bytes,
     /// Tagged messages, and remote access where there is any.
     Matching,
+    /// Messages that may be lost and overtaken.
+    Datagrams,
 }
 
 /// Variables of providers without which programs hang that keep to the rules, or memory is touched
@@ -81,6 +83,7 @@ pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result
         }
         Use::Bytes => Infos::find(&library, options, Wanted::REMOTE)
             .or_else(|_| Infos::find(&library, options, Wanted::MESSAGES))?,
+        Use::Datagrams => Infos::find(&library, options, Wanted::DATAGRAMS)?,
     };
     let nothing = || {
         bad_setting(

@@ -14,19 +14,23 @@ mod absent;
 mod auto;
 mod bundle;
 mod mixed;
+mod reliable;
 mod striped;
 mod waiter;
 
 pub use auto::{AUTO, ON_ONE_HOST, chosen_by_jobs, on_one_host, taken, why_taken};
 pub use mixed::Mixed;
+pub use reliable::{DR, RELIABILITY, checksums};
 pub use striped::{Striped, StripedOptions};
+
+use reliable::Guard;
 
 use std::borrow::Cow;
 
 use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Chosen, Config, Setting};
-use tagwire_transport::fault::{FaultOptions, FaultTransport};
+use tagwire_transport::fault::FaultOptions;
 use tagwire_transport::{
     ByteTransport, Capabilities, Error, ForeignLibrary, MatchTransport, Result, TransportKind,
     null, shm,
@@ -69,6 +73,8 @@ pub fn settings() -> impl Iterator<Item = &'static [Setting]> {
         SETTINGS,
         mixed::SETTINGS,
         striped::SETTINGS,
+        reliable::SETTINGS,
+        tagwire_dr::SETTINGS,
         tagwire_transport::fault::SETTINGS,
     ];
     choice
@@ -82,7 +88,8 @@ pub fn kind(name: &str) -> Option<&'static dyn TransportKind> {
     KINDS.iter().find(|kind| kind.name() == name).copied()
 }
 
-/// Opens the transport that `config` names, with the faults it asks for around it.
+/// Opens the transport that `config` names, with the faults it asks for around it. Where data reliability is asked for, or what
+/// is opened loses messages, each network has its own, above the faults.
 ///
 /// # Errors
 /// When the machine does not offer what the transport needs.
@@ -90,10 +97,12 @@ pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn Byte
     let config = &*auto::resolve(config, false, bootstrap)?;
     check_files(config.stack("transport"))?;
     let several = config.stack("transport").len() > 1;
+    let guard = Guard::from_config(config, bootstrap)?;
     let mut rails = Vec::new();
     for part in config.stack("transport") {
         let detail = part.detail.as_deref();
         let opened = kind_of(part).open(detail, &config_of(config, part), bootstrap);
+        let opened = opened.and_then(|rail| guard.around_rail(rail));
         rails.push(opened.map_err(|error| match several {
             true => cannot_open(part, &error),
             false => error,
@@ -103,10 +112,7 @@ pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn Byte
         1 => rails.remove(0),
         _ => join(rails, config, bootstrap)?,
     };
-    Ok(match FaultOptions::from_config(config)? {
-        Some(options) => Box::new(FaultTransport::new(transport, bootstrap.rank(), options)),
-        None => transport,
-    })
+    Ok(guard.around_all(transport))
 }
 
 /// Two libraries of one kind share names of functions and of variables: with both libfabrics in a process its
@@ -176,7 +182,7 @@ fn cannot_open(part: &Chosen, error: &Error) -> Error {
 /// Opens the transport that `config` names, as one that matches; `None` where it does not.
 ///
 /// # Errors
-/// As [`open`]; and when faults are asked for, which come between bytes only.
+/// As [`open`]; and when faults or data reliability are asked for, which come between bytes only.
 pub fn open_matching(
     config: &Config,
     bootstrap: &SharedBootstrap,
@@ -184,6 +190,12 @@ pub fn open_matching(
     if FaultOptions::from_config(config)?.is_some() {
         return Err(Error::Unsupported {
             transport: "fault",
+            what: "matching in the transport",
+        });
+    }
+    if config.choice(RELIABILITY) == DR {
+        return Err(Error::Unsupported {
+            transport: DR,
             what: "matching in the transport",
         });
     }

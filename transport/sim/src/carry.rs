@@ -140,6 +140,7 @@ impl State {
                 }
             }
             Event::Found(rank) => self.found(Place(rank)),
+            Event::Alarm(rank) => self.signal(Place(rank)),
         }
         Some(Stepped::Done)
     }

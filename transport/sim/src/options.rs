@@ -39,6 +39,9 @@ pub struct SimOptions {
     pub detect_failures: bool,
     /// Whether it says that it reaches other hosts.
     pub remote: bool,
+    /// What a call of progress that finds nothing takes, where ranks are driven by calls: so that who polls until a moment comes gets
+    /// there.
+    pub poll: Duration,
     /// The machine. Without one messages take no time, and nothing happens but by calls, in their order.
     pub machine: Option<Machine>,
     /// What a seed decides, on a machine.
@@ -90,6 +93,7 @@ impl Default for SimOptions {
             max_offers: 16,
             detect_failures: true,
             remote: false,
+            poll: Duration::from_nanos(100),
             machine: None,
             schedule: Schedule::default(),
         }

@@ -15,9 +15,6 @@ use crate::rank::SimTransport;
 use crate::state::{State, Work};
 use crate::time::Span;
 
-/// What a call of progress that finds nothing takes, where ranks are driven by calls: so that who polls until a moment comes gets there.
-const VAIN_POLL: Span = Span::nanos(100);
-
 /// Something to be told.
 #[derive(Debug)]
 pub(crate) enum Told {
@@ -50,8 +47,8 @@ impl SimTransport {
                 && state.machine().is_some()
                 && state.step().is_none()
             {
-                let now = state.now;
-                state.member(self.place).occupy(now, VAIN_POLL);
+                let (now, poll) = (state.now, Span::from(options.poll));
+                state.member(self.place).occupy(now, poll);
             }
             happened
         });

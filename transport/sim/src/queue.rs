@@ -22,6 +22,8 @@ pub(crate) enum Event {
     Kill(u32),
     /// The peers of a rank that has died find out.
     Found(u32),
+    /// A rank wanted to be called now.
+    Alarm(u32),
 }
 
 /// Events by time, and those of one moment by `tie`, then in the order of entry.

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tagwire_base::Time;
 use tagwire_transport::wait::{WaitKey, Waiter};
 
 use crate::options::SimOptions;
 use crate::place::Place;
+use crate::queue::Event;
 use crate::state::State;
-use crate::time::Span;
+use crate::time::{Moment, Span};
 
 /// What the ranks of a network share.
 #[derive(Debug)]
@@ -111,5 +113,16 @@ impl Waiter for SimWaiter {
 
     fn wake(&self) {
         self.shared.with(|state| state.signal(self.place));
+    }
+
+    fn call_at(&self, at: Time) -> bool {
+        self.shared.with(|state| {
+            if state.has_tasks {
+                let at = Moment::default() + Span::nanos(at.as_nanos());
+                let at = at.max(state.now);
+                state.queue.push(at, 0, Event::Alarm(self.place.0));
+            }
+            state.has_tasks
+        })
     }
 }

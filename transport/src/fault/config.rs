@@ -7,18 +7,31 @@ use tagwire_base::config::{Config, Setting};
 use tagwire_base::nearest::nearest;
 use tagwire_base::{Error, Result};
 
+use super::damage::Damage;
+use super::share::Share;
+
 /// The settings of this module.
 pub const SETTINGS: &[Setting] = &[Setting::text(
     "transport::fault",
     SETTING,
     "",
     "Faults to put between a rank and its transport, as in \
-     'seed=42,delay=0..8,reorder=4,busy=10%,kill-after=1000'; none when empty",
+     'seed=42,delay=0..8,reorder=4,busy=10%,loss=0.1%,duplicate=1%,corrupt=0.1%,kill-after=1000'; none when empty",
 )];
 
 const SETTING: &str = "fault";
 
-const KEYS: [&str; 6] = ["seed", "delay", "reorder", "busy", "kill-after", "kill"];
+const KEYS: [&str; 9] = [
+    "seed",
+    "delay",
+    "reorder",
+    "busy",
+    "loss",
+    "duplicate",
+    "corrupt",
+    "kill-after",
+    "kill",
+];
 
 /// How many calls of progress a message is held back, when it may overtake and nothing is said:
 /// without any delay there would be few messages at once to be put in another order.
@@ -67,6 +80,8 @@ pub struct FaultOptions {
     pub reorder: u32,
     /// How often a verb is busy although there is room, in percent: 99 at most.
     pub busy_percent: u8,
+    /// What becomes of messages that arrive. With any, the transport is [reliable](crate::Capabilities::RELIABLE) no more.
+    pub damage: Damage,
     /// After how many messages, sent and received, the rank dies.
     pub kill_after: Option<u64>,
     /// What dies then.
@@ -103,6 +118,9 @@ impl FromStr for FaultOptions {
                 "delay" => delay = Some(parse_delay(key, value)?),
                 "reorder" => options.reorder = number(key, value, u32::MAX.into())? as u32,
                 "busy" => options.busy_percent = parse_percent(key, value)?,
+                "loss" => options.damage.loss = parse_share(key, value)?,
+                "duplicate" => options.damage.duplicate = parse_share(key, value)?,
+                "corrupt" => options.damage.corrupt = parse_share(key, value)?,
                 "kill-after" => options.kill_after = Some(number(key, value, u64::MAX)?),
                 "kill" => options.kill = parse_kill(key, value)?,
                 _ => {
@@ -128,6 +146,20 @@ impl fmt::Display for FaultOptions {
         let Delay { min, max } = self.delay;
         write!(f, "seed={},delay={min}..{max}", self.seed)?;
         write!(f, ",reorder={},busy={}%", self.reorder, self.busy_percent)?;
+        let Damage {
+            loss,
+            duplicate,
+            corrupt,
+        } = self.damage;
+        for (key, share) in [
+            ("loss", loss),
+            ("duplicate", duplicate),
+            ("corrupt", corrupt),
+        ] {
+            if share != Share::NONE {
+                write!(f, ",{key}={share}")?;
+            }
+        }
         if let Some(count) = self.kill_after {
             write!(f, ",kill-after={count}")?;
         }
@@ -168,6 +200,16 @@ fn parse_percent(key: &str, value: &str) -> Result<u8> {
     number(key, digits, 99)
         .map(|percent| percent as u8)
         .map_err(|_| bad(key, value, "a percentage from 0% to 99%"))
+}
+
+fn parse_share(key: &str, value: &str) -> Result<Share> {
+    Share::parse(value).ok_or_else(|| {
+        bad(
+            key,
+            value,
+            "a percentage from 0% to 100%, with up to four decimals",
+        )
+    })
 }
 
 fn parse_kill(key: &str, value: &str) -> Result<Kill> {

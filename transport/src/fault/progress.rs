@@ -34,14 +34,19 @@ impl Intake<'_> {
 impl Upcalls for Intake<'_> {
     fn deliver(&mut self, arrival: Arrival<'_>) {
         self.hold(arrival.from);
-        self.holds[arrival.from.index()].push(
-            arrival.header,
-            arrival.payload.to_vec(),
-            self.now,
-            self.options,
-            self.random,
-        );
-        *self.held += 1;
+        let damage = self.options.damage;
+        for _ in 0..damage.copies(self.random) {
+            let (mut header, mut bytes) = (arrival.header, arrival.payload.to_vec());
+            damage.strike(&mut header, &mut bytes, self.random);
+            self.holds[arrival.from.index()].push(
+                header,
+                bytes,
+                self.now,
+                self.options,
+                self.random,
+            );
+            *self.held += 1;
+        }
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

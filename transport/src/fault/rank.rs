@@ -145,6 +145,9 @@ impl FaultTransport {
         if self.options.reorder > 0 {
             all.remove(Capabilities::ORDERED);
         }
+        if !self.options.is_reliable() {
+            all.remove(Capabilities::RELIABLE);
+        }
         all
     }
 

@@ -23,21 +23,33 @@ use crate::plugins::Plugins;
 pub(crate) struct Wanted {
     /// Capabilities without which it does not work.
     pub(crate) capabilities: u64,
+    /// Messages that are lost and overtaken do as well.
+    pub(crate) is_datagrams: bool,
 }
 
 impl Wanted {
-    pub(crate) const MESSAGES: Self = Self {
+    pub(crate) const MESSAGES: Self = Self::reliable(FI_MSG);
+    pub(crate) const REMOTE: Self = Self::reliable(FI_MSG | FI_RMA);
+    pub(crate) const MATCHING: Self = Self::reliable(FI_MSG | FI_TAGGED);
+    pub(crate) const MATCHING_REMOTE: Self = Self::reliable(FI_MSG | FI_TAGGED | FI_RMA);
+    pub(crate) const DATAGRAMS: Self = Self {
         capabilities: FI_MSG,
+        is_datagrams: true,
     };
-    pub(crate) const REMOTE: Self = Self {
-        capabilities: FI_MSG | FI_RMA,
-    };
-    pub(crate) const MATCHING: Self = Self {
-        capabilities: FI_MSG | FI_TAGGED,
-    };
-    pub(crate) const MATCHING_REMOTE: Self = Self {
-        capabilities: FI_MSG | FI_TAGGED | FI_RMA,
-    };
+
+    const fn reliable(capabilities: u64) -> Self {
+        Self {
+            capabilities,
+            is_datagrams: false,
+        }
+    }
+
+    const fn kind(self) -> &'static str {
+        match self.is_datagrams {
+            true => "datagrams",
+            false => "reliable datagrams",
+        }
+    }
 }
 
 /// Modes of registration that are kept to: all that there are for memory of the host.
@@ -84,9 +96,10 @@ impl Infos {
                 None => Self::instead(library, &options.provider),
             };
             let what = format!(
-                "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'{hint}; \
+                "a provider that {} has{at}, for {} with {}: it says '{}'{hint}; \
                  see `tagwire info --why-not ofi` and TAGWIRE_LIBFABRIC",
                 library.file(),
+                wanted.kind(),
                 names(wanted.capabilities).join(" and "),
                 library.describe(code),
             );
@@ -132,12 +145,16 @@ impl Infos {
             let info = &mut *hints.first.ok_or_else(short)?.as_ptr();
             info.caps = wanted.capabilities;
             info.mode = FI_CONTEXT | FI_CONTEXT2;
-            (*info.ep_attr).type_ = FI_EP_RDM;
             (*info.domain_attr).mr_mode = MR_MODES as _;
             (*info.domain_attr).threading = FI_THREAD_SAFE;
-            (*info.domain_attr).resource_mgmt = FI_RM_ENABLED;
-            (*info.tx_attr).msg_order = FI_ORDER_SAS;
-            (*info.rx_attr).msg_order = FI_ORDER_SAS;
+            if wanted.is_datagrams {
+                (*info.ep_attr).type_ = FI_EP_DGRAM;
+            } else {
+                (*info.ep_attr).type_ = FI_EP_RDM;
+                (*info.domain_attr).resource_mgmt = FI_RM_ENABLED;
+                (*info.tx_attr).msg_order = FI_ORDER_SAS;
+                (*info.rx_attr).msg_order = FI_ORDER_SAS;
+            }
             if !provider.is_empty() {
                 (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
             }

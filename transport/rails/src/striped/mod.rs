@@ -39,6 +39,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tagwire_base::{Rank, Time};
+use tagwire_dr::window::WINDOW;
 use tagwire_transport::{
     AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
     Error, Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
@@ -501,7 +502,7 @@ fn common(rails: &[Box<dyn ByteTransport>]) -> (Capabilities, Limits) {
     let least = |size: fn(&Limits) -> usize| limits().map(|one| size(&one)).min().unwrap_or(0);
     let max_send = least(|one| one.max_send).saturating_sub(ABOVE);
     let max_inline = least(|one| one.max_inline).saturating_sub(ABOVE);
-    let kept = order::WINDOW as usize * max_send;
+    let kept = WINDOW as usize * max_send;
     let mut common = Limits::copying(max_inline, max_send);
     common.memory_per_peer = limits().map(|one| one.memory_per_peer).sum::<usize>() + kept;
     if capabilities.contains(Capabilities::GET) {

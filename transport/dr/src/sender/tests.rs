@@ -1,0 +1,140 @@
+use super::*;
+
+const RETRY: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn at(micros: u64) -> Time {
+    Time::default() + Duration::from_micros(micros)
+}
+
+/// A sender that has sent so many messages from `first` on, each with the low byte of its number.
+fn sender(first: u32, count: u32) -> Sender {
+    let mut sender = Sender::new(first, RETRY);
+    for number in 0..count {
+        let number = first.wrapping_add(number);
+        assert_eq!(sender.next(), number);
+        sender.keep(vec![number as u8], Kind::Message, Time::default);
+    }
+    sender
+}
+
+/// Sends again what is lost; returns the numbers.
+fn resend(sender: &mut Sender, now: Time) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    while let Some((number, kind, bytes)) = sender.first_lost() {
+        assert_eq!((kind, bytes), (Kind::Message, &[number as u8][..]));
+        numbers.push(number);
+        sender.resent(number, now);
+    }
+    numbers
+}
+
+fn acknowledge(sender: &mut Sender, consumed: u32, now: Time) -> Option<()> {
+    sender.acknowledge(consumed, &mut Vec::new(), 0, || now)
+}
+
+/// Which of the messages behind `consumed` have come.
+fn seen(consumed: u32, numbers: &[u32]) -> Seen {
+    let mut seen = Seen::default();
+    for number in numbers {
+        let bit = number.wrapping_sub(consumed) - 1;
+        seen[bit as usize / 64] |= 1 << (bit % 64);
+    }
+    seen
+}
+
+#[test]
+fn what_three_later_ones_have_overtaken_is_lost() {
+    // Numbers wrap on the way.
+    let first = u32::MAX - 3;
+    let number = |offset: u32| first.wrapping_add(offset);
+    let mut sender = sender(first, 10);
+    sender.heed_seen(first, &seen(first, &[number(1), number(2)]), false, at(1));
+    assert_eq!(resend(&mut sender, at(1)), [0; 0], "two may just be early");
+    let later = [number(2), number(5), number(6), number(7)];
+    sender.heed_seen(first, &seen(first, &later), false, at(2));
+    let lost = [number(0), number(3), number(4)];
+    assert_eq!(resend(&mut sender, at(2)), lost);
+    sender.heed_seen(first, &seen(first, &later), false, at(3));
+    assert_eq!(resend(&mut sender, at(3)), [0; 0], "sent again just now");
+    sender.heed_seen(first, &seen(first, &later), false, at(5000));
+    assert_eq!(resend(&mut sender, at(5000)), lost, "lost again");
+    acknowledge(&mut sender, number(10), at(5001)).unwrap();
+    assert!(sender.is_empty() && sender.first_lost().is_none());
+}
+
+#[test]
+fn what_is_overdue_is_lost_at_once() {
+    let mut sender = sender(0, 4);
+    sender.heed_seen(0, &seen(0, &[2]), true, at(1));
+    let lost = resend(&mut sender, at(1));
+    assert_eq!(lost, [0, 1], "and 3 may be on its way");
+}
+
+#[test]
+fn a_timer_sends_the_ends_again_and_backs_off() {
+    let mut sender = sender(0, 4);
+    assert_eq!(sender.tick(at(10), PATIENCE), Tick::Quiet, "arms the timer");
+    assert_eq!(sender.tick(at(1009), PATIENCE), Tick::Quiet);
+    assert_eq!(sender.tick(at(1010), PATIENCE), Tick::Resend);
+    assert_eq!(resend(&mut sender, at(1010)), [0, 3]);
+    assert_eq!(sender.deadline(), Some(at(3010)), "twice as long");
+    acknowledge(&mut sender, 1, at(2000)).unwrap();
+    assert_eq!(sender.tick(at(2000), PATIENCE), Tick::Quiet);
+    assert_eq!(sender.deadline(), Some(at(3000)), "once as long");
+    acknowledge(&mut sender, 4, at(2001)).unwrap();
+    assert_eq!(sender.tick(at(2002), PATIENCE), Tick::Quiet);
+    assert_eq!(sender.deadline(), None);
+}
+
+#[test]
+fn silence_for_longer_than_patience_is_a_failure() {
+    let mut sender = sender(0, 2);
+    let (mut now, mut resends) = (at(0), 0);
+    loop {
+        match sender.tick(now, PATIENCE) {
+            Tick::Quiet => {}
+            Tick::Resend => resends += 1,
+            Tick::Failed => break,
+        }
+        resend(&mut sender, now);
+        now = now + Duration::from_micros(500);
+        assert!(now < at(3_000_000), "it waits for ever");
+    }
+    assert!(now.since(at(0)) >= PATIENCE && resends >= TRIES);
+}
+
+#[test]
+fn who_was_away_hears_first() {
+    let mut sender = sender(0, 2);
+    sender.tick(at(0), PATIENCE);
+    // Ten seconds without a call.
+    assert_eq!(sender.tick(at(10_000_000), PATIENCE), Tick::Quiet);
+    assert_eq!(sender.tick(at(10_001_000), PATIENCE), Tick::Resend);
+    let mut later = 10_001_000;
+    for _ in 1..TRIES {
+        later += 200_000;
+        assert_eq!(sender.tick(at(later), PATIENCE), Tick::Resend);
+    }
+}
+
+#[test]
+fn round_trips_are_measured_of_messages_that_were_sent_once() {
+    let mut sender = sender(0, 2);
+    acknowledge(&mut sender, 2, at(70)).unwrap();
+    assert_eq!(sender.trip.mean(), Some(Duration::from_micros(70)));
+    let mut sender = self::sender(MEASURED, 1);
+    sender.tick(at(0), PATIENCE);
+    sender.tick(at(1000), PATIENCE);
+    assert_eq!(resend(&mut sender, at(1000)), [MEASURED]);
+    acknowledge(&mut sender, MEASURED + 1, at(1010)).unwrap();
+    assert_eq!(sender.trip.mean(), None, "Karn's algorithm");
+}
+
+#[test]
+fn impossible_acknowledgements_are_told() {
+    let mut sender = sender(5, 3);
+    assert_eq!(acknowledge(&mut sender, 9, at(0)), None);
+    assert_eq!(acknowledge(&mut sender, 4, at(0)), Some(()), "an old one");
+    assert_eq!(acknowledge(&mut sender, 8, at(0)), Some(()));
+}

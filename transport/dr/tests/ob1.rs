@@ -1,0 +1,93 @@
+//! The suite of layers: ob1 under dr, over shared memory and simulated machines whose messages are lost, repeated, reordered and
+//! changed.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{QUALITIES, faults, guard, machine, options};
+use tagwire_base::Bootstrap;
+use tagwire_conformance::pml::{CHECKS, Factory, RailJob, Rails, Tier};
+use tagwire_conformance::{Verdict, pml_conformance, seeds};
+use tagwire_dr::Dr;
+use tagwire_sim::SimNetwork;
+use tagwire_transport::ByteTransport;
+use tagwire_transport::shm::{Shm, ShmOptions};
+
+/// Seeds of a run of the tests.
+const SEEDS: u64 = 4;
+
+/// What is lost comes after a time-out, which may be the second or the third.
+const TIMEOUT: Duration = Duration::from_millis(20);
+
+/// Checks that run threads, whose schedule is the system's, or thousands of requests.
+const LEFT_OUT: &[&str] = &["waits", "blocking", "ten_thousand", "wait_"];
+
+fn shm(spec: &'static str) -> Factory {
+    Factory::ob1(move |size, ob1| {
+        let rails = Rails::new(move |bootstrap| {
+            let rank = bootstrap.rank();
+            let options = options(bootstrap.clock());
+            let shm = Shm::open(ShmOptions::default(), bootstrap as &mut dyn Bootstrap);
+            let shm = Box::new(shm.map_err(|error| error.to_string())?);
+            let dr = match spec {
+                "" => Dr::new(shm, rank, options).map_err(|error| error.to_string())?,
+                _ => guard(shm, rank, faults(spec, 1), options),
+            };
+            Ok(Box::new(dr) as Box<dyn ByteTransport>)
+        });
+        RailJob::open(size, rails, ob1)
+    })
+    .latency(TIMEOUT)
+}
+
+fn sim(spec: &'static str, seed: u64) -> Factory {
+    Factory::ob1(move |size, ob1| {
+        let network = SimNetwork::new(size, machine());
+        let mortal = network.clone();
+        let rails = Rails::new(move |bootstrap| {
+            let rank = bootstrap.rank();
+            let (inside, clock) = network.open(rank);
+            bootstrap.set_clock(clock.clone());
+            let dr = guard(Box::new(inside), rank, faults(spec, seed), options(clock));
+            Ok(Box::new(dr) as Box<dyn ByteTransport>)
+        })
+        .with_kill(move |rank| mortal.fail(rank));
+        RailJob::open(size, rails, ob1)
+    })
+}
+
+pml_conformance!(over_shm, shm(""));
+pml_conformance!(over_lossy_sim, sim(QUALITIES[2], 1));
+
+/// Runs the checks whose ranks are driven by turns.
+fn run(factory: &Factory) -> Result<(), String> {
+    let is_by_turns = |name: &str| !LEFT_OUT.iter().any(|part| name.contains(part));
+    for check in CHECKS {
+        if [Tier::Core, Tier::Flow].contains(&check.tier())
+            && is_by_turns(check.name())
+            && let Verdict::Failed(reason) = check.run(factory)
+        {
+            return Err(format!("{}: {reason}", check.name()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn ob1_over_lossy_sim() {
+    let again = "cargo test -p tagwire-dr --test ob1 ob1_over_lossy_sim";
+    seeds::on_seeds(SEEDS, again, |seed| {
+        let quality = QUALITIES[seed as usize % QUALITIES.len()];
+        run(&sim(quality, seed)).map_err(|reason| format!("{quality}: {reason}"))
+    });
+}
+
+#[test]
+fn ob1_over_lossy_shm() {
+    for quality in QUALITIES {
+        if let Err(reason) = run(&shm(quality)) {
+            panic!("{quality}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Several networks that lose messages, each under data reliability: what one loses for good goes by another.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use common::{Knobs, LANE, Line, Log};
+use tagwire_base::{ManualClock, Rank};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_dr::{Dr, DrOptions};
+use tagwire_rails::{Striped, StripedOptions};
+use tagwire_transport::fault::FaultTransport;
+use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Transport};
+
+/// How long a turn of both ranks takes.
+const TURN: Duration = Duration::from_micros(100);
+
+/// A rail may be silent so long.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A peer may acknowledge nothing so long.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+struct Node {
+    transport: Striped,
+    knobs: Vec<Arc<Knobs>>,
+    log: Log,
+    to: EndpointId,
+    sent: u64,
+}
+
+struct Pair {
+    nodes: [Node; 2],
+    hand: ManualClock,
+}
+
+impl Pair {
+    /// Two rails, of whose messages a tenth is lost.
+    fn new(seed: u64) -> Self {
+        let hand = ManualClock::default();
+        let networks = [0, 1].map(|_| MemoryNetwork::new(2, MemoryOptions::default()));
+        let faults = format!("seed={seed},loss=10%,duplicate=5%,corrupt=5%");
+        let open = |rank| {
+            let rank = Rank::new(rank);
+            let knobs: Vec<Arc<Knobs>> = networks.iter().map(|_| Arc::default()).collect();
+            let rail = |(network, knobs): (&MemoryNetwork, &Arc<Knobs>)| {
+                let line = Line::new(Box::new(network.rank(rank)), Arc::clone(knobs));
+                let faulty = FaultTransport::new(Box::new(line), rank, faults.parse().unwrap());
+                let options = DrOptions {
+                    patience: TIMEOUT,
+                    disconnect_timeout: Duration::ZERO,
+                    clock: hand.clock(),
+                    ..DrOptions::default()
+                };
+                let dr = Dr::new(Box::new(faulty), rank, options).unwrap();
+                Box::new(dr) as Box<dyn ByteTransport>
+            };
+            let rails = networks.iter().zip(&knobs).map(rail).collect();
+            let options = StripedOptions {
+                patience: PATIENCE,
+                disconnect_timeout: Duration::ZERO,
+                clock: hand.clock(),
+                ..StripedOptions::default()
+            };
+            Node {
+                transport: Striped::new(rails, options).unwrap(),
+                knobs,
+                log: Log::default(),
+                to: EndpointId(0),
+                sent: 0,
+            }
+        };
+        let mut nodes = [open(0), open(1)];
+        for (this, other) in [(0, 1), (1, 0)] {
+            let address = nodes[other].transport.address();
+            let peer = Rank::new(other as u32);
+            nodes[this].to = nodes[this].transport.connect(peer, &address).unwrap();
+        }
+        Self { nodes, hand }
+    }
+
+    /// Sends what there is room for, up to message `all` each way; progress of both; time passes.
+    fn round(&mut self, all: u64) {
+        self.hand.advance(TURN);
+        for node in &mut self.nodes {
+            while node.sent < all {
+                let (header, len) = (AmHeader([node.sent, 0]), (node.sent * 37 % 6000) as usize);
+                let data = vec![node.sent as u8; len];
+                let post = node
+                    .transport
+                    .send(LANE, node.to, Class::Data, header, &data);
+                if post != Post::Posted {
+                    break;
+                }
+                node.sent += 1;
+            }
+            node.transport.progress(LANE, &mut node.log);
+            node.transport.look_after_peers(&mut node.log);
+        }
+    }
+
+    /// Rounds until `done`, for `limit` by the clock.
+    fn rounds_until(&mut self, all: u64, limit: Duration, done: impl Fn(&Self) -> bool) {
+        let start = self.hand.clock().now();
+        while !done(self) {
+            self.round(all);
+            if self.hand.clock().now().since(start) >= limit {
+                let mut text = String::new();
+                let nodes = self.nodes.iter();
+                nodes.for_each(|node| node.transport.describe(&mut text));
+                panic!("not within {limit:?}:\n{text}");
+            }
+        }
+    }
+
+    /// Both have got so many messages, in order.
+    fn have(&self, count: u64) -> bool {
+        self.nodes.iter().all(|node| {
+            let numbers = node.log.messages.iter().map(|message| message.0);
+            let in_order = numbers
+                .zip(0..)
+                .all(|(number, expected)| number == expected);
+            assert!(in_order, "order");
+            node.log.messages.len() as u64 == count
+        })
+    }
+
+    fn cut(&self, rail: usize) {
+        for node in &self.nodes {
+            node.knobs[rail].is_silent.store(true, Ordering::Relaxed);
+            node.knobs[rail].cut();
+        }
+    }
+}
+
+/// Bound on anything here that is to happen.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn what_a_cut_rail_had_goes_by_another_that_loses_messages() {
+    for (seed, rail) in [(1, 0), (2, 1), (3, 0)] {
+        let mut pair = Pair::new(seed);
+        pair.rounds_until(300, LIMIT, |pair| {
+            pair.nodes[1].log.messages.len() > 50 * seed as usize
+        });
+        pair.cut(rail);
+        // Found within its patience and half of it, and what it had taken sent again.
+        pair.rounds_until(300, Duration::from_secs(3), |pair| pair.have(300));
+        pair.rounds_until(600, LIMIT, |pair| pair.have(600));
+        for node in &pair.nodes {
+            assert_eq!((node.log.failed, node.log.left), (0, 0));
+            assert!(node.log.protocol.is_empty(), "{:?}", node.log.protocol);
+        }
+    }
+}
+
+#[test]
+fn with_all_rails_cut_the_peer_fails_in_bounded_time() {
+    let mut pair = Pair::new(4);
+    pair.rounds_until(100, LIMIT, |pair| pair.have(100));
+    pair.cut(0);
+    pair.cut(1);
+    pair.rounds_until(101, 4 * TIMEOUT, |pair| {
+        pair.nodes.iter().all(|node| node.log.failed == 1)
+    });
+    let node = &mut pair.nodes[0];
+    let post = node
+        .transport
+        .send(LANE, node.to, Class::Data, AmHeader::default(), b"");
+    assert_eq!(post, Post::Gone);
+}
