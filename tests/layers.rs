@@ -11,7 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
     ("tagwire-base", &[]),
     ("tagwire-lanes", &[]),
-    ("tagwire-matching", &["tagwire-base"]),
+    ("tagwire-matching", &["tagwire-base", "tagwire-lanes"]),
     (
         "tagwire-matching-bench",
         &["tagwire-base", "tagwire-matching"],

@@ -12,6 +12,8 @@ const ENGINES: &[&str] = &[
     "ucx:bins=64",
     "flajslik:bins=16,key=tag",
     "chunks:k=3",
+    "lanes",
+    "fuzzy:bits=16",
 ];
 
 fn run(line: &str) -> Outcome {
@@ -73,6 +75,10 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "no meaning for --queue unexpected",
         ),
         ("match depth -o rows.txt", ".json or .csv"),
+        (
+            "match depth --engine fuzzy:bits=7",
+            "'bits' of 'fuzzy' is 8, 16, 32, not '7'",
+        ),
         (
             "info --engine flajslik:key=sauce",
             "'key' of 'flajslik' is source, tag, both, not 'sauce'",

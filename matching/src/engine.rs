@@ -137,6 +137,9 @@ pub struct QueueStats {
     pub probes: u64,
     /// Entries that searches and probes looked at.
     pub attempts: u64,
+    /// Entries that a coarse comparison let through and that the whole one refused; 0 where engines compare whole entries at
+    /// once. They are among the attempts.
+    pub false_hits: u64,
 }
 
 impl QueueStats {
@@ -167,5 +170,11 @@ impl Stats {
     #[must_use]
     pub const fn attempts(&self) -> u64 {
         self.posted.attempts + self.unexpected.attempts
+    }
+
+    /// Entries that a coarse comparison let through in vain, in both queues.
+    #[must_use]
+    pub const fn false_hits(&self) -> u64 {
+        self.posted.false_hits + self.unexpected.false_hits
     }
 }

@@ -7,6 +7,22 @@ mod binned;
 pub(crate) mod chunks;
 pub(crate) mod contexts;
 pub(crate) mod flajslik;
+pub(crate) mod fuzzy;
+pub(crate) mod lanes;
 pub(crate) mod ucx;
+mod vectors;
+
+use tagwire_base::named::{Refused, Spec};
 
 use arranged::{Arranged, Arrangement, Found};
+
+/// Says whether an engine can be opened on this machine.
+///
+/// # Errors
+/// [`Refused::Value`] with what can be chosen here instead.
+pub(crate) fn usable(spec: &Spec) -> Result<(), Refused> {
+    match spec.name() {
+        "lanes" | "fuzzy" => vectors::kernels(spec).map(|_| ()),
+        _ => Ok(()),
+    }
+}

@@ -79,6 +79,13 @@ pub trait Cells: Debug + 'static {
     type Word: Word<u32>;
     /// 64 bits.
     type Wide: Word<u64>;
+
+    /// Says that an engine reads or writes memory of its own beside these words, such as a vector of keys. What counts
+    /// accesses notes it; nothing else does.
+    #[inline(always)]
+    fn touch<T: ?Sized>(memory: &T) {
+        let _ = memory;
+    }
 }
 
 /// A word that is read and written whole, through a shared reference.
@@ -346,6 +353,7 @@ impl<C: Cells> Queue<C> {
             misses: self.misses.load(),
             probes: self.probes.load(),
             attempts: hits.wrapping_add(self.passed.load()),
+            false_hits: 0,
         }
     }
 }

@@ -184,3 +184,135 @@ fn chunks_skip_holes_and_give_empty_chunks_back() {
     let count = looked(&mut engine, |engine| goes_to(engine, 0, 57, 57));
     assert_eq!(count, 15);
 }
+
+/// Entries that a search lets through in vain, and all that it looks at.
+fn in_vain(engine: &mut AnyEngine, call: impl FnOnce(&mut AnyEngine)) -> (u64, u64) {
+    let before = engine.stats();
+    call(engine);
+    let after = engine.stats();
+    (
+        after.false_hits() - before.false_hits(),
+        after.attempts() - before.attempts(),
+    )
+}
+
+fn finds_none(engine: &mut AnyEngine, source: u32, tag: i32) {
+    assert_eq!(engine.arrive_expected(message(source, tag)), None);
+}
+
+/// Every key is the same where source XOR tag is: each of the entries is a false hit, whatever the bits.
+#[test]
+fn a_constant_source_xor_tag_makes_every_entry_a_false_hit_of_fuzzy() {
+    const ALIKE: u32 = 0x5a_5a5a;
+    for name in [
+        "fuzzy",
+        "fuzzy:bits=16",
+        "fuzzy:bits=32",
+        "fuzzy:isa=scalar",
+    ] {
+        let mut engine = engine(name);
+        let tag = |source: u32| (source ^ ALIKE) as i32;
+        for source in 0..1_000 {
+            queue_receive(
+                &mut engine,
+                receive(Some(source), Some(tag(source))),
+                source,
+            );
+        }
+        let none = in_vain(&mut engine, |engine| finds_none(engine, 2_000, tag(2_000)));
+        assert_eq!(none, (1_000, 1_000), "{name}");
+        let last = in_vain(&mut engine, |engine| goes_to(engine, 999, tag(999), 999));
+        assert_eq!(last, (999, 1_000), "{name}");
+        // Messages likewise.
+        let mut engine = self::engine(name);
+        for source in 0..1_000 {
+            queue_message(&mut engine, message(source, tag(source)), source);
+        }
+        let last = in_vain(&mut engine, |engine| {
+            assert_eq!(takes(engine, Some(999), Some(tag(999))), 999);
+        });
+        assert_eq!(last, (999, 1_000), "{name}");
+    }
+}
+
+/// Keys that are spread evenly: n / 2^bits false hits.
+#[test]
+fn false_hits_of_fuzzy_halve_with_each_bit() {
+    for (name, wanted) in [
+        ("fuzzy", 4_096 / 256),
+        ("fuzzy:bits=16", 0),
+        ("fuzzy:bits=32", 0),
+        ("lanes", 0),
+    ] {
+        let mut engine = engine(name);
+        for tag in 0..4_096 {
+            queue_receive(&mut engine, receive(Some(0), Some(tag)), tag as u32);
+        }
+        let none = in_vain(&mut engine, |engine| finds_none(engine, 0, 4_096));
+        assert_eq!(none, (wanted, wanted), "{name}");
+        // All but the one that fits.
+        let hit = in_vain(&mut engine, |engine| goes_to(engine, 0, 4_095, 4_095));
+        assert_eq!(hit.0, wanted.saturating_sub(1), "{name}");
+    }
+}
+
+/// Receives with a wildcard have no mask in fuzzy, and one for each field in lanes.
+#[test]
+fn wildcards_are_candidates_of_every_search_of_fuzzy() {
+    for (name, false_hits) in [("fuzzy", 200), ("lanes", 0)] {
+        let mut engine = engine(name);
+        for index in 0..100 {
+            queue_receive(&mut engine, receive(None, Some(index)), 1);
+            queue_receive(&mut engine, receive(Some(500 + index as u32), None), 2);
+        }
+        queue_receive(&mut engine, receive(Some(3), Some(1_000)), 3);
+        let seen = in_vain(&mut engine, |engine| goes_to(engine, 3, 1_000, 3));
+        assert_eq!(seen, (false_hits, false_hits + 1), "{name}");
+    }
+}
+
+/// The mask of an any-tag receive lets internal tags through; the whole comparison refuses them.
+#[test]
+fn internal_tags_are_false_hits_of_any_tag_receives() {
+    let mut engine = engine("lanes");
+    for _ in 0..50 {
+        queue_receive(&mut engine, receive(Some(3), None), 1);
+    }
+    let seen = in_vain(&mut engine, |engine| finds_none(engine, 3, -1));
+    assert_eq!(seen, (50, 50));
+}
+
+/// Holes within a vector stay, vectors without entries are used again.
+#[test]
+fn vectors_skip_holes_and_give_empty_vectors_back() {
+    for name in ["lanes", "fuzzy", "fuzzy:bits=32,isa=scalar"] {
+        let mut engine = engine(name);
+        let mut handles = Vec::new();
+        for tag in 0..512 {
+            handles.push(queue_receive(
+                &mut engine,
+                receive(Some(0), Some(tag)),
+                tag as u32,
+            ));
+        }
+        for (tag, handle) in handles.into_iter().enumerate() {
+            if tag % 64 != 17 {
+                let _ = engine.cancel(handle);
+            }
+        }
+        for turn in 0..5_000 {
+            queue_receive(
+                &mut engine,
+                receive(Some(0), Some(600 + turn % 7)),
+                turn as u32,
+            );
+            goes_to(&mut engine, 0, 600 + turn % 7, turn as u32);
+        }
+        let mut left = Vec::new();
+        engine.for_each_posted(&mut |_, cookie| left.push(cookie.0));
+        assert_eq!(left, [17, 81, 145, 209, 273, 337, 401, 465], "{name}");
+        for tag in left {
+            goes_to(&mut engine, 0, tag as i32, tag);
+        }
+    }
+}

@@ -235,7 +235,7 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
         true => Some(callgrind::per_match(engine, scenario)?),
         false => None,
     };
-    let attempts = count::attempts(engine, scenario);
+    let looked = count::attempts(engine, scenario);
     let mut rows = Vec::new();
     for &cache in &args.cache {
         let counts = is_counted(Count::Lines)
@@ -262,7 +262,8 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             ns: times.median,
             ns_min: times.least,
             ns_max: times.greatest,
-            attempts,
+            attempts: looked.attempts,
+            false_hits: looked.false_hits,
             lines: counted(lines),
             l1_misses: counted(first),
             l2_misses: counted(second),

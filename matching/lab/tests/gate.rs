@@ -25,6 +25,10 @@ const VARIANTS: &[&str] = &[
     "flajslik:key=source",
     "chunks:k=1",
     "chunks:k=5",
+    "lanes:isa=scalar",
+    "fuzzy:isa=scalar",
+    "fuzzy:bits=16",
+    "fuzzy:bits=32",
 ];
 
 fn gate(grade: Grade, operations: u64) -> Gate {

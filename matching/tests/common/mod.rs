@@ -27,6 +27,12 @@ pub const EXACT: &[&str] = &[
     "chunks",
     "chunks:k=1",
     "chunks:k=7",
+    "lanes",
+    "lanes:isa=scalar",
+    "fuzzy",
+    "fuzzy:isa=scalar",
+    "fuzzy:bits=16",
+    "fuzzy:bits=32",
 ];
 
 /// Negative tags are internal ones.
