@@ -12,6 +12,7 @@ const ENGINES: &[&str] = &[
     "ucx:bins=64",
     "flajslik:bins=16,key=tag",
     "chunks:k=3",
+    "list:stride=256",
     "lanes",
     "fuzzy:bits=16",
 ];

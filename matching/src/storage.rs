@@ -62,6 +62,12 @@ pub trait Storage<const LINKS: usize> {
     /// Makes a table `words` long or longer, keeping the words that are there and setting new ones
     /// to [`NIL`]; `false`, with nothing changed, where it cannot grow.
     fn grow_table(&mut self, which: Table, words: usize) -> bool;
+
+    /// How many slots lie from one entry to the next: 1, unless entries are to lie apart. It stays the same.
+    #[inline]
+    fn step(&self) -> u32 {
+        1
+    }
 }
 
 /// Names one of the two tables; each engine says what it keeps in which.

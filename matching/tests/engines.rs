@@ -316,3 +316,27 @@ fn vectors_skip_holes_and_give_empty_vectors_back() {
         }
     }
 }
+
+/// A list whose entries lie apart does what one does whose entries lie side by side.
+#[test]
+fn a_stride_changes_where_entries_lie_alone() {
+    let slots = |name: &str| {
+        let mut engine = engine(name);
+        let handles =
+            (0..100).map(|tag| queue_receive(&mut engine, receive(Some(0), Some(tag)), 1));
+        let slots: Vec<u32> = handles.map(|handle| handle.slot()).collect();
+        goes_to(&mut engine, 0, 99, 1);
+        (slots, engine.stats())
+    };
+    let (near, counted) = slots("list");
+    assert_eq!(near, (0..100).collect::<Vec<u32>>());
+    for (name, step) in [
+        ("list:stride=64", 2),
+        ("list:stride=512", 16),
+        ("list:per=context,stride=256", 8),
+    ] {
+        let (apart, same) = slots(name);
+        let wanted: Vec<u32> = near.iter().map(|slot| slot * step).collect();
+        assert_eq!((apart, same), (wanted, counted), "{name}");
+    }
+}

@@ -25,6 +25,8 @@ const VARIANTS: &[&str] = &[
     "flajslik:key=source",
     "chunks:k=1",
     "chunks:k=5",
+    "list:stride=256",
+    "list:per=context,stride=64",
     "lanes:isa=scalar",
     "fuzzy:isa=scalar",
     "fuzzy:bits=16",

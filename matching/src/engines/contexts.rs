@@ -10,11 +10,10 @@
 use super::{Arranged, Arrangement, Found};
 use crate::engine::Engine;
 use crate::queue;
-use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Table, WILD, Word};
+use crate::storage::{Cells, Node, Private, Selector, Storage, Table, WILD, Word};
 
-/// Opens the engine.
-pub(crate) fn open<C: Cells>(capacity: Capacity) -> Box<dyn Engine + Send> {
-    let storage = Private::<LINKS, C>::new(capacity);
+/// Opens the engine over a storage without tables.
+pub(crate) fn open<C: Cells>(storage: Private<LINKS, C>) -> Box<dyn Engine + Send> {
     Box::new(Arranged::new(PerContext, storage))
 }
 

@@ -27,6 +27,8 @@ pub const EXACT: &[&str] = &[
     "chunks",
     "chunks:k=1",
     "chunks:k=7",
+    "list:stride=64",
+    "list:per=context,stride=512",
     "lanes",
     "lanes:isa=scalar",
     "fuzzy",

@@ -151,4 +151,15 @@ mod tests {
         let whole = cold("lanes", 1024).lines - cold("lanes", 0).lines;
         assert!((256.0 + 20.0..=256.0 + 30.0).contains(&whole), "{whole}");
     }
+
+    /// Entries 256 bytes apart lie on a line each, or on two.
+    #[test]
+    fn entries_a_stride_apart_share_no_line() {
+        let more = |name: &str| cold(name, 1024).lines - cold(name, 0).lines;
+        assert!((508.0..=518.0).contains(&more("list")));
+        for stride in [64, 256, 512] {
+            let lines = more(&format!("list:stride={stride}"));
+            assert!((1020.0..=2060.0).contains(&lines), "{stride}: {lines}");
+        }
+    }
 }
