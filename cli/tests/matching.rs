@@ -15,6 +15,7 @@ const ENGINES: &[&str] = &[
     "list:stride=256",
     "lanes",
     "fuzzy:bits=16",
+    "portals:headers=1000,overflow=2,space=65536",
 ];
 
 fn run(line: &str) -> Outcome {

@@ -22,7 +22,8 @@ pub trait Engine {
     /// as unexpected (MPI-5.0, section 3.5).
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome;
 
-    /// As [`Engine::arrive`], of a message with so many bytes. No engine matches by them; what records the calls keeps them.
+    /// As [`Engine::arrive`], of a message with so many bytes. No engine matches by them; what records the calls keeps them, and
+    /// one whose memory for unexpected messages is bounded may return `Full` by them.
     #[inline(always)]
     fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
         let _ = bytes;

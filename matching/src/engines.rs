@@ -9,11 +9,13 @@ pub(crate) mod contexts;
 pub(crate) mod flajslik;
 pub(crate) mod fuzzy;
 pub(crate) mod lanes;
+pub(crate) mod portals;
 pub(crate) mod ucx;
 mod vectors;
 
 use tagwire_base::named::{Refused, Spec};
 
+use crate::storage::Capacity;
 use arranged::{Arranged, Arrangement, Found};
 
 /// Says whether an engine can be opened on this machine.
@@ -24,5 +26,13 @@ pub(crate) fn usable(spec: &Spec) -> Result<(), Refused> {
     match spec.name() {
         "lanes" | "fuzzy" => vectors::kernels(spec).map(|_| ()),
         _ => Ok(()),
+    }
+}
+
+/// Returns how many entries an engine holds that is opened with these bounds: fewer where its parameters say so.
+pub(crate) fn bounded(spec: &Spec, capacity: Capacity) -> Capacity {
+    match spec.name() {
+        "portals" => portals::bounded(spec, capacity),
+        _ => capacity,
     }
 }

@@ -14,7 +14,7 @@ use crate::any::AnyEngine;
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
-use crate::engines::{self, chunks, flajslik, fuzzy, lanes, ucx};
+use crate::engines::{self, chunks, flajslik, fuzzy, lanes, portals, ucx};
 use crate::error::{Error, Result};
 #[cfg(feature = "engines")]
 use crate::recorded::Recorded;
@@ -73,6 +73,14 @@ impl EngineName {
     #[must_use]
     pub fn grade(&self) -> Grade {
         (self.description.grade)(&self.spec)
+    }
+
+    /// Returns how many entries the engine holds when it is opened with these bounds: fewer where its parameters say so.
+    #[must_use]
+    pub fn bounded(&self, capacity: Capacity) -> Capacity {
+        #[cfg(feature = "engines")]
+        let capacity = engines::bounded(&self.spec, capacity);
+        capacity
     }
 
     /// Returns the engine, empty, in private memory and with these bounds.
@@ -169,6 +177,8 @@ engines! {
     lanes,
     #[cfg(feature = "engines")]
     fuzzy,
+    #[cfg(feature = "engines")]
+    portals,
 }
 
 fn bad(text: &str, refused: Refused) -> Error {

@@ -340,3 +340,73 @@ fn a_stride_changes_where_entries_lie_alone() {
         assert_eq!((apart, same), (wanted, counted), "{name}");
     }
 }
+
+#[test]
+fn portals_refuse_when_entries_or_headers_run_out() {
+    let mut engine = engine("portals:entries=3,headers=2");
+    for tag in 0..3 {
+        queue_receive(&mut engine, receive(Some(0), Some(tag)), tag as u32);
+    }
+    let full = engine.post(receive(Some(0), Some(3)), Cookie(3));
+    assert_eq!(full, PostOutcome::Full);
+    goes_to(&mut engine, 0, 1, 1);
+    queue_receive(&mut engine, receive(Some(0), Some(3)), 3);
+    for tag in 10..12 {
+        queue_message(&mut engine, message(0, tag), tag as u32);
+    }
+    assert_eq!(
+        engine.arrive(message(0, 12), Cookie(0)),
+        ArriveOutcome::Full
+    );
+    // One for which there is a receive takes no header.
+    goes_to(&mut engine, 0, 3, 3);
+    assert_eq!(takes(&mut engine, Some(0), Some(11)), 11);
+    queue_message(&mut engine, message(0, 12), 12);
+}
+
+/// Whether a message of so many bytes is queued.
+fn arrives(engine: &mut AnyEngine, tag: i32, bytes: usize) -> bool {
+    let outcome = engine.arrive_sized(message(0, tag), Cookie(tag as u32), bytes);
+    matches!(outcome, ArriveOutcome::Queued(_))
+}
+
+/// A block is unlinked when it has not room for the longest message, and linked again once its messages have been taken.
+#[test]
+fn blocks_of_portals_come_back_when_their_messages_have_left() {
+    let mut engine = engine("portals:overflow=2,space=1000,eager=400");
+    // Two messages of 400 bytes leave too little in a block of 1,000.
+    for tag in 0..4 {
+        assert!(arrives(&mut engine, tag, 400), "{tag}");
+    }
+    assert!(!arrives(&mut engine, 4, 1));
+    // A header alone takes a block's number, too.
+    assert!(!arrives(&mut engine, 5, 4_000));
+    assert_eq!(takes(&mut engine, Some(0), Some(3)), 3);
+    assert!(
+        !arrives(&mut engine, 6, 1),
+        "the other message of the block is there"
+    );
+    assert_eq!(takes(&mut engine, Some(0), Some(2)), 2);
+    // The longer ones stay with their sender.
+    for tag in 7..20 {
+        assert!(arrives(&mut engine, tag, 401), "{tag}");
+    }
+    assert!(
+        arrives(&mut engine, 20, 400)
+            && arrives(&mut engine, 21, 400)
+            && !arrives(&mut engine, 22, 1)
+    );
+}
+
+/// What is cut off in the match bits is compared whole.
+#[test]
+fn fields_wider_than_match_bits_are_false_hits_of_portals() {
+    let mut engine = engine("portals");
+    queue_receive(&mut engine, receive(Some(1), Some(5)), 1);
+    queue_receive(&mut engine, receive(Some(1), Some(5 + (1 << 23))), 2);
+    queue_receive(&mut engine, receive(Some(1 + (1 << 24)), Some(5)), 3);
+    let seen = in_vain(&mut engine, |engine| goes_to(engine, 1 + (1 << 24), 5, 3));
+    assert_eq!(seen, (2, 3));
+    let seen = in_vain(&mut engine, |engine| goes_to(engine, 1, 5 + (1 << 23), 2));
+    assert_eq!(seen, (1, 2));
+}

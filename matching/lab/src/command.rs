@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use clap::{Args, Subcommand};
 use tagwire_base::config::parse;
 use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::storage::Local;
 use tagwire_matching::{EngineName, Grade};
 
 use crate::app::{self, AppArgs};
@@ -129,7 +128,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
         };
         let seed = args.seed;
         let mut text = String::new();
-        match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+        match gate.check_named(&engine) {
             Ok(passed) => {
                 let (operations, programs) = (passed.operations, passed.programs);
                 let _ = writeln!(

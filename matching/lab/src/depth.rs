@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
 use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::storage::Local;
 use tagwire_matching::{Capacity, EngineName};
 
 pub(crate) use self::axes::Format;
@@ -215,7 +214,7 @@ fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
         seed: args.seed,
         operations: CHECKED,
     };
-    match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+    match gate.check_named(engine) {
         Ok(passed) => Ok(Some(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,

@@ -31,6 +31,8 @@ const VARIANTS: &[&str] = &[
     "fuzzy:isa=scalar",
     "fuzzy:bits=16",
     "fuzzy:bits=32",
+    "portals:entries=5,headers=7",
+    "portals:headers=3,overflow=1,space=64",
 ];
 
 fn gate(grade: Grade, operations: u64) -> Gate {
@@ -46,7 +48,7 @@ fn named(name: &str) -> EngineName {
 }
 
 fn check(name: &EngineName, gate: Gate) -> Result<tagwire_lab::Passed, Box<Failed>> {
-    gate.check(&|capacity| name.open_over::<tagwire_matching::storage::Local>(capacity))
+    gate.check_named(name)
 }
 
 /// What the gate finds in an engine with a fault, in so many programs and operations at most.

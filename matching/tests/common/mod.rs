@@ -35,6 +35,7 @@ pub const EXACT: &[&str] = &[
     "fuzzy:isa=scalar",
     "fuzzy:bits=16",
     "fuzzy:bits=32",
+    "portals",
 ];
 
 /// Negative tags are internal ones.
