@@ -9,6 +9,8 @@ pub(crate) mod contexts;
 pub(crate) mod flajslik;
 pub(crate) mod fuzzy;
 pub(crate) mod lanes;
+pub mod offload;
+mod ordered;
 pub(crate) mod portals;
 pub(crate) mod ucx;
 mod vectors;

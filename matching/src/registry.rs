@@ -14,7 +14,7 @@ use crate::any::AnyEngine;
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
-use crate::engines::{self, chunks, flajslik, fuzzy, lanes, portals, ucx};
+use crate::engines::{self, chunks, flajslik, fuzzy, lanes, offload, portals, ucx};
 use crate::error::{Error, Result};
 #[cfg(feature = "engines")]
 use crate::recorded::Recorded;
@@ -179,6 +179,8 @@ engines! {
     fuzzy,
     #[cfg(feature = "engines")]
     portals,
+    #[cfg(feature = "engines")]
+    offload,
 }
 
 fn bad(text: &str, refused: Refused) -> Error {

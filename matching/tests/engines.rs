@@ -6,7 +6,10 @@ mod common;
 
 use common::{message, queue_message, queue_receive, receive};
 use tagwire_base::ContextId;
-use tagwire_matching::{AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, PostOutcome};
+use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
+use tagwire_matching::{
+    AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, Oracle, PlainList, PostOutcome,
+};
 
 fn engine(name: &str) -> AnyEngine {
     AnyEngine::by_name(name, Capacity::default()).unwrap()
@@ -409,4 +412,68 @@ fn fields_wider_than_match_bits_are_false_hits_of_portals() {
     assert_eq!(seen, (2, 3));
     let seen = in_vain(&mut engine, |engine| goes_to(engine, 1, 5 + (1 << 23), 2));
     assert_eq!(seen, (1, 2));
+}
+
+/// Posts 8 receives over hardware of 3, and takes the first 4 of them; what receives have seen.
+fn drained(refill: Refill) -> OffloadCounts {
+    let shape = Shape {
+        receives: 3,
+        messages: 0,
+        refill,
+    };
+    let capacity = Capacity::default();
+    let software = Box::new(PlainList::with_capacity(capacity));
+    let mut engine = Offload::new(shape, capacity, software);
+    let mut oracle = Oracle::with_capacity(capacity);
+    for tag in 0..8 {
+        queue_receive(&mut engine, receive(Some(0), Some(tag)), tag as u32);
+        queue_receive(&mut oracle, receive(Some(0), Some(tag)), tag as u32);
+    }
+    for tag in 0..4 {
+        let outcome = engine.arrive(message(0, tag), Cookie(0));
+        assert_eq!(outcome, ArriveOutcome::Matched(Cookie(tag as u32)));
+        assert_eq!(outcome, oracle.arrive(message(0, tag), Cookie(0)));
+    }
+    assert_eq!(engine.stats().posted, oracle.stats().posted);
+    let [receives, messages] = engine.counts();
+    assert_eq!(messages, OffloadCounts::default());
+    receives
+}
+
+#[test]
+fn receives_move_up_each_or_when_hardware_is_drained() {
+    let each = drained(Refill::Each);
+    let wanted = OffloadCounts {
+        searches: 4,
+        in_hardware: 4,
+        hardware_looked: 4,
+        software_looked: 0,
+        accepted: 3,
+        spilled: 5,
+        refilled: 4,
+    };
+    assert_eq!(each, wanted);
+    // Three leave, then the next three move up.
+    let drained = drained(Refill::Drained);
+    assert_eq!(
+        drained,
+        OffloadCounts {
+            refilled: 3,
+            ..wanted
+        }
+    );
+}
+
+/// A receive that hardware does not hold is found in software, behind all that hardware holds.
+#[test]
+fn searches_go_on_in_software_where_hardware_has_none() {
+    let mut engine = engine("offload:n=10,u=10,over=bins");
+    for tag in 0..1_000 {
+        queue_receive(&mut engine, receive(Some(0), Some(tag)), tag as u32);
+    }
+    let count = looked(&mut engine, |engine| goes_to(engine, 0, 999, 999));
+    // What the first search of bins looks at, too.
+    assert!((11..=20).contains(&count), "{count}");
+    let count = looked(&mut engine, |engine| goes_to(engine, 0, 998, 998));
+    assert!((11..=16).contains(&count), "{count}");
 }

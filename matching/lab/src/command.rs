@@ -14,6 +14,7 @@ use crate::depth::{self, DepthArgs};
 use crate::error::Result;
 use crate::gate::Gate;
 use crate::import::{self, ImportArgs};
+use crate::offload::{self, OffloadArgs};
 use crate::order::{self, OrderArgs};
 use crate::output::print;
 use crate::replay::{self, ReplayArgs};
@@ -58,6 +59,9 @@ enum Action {
     /// Drain the receives of a process of threads in a grid, by decomposition and stencil
     #[command(after_help = threads::AFTER_HELP)]
     Threads(ThreadsArgs),
+    /// Count which searches end in hardware that holds so many entries, and estimate their time
+    #[command(after_help = offload::AFTER_HELP)]
+    Offload(Box<OffloadArgs>),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -108,6 +112,7 @@ pub fn run(args: &MatchArgs) -> Result<u8> {
         Action::Import(args) => import::run(args),
         Action::Order(args) => order::run(args),
         Action::Threads(args) => threads::run(args),
+        Action::Offload(args) => offload::run(args),
     }
 }
 

@@ -33,6 +33,10 @@ const VARIANTS: &[&str] = &[
     "fuzzy:bits=32",
     "portals:entries=5,headers=7",
     "portals:headers=3,overflow=1,space=64",
+    "offload:n=0,u=0",
+    "offload:n=4,u=2,refill=drained",
+    "offload:n=7,u=3,over=bins",
+    "offload:n=2,u=0,over=fuzzy",
 ];
 
 fn gate(grade: Grade, operations: u64) -> Gate {

@@ -36,6 +36,11 @@ pub const EXACT: &[&str] = &[
     "fuzzy:bits=16",
     "fuzzy:bits=32",
     "portals",
+    "offload",
+    "offload:n=0,u=0",
+    "offload:n=3,u=1,refill=drained",
+    "offload:n=5,u=9,over=bins",
+    "offload:n=2,u=2,over=lanes",
 ];
 
 /// Negative tags are internal ones.
