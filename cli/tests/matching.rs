@@ -17,6 +17,8 @@ const ENGINES: &[&str] = &[
     "fuzzy:bits=16",
     "portals:headers=1000,overflow=2,space=65536",
     "offload:n=8,u=8,over=bins",
+    "adaptive:up=4,window=32",
+    "partner:k=2,window=16",
 ];
 
 fn run(line: &str) -> Outcome {

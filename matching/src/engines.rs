@@ -2,6 +2,7 @@
 //!
 //! What all engines do alike (slots, handles, capacity, counters, the order of visits) is in [`arranged`].
 
+pub(crate) mod adaptive;
 mod arranged;
 mod binned;
 pub(crate) mod chunks;
@@ -11,6 +12,7 @@ pub(crate) mod fuzzy;
 pub(crate) mod lanes;
 pub mod offload;
 mod ordered;
+pub(crate) mod partner;
 pub(crate) mod portals;
 pub(crate) mod ucx;
 mod vectors;

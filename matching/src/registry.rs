@@ -14,7 +14,9 @@ use crate::any::AnyEngine;
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
-use crate::engines::{self, chunks, flajslik, fuzzy, lanes, offload, portals, ucx};
+use crate::engines::{
+    self, adaptive, chunks, flajslik, fuzzy, lanes, offload, partner, portals, ucx,
+};
 use crate::error::{Error, Result};
 #[cfg(feature = "engines")]
 use crate::recorded::Recorded;
@@ -181,6 +183,10 @@ engines! {
     portals,
     #[cfg(feature = "engines")]
     offload,
+    #[cfg(feature = "engines")]
+    adaptive,
+    #[cfg(feature = "engines")]
+    partner,
 }
 
 fn bad(text: &str, refused: Refused) -> Error {

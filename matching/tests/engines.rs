@@ -8,7 +8,8 @@ use common::{message, queue_message, queue_receive, receive};
 use tagwire_base::ContextId;
 use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
 use tagwire_matching::{
-    AnyEngine, ArriveOutcome, Capacity, Cookie, Engine, Oracle, PlainList, PostOutcome,
+    AnyEngine, ArriveOutcome, CancelOutcome, Capacity, Cookie, Engine, Oracle, PlainList,
+    PostOutcome,
 };
 
 fn engine(name: &str) -> AnyEngine {
@@ -476,4 +477,85 @@ fn searches_go_on_in_software_where_hardware_has_none() {
     assert!((11..=20).contains(&count), "{count}");
     let count = looked(&mut engine, |engine| goes_to(engine, 0, 998, 998));
     assert!((11..=16).contains(&count), "{count}");
+}
+
+/// Takes receives of tags from the last one down, which a list finds behind all others.
+fn drain_backwards(engine: &mut AnyEngine, tags: std::ops::Range<i32>) {
+    for tag in tags.rev() {
+        goes_to(engine, 0, tag, tag as u32);
+    }
+}
+
+#[test]
+fn an_adaptive_engine_leaves_a_list_that_looks_at_much_and_comes_back() {
+    let mut engine = engine("adaptive:up=8,window=16");
+    let handles: Vec<_> = (0..200)
+        .map(|tag| queue_receive(&mut engine, receive(Some(0), Some(tag)), tag as u32))
+        .collect();
+    let list = looked(&mut engine, |engine| drain_backwards(engine, 184..200));
+    assert_eq!(list, (185..=200).sum::<u64>());
+    // One source: bins from here on.
+    let bins = looked(&mut engine, |engine| drain_backwards(engine, 100..184));
+    assert!(bins <= 84 * 3, "{bins}");
+    // Handles of before the move still name their entries.
+    assert_eq!(
+        engine.cancel(handles[50]),
+        CancelOutcome::Cancelled(Cookie(50))
+    );
+    assert_eq!(engine.cancel(handles[150]), CancelOutcome::AlreadyMatched);
+    drain_backwards(&mut engine, 51..100);
+    drain_backwards(&mut engine, 0..50);
+    // Short queues: a list again, which looks at those of other sources too.
+    for turn in 0..64 {
+        queue_receive(&mut engine, receive(Some(0), Some(1)), turn);
+        goes_to(&mut engine, 0, 1, turn);
+    }
+    for source in 0..4 {
+        queue_receive(&mut engine, receive(Some(source), Some(1)), source);
+    }
+    let count = looked(&mut engine, |engine| goes_to(engine, 3, 1, 3));
+    assert_eq!(count, 4);
+}
+
+#[test]
+fn an_adaptive_engine_takes_lists_for_each_source_where_there_are_many() {
+    let mut engine = engine("adaptive:up=8,window=16");
+    for source in 0..200 {
+        for tag in 0..2 {
+            let cookie = 2 * source + tag as u32;
+            queue_receive(&mut engine, receive(Some(source), Some(tag)), cookie);
+        }
+    }
+    for source in 150..166 {
+        goes_to(&mut engine, source, 0, 2 * source);
+    }
+    // The second receive of a source stands behind the first one alone.
+    let count = looked(&mut engine, |engine| goes_to(engine, 100, 1, 201));
+    assert_eq!(count, 2);
+}
+
+/// The source that is searched for most has a list of its own from the next window on, and its entries keep their order.
+#[test]
+fn partners_have_lists_of_their_own() {
+    let mut engine = engine("partner:k=1,window=10");
+    for source in 100..200 {
+        queue_receive(&mut engine, receive(Some(source), Some(1)), source);
+    }
+    for cookie in 0..20 {
+        queue_receive(&mut engine, receive(Some(5), Some(1)), cookie);
+    }
+    // The tenth search ends the window before it looks.
+    for cookie in 0..9 {
+        let count = looked(&mut engine, |engine| goes_to(engine, 5, 1, cookie));
+        assert_eq!(count, 101);
+    }
+    for cookie in 9..20 {
+        let count = looked(&mut engine, |engine| goes_to(engine, 5, 1, cookie));
+        assert_eq!(count, 1);
+    }
+    // Any-source receives come in between in their order.
+    queue_receive(&mut engine, receive(None, Some(2)), 1);
+    queue_receive(&mut engine, receive(Some(5), Some(2)), 2);
+    goes_to(&mut engine, 5, 2, 1);
+    goes_to(&mut engine, 5, 2, 2);
 }

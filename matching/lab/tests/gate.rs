@@ -37,6 +37,9 @@ const VARIANTS: &[&str] = &[
     "offload:n=4,u=2,refill=drained",
     "offload:n=7,u=3,over=bins",
     "offload:n=2,u=0,over=fuzzy",
+    "adaptive:up=1,window=7",
+    "partner:k=1,window=3",
+    "partner:k=3,window=20",
 ];
 
 fn gate(grade: Grade, operations: u64) -> Gate {

@@ -41,6 +41,10 @@ pub const EXACT: &[&str] = &[
     "offload:n=3,u=1,refill=drained",
     "offload:n=5,u=9,over=bins",
     "offload:n=2,u=2,over=lanes",
+    "adaptive",
+    "adaptive:up=1,window=5",
+    "partner",
+    "partner:k=1,window=3",
 ];
 
 /// Negative tags are internal ones.
