@@ -89,16 +89,16 @@ were left to software; refilled: receives that moved up; hw, sw: entries that a 
 a model: --hw for each entry in hardware, --ratio times that in software, --post for each entry put into hardware, --spill
 for each left to software. What is not given costs nothing.
 
-Published figures to start from: --hw 1 (Cassini compares an entry in each stage of a pipeline, US 11,882,025; a cycle of 1 ns
-is assumed), --sw 5.1 (Open MPI's ob1 as measured in docs/performance.md), --spill 500 (a round trip over PCIe is about half a
-microsecond: Neugebauer and others, SIGCOMM 2018).
+Figures to start from: --hw 1 (published: Cassini compares an entry in a stage of a pipeline, US 11,882,025; assumed: a cycle
+of 1 ns), --sw 2.2 to 16 (measured: an entry of a list, docs/engines.md), --spill 500 (published: a round trip over PCIe is
+about half a microsecond, Neugebauer and others, SIGCOMM 2018).
 
 Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace, or an output cannot be written.
 
 Examples:
   tagwire match offload traces --capacity 0,64,1K
   tagwire match offload halo27 fds storm --ratio 2,100
-  tagwire match offload fds --refill each,drained --sw 5.1 --spill 500 -o offload.csv";
+  tagwire match offload fds --refill each,drained --sw 2.2 --spill 500 -o offload.csv";
 
 /// One shape of hardware over one engine, for one kind of traffic and one ratio of costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
