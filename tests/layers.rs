@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
     ("tagwire-base", &[]),
-    ("tagwire-matching", &["tagwire-base"]),
+    ("tagwire-lanes", &[]),
+    ("tagwire-matching", &["tagwire-base", "tagwire-lanes"]),
     (
         "tagwire-matching-bench",
         &["tagwire-base", "tagwire-matching"],
@@ -214,6 +215,11 @@ const UNSAFE: &[&str] = &[
     "launch/src/pmix/events.rs",
     "launch/src/pmix/library.rs",
     "launch/src/pmix/raw.rs",
+    "matching/lanes/src/avx2.rs",
+    "matching/lanes/src/avx512.rs",
+    "matching/lanes/src/kernels.rs",
+    "matching/lanes/src/neon.rs",
+    "matching/lanes/src/sse2.rs",
     "pml/src/channels/flags.rs",
     "pml/src/guard.rs",
     "pml/src/lend.rs",

@@ -12,6 +12,13 @@ const ENGINES: &[&str] = &[
     "ucx:bins=64",
     "flajslik:bins=16,key=tag",
     "chunks:k=3",
+    "list:stride=256",
+    "lanes",
+    "fuzzy:bits=16",
+    "portals:headers=1000,overflow=2,space=65536",
+    "offload:n=8,u=8,over=bins",
+    "adaptive:up=4,window=32",
+    "partner:k=2,window=16",
 ];
 
 fn run(line: &str) -> Outcome {
@@ -74,6 +81,14 @@ fn what_cannot_be_is_refused_with_what_is_right() {
         ),
         ("match depth -o rows.txt", ".json or .csv"),
         (
+            "match depth --engine fuzzy:bits=7",
+            "'bits' of 'fuzzy' is 8, 16, 32, not '7'",
+        ),
+        ("match offload nothing.twm", "'nothing.twm' is no file; "),
+        ("match offload halo7 --refill al", "each, drained"),
+        ("match offload halo7 --hw 0", "--hw is more than 0"),
+        ("match offload halo7 --capacity 2M", "up to 1048576 entries"),
+        (
             "info --engine flajslik:key=sauce",
             "'key' of 'flajslik' is source, tag, both, not 'sauce'",
         ),
@@ -118,6 +133,39 @@ fn depth_has_a_row_for_each_case_with_its_figures() {
         lines.iter().all(|line| line.split(',').count() == fields),
         "{written}"
     );
+}
+
+#[test]
+fn offload_has_a_row_for_each_shape_and_ratio() {
+    let line = "match offload halo27:steps=1 storm:messages=8 --arrivals posted,shuffled --capacity 0,4,1K --ratio 1,100";
+    let told = run(line);
+    assert_eq!((told.status, &*told.stderr), (0, ""), "{told:#?}");
+    for part in [
+        "# tagwire match offload: halo27:steps=1: ",
+        "# tagwire match offload: storm:messages=8: ",
+        "ns x1  ",
+        "ns x100\n",
+        "shuffled           list           each",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {told:#?}");
+    }
+    // A head for each origin, and a line for each model and capacity.
+    assert_eq!(told.stdout.lines().count(), 2 * (2 + 2 * 3), "{told:#?}");
+    let told = run(&format!("{line} --format json"));
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 2 * 3 * 2);
+    for row in rows {
+        let figure = |name: &str| row[name].as_f64().unwrap();
+        let share = figure("in_hardware_share");
+        match figure("capacity") {
+            0.0 => assert_eq!((share, figure("hardware_looked")), (0.0, 0.0), "{row}"),
+            1024.0 => assert_eq!((share, figure("software_looked")), (1.0, 0.0), "{row}"),
+            _ => assert!(share > 0.0 && share <= 1.0, "{row}"),
+        }
+        let ns = figure("hardware_looked") + figure("ratio") * figure("software_looked");
+        assert!((figure("ns") - ns).abs() < 1e-6 * ns.max(1.0), "{row}");
+    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ pub trait Engine {
     /// as unexpected (MPI-5.0, section 3.5).
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome;
 
-    /// As [`Engine::arrive`], of a message with so many bytes. No engine matches by them; what records the calls keeps them.
+    /// As [`Engine::arrive`], of a message with so many bytes. No engine matches by them; what records the calls keeps them, and
+    /// one whose memory for unexpected messages is bounded may return `Full` by them.
     #[inline(always)]
     fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
         let _ = bytes;
@@ -137,6 +138,9 @@ pub struct QueueStats {
     pub probes: u64,
     /// Entries that searches and probes looked at.
     pub attempts: u64,
+    /// Entries that a coarse comparison let through and that the whole one refused; 0 where engines compare whole entries at
+    /// once. They are among the attempts.
+    pub false_hits: u64,
 }
 
 impl QueueStats {
@@ -167,5 +171,11 @@ impl Stats {
     #[must_use]
     pub const fn attempts(&self) -> u64 {
         self.posted.attempts + self.unexpected.attempts
+    }
+
+    /// Entries that a coarse comparison let through in vain, in both queues.
+    #[must_use]
+    pub const fn false_hits(&self) -> u64 {
+        self.posted.false_hits + self.unexpected.false_hits
     }
 }

@@ -67,6 +67,8 @@ pub use bins::HashBins;
 pub use engine::{
     ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, QueueStats, Stats,
 };
+#[cfg(feature = "engines")]
+pub use engines::offload;
 pub use envelope::{Cookie, Envelope, Handle, Pattern};
 pub use error::{Error, Result};
 pub use list::PlainList;

@@ -16,30 +16,58 @@ pub(crate) static DESCRIPTION: Description = Description {
         #[cfg(not(feature = "engines"))]
         parameters: &[],
         #[cfg(feature = "engines")]
-        parameters: &[Parameter {
-            name: "per",
-            range: Range::Word {
-                default: "vci",
-                words: &["vci", "context"],
+        parameters: &[
+            Parameter {
+                name: "per",
+                range: Range::Word {
+                    default: "vci",
+                    words: &["vci", "context"],
+                },
+                help: "one list for all contexts, each entry's compared, or one for each context",
             },
-            help: "one list for all contexts, each entry's compared, or one for each context",
-        }],
+            Parameter {
+                name: "stride",
+                range: Range::Word {
+                    default: "32",
+                    words: &["32", "64", "128", "256", "512"],
+                },
+                help: "bytes from one entry to the next in memory; a peer's entry is a request of several cache lines",
+            },
+        ],
     },
     about: "one list in order for each queue, walked from its head",
     source: "MPICH ch4 (mpidig_recvq.h, per=vci); Open MPI's matching queues of a communicator (per=context)",
-    limits: "linear in the entries ahead of the match; nodes lie side by side, which peers' requests do not",
+    limits: "linear in the entries ahead of the match; with stride=32 nodes lie side by side, which peers' requests do not",
     grade: |_| Grade::Exact,
 };
 
 /// Opens the engine with its parameters.
 pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
     #[cfg(feature = "engines")]
-    if spec.word("per") == "context" {
-        return crate::engines::contexts::open::<C>(capacity);
+    {
+        let storage = Private::<LINKS, C>::apart(capacity, step(spec));
+        match spec.word("per") {
+            "context" => crate::engines::contexts::open(storage),
+            _ => Box::new(PlainList::new(storage)),
+        }
     }
-    let _ = spec;
-    Box::new(PlainList::new(Private::<LINKS, C>::new(capacity)))
+    #[cfg(not(feature = "engines"))]
+    {
+        let _ = spec;
+        Box::new(PlainList::new(Private::<LINKS, C>::new(capacity)))
+    }
 }
+
+/// How many nodes of 32 bytes lie from one entry to the next.
+#[cfg(feature = "engines")]
+fn step(spec: &Spec) -> u32 {
+    let bytes: usize = spec.word("stride").parse().unwrap_or(NODE);
+    (bytes / NODE) as u32
+}
+
+/// Bytes of a node.
+#[cfg(feature = "engines")]
+const NODE: usize = size_of::<Node<crate::storage::Local, LINKS>>();
 
 /// Keeps each queue as one list in order and walks it: no index, so nothing to keep up.
 ///

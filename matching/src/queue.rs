@@ -47,10 +47,11 @@ pub(crate) fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
     selector: Selector,
     cookie: Cookie,
 ) -> Option<Handle> {
-    if !posted(storage).has_slot() && !storage.grow_posted() {
+    let step = storage.step();
+    if !posted(storage).has_slot(step) && !storage.grow_posted() {
         return None;
     }
-    posted(storage).insert_anywhere(selector, cookie)
+    posted(storage).insert_anywhere(step, selector, cookie)
 }
 
 /// Puts a message into a slot of whatever kind, growing the storage when its slots are spent.
@@ -59,10 +60,11 @@ pub(crate) fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
     selector: Selector,
     cookie: Cookie,
 ) -> Option<Handle> {
-    if !unexpected(storage).has_slot() && !storage.grow_unexpected() {
+    let step = storage.step();
+    if !unexpected(storage).has_slot(step) && !storage.grow_unexpected() {
         return None;
     }
-    unexpected(storage).insert_anywhere(selector, cookie)
+    unexpected(storage).insert_anywhere(step, selector, cookie)
 }
 
 impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
@@ -94,20 +96,23 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         Some((self.fill(slot, node, selector, cookie), node))
     }
 
-    /// Fills a slot, also one that was never used; the caller links it.
-    fn insert_anywhere(self, selector: Selector, cookie: Cookie) -> Option<Handle> {
+    /// Fills a slot, also one that was never used, of which one in `step` is; the caller links it.
+    fn insert_anywhere(self, step: u32, selector: Selector, cookie: Cookie) -> Option<Handle> {
         if let Some((handle, _)) = self.insert(selector, cookie) {
             return Some(handle);
         }
-        let slot = self.queue.fresh.load();
+        let fresh = self.queue.fresh.load();
+        let slot = fresh.checked_mul(step)?;
         let node = self.node(slot)?;
-        self.queue.fresh.store(slot.wrapping_add(1));
+        self.queue.fresh.store(fresh.wrapping_add(1));
         Some(self.fill(slot, node, selector, cookie))
     }
 
-    fn has_slot(self) -> bool {
+    fn has_slot(self, step: u32) -> bool {
         let queue = self.queue;
-        self.node(queue.free.load()).is_some() || self.node(queue.fresh.load()).is_some()
+        let fresh = queue.fresh.load().checked_mul(step);
+        self.node(queue.free.load()).is_some()
+            || fresh.is_some_and(|slot| self.node(slot).is_some())
     }
 
     #[inline]

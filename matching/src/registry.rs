@@ -14,7 +14,9 @@ use crate::any::AnyEngine;
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
-use crate::engines::{chunks, flajslik, ucx};
+use crate::engines::{
+    self, adaptive, chunks, flajslik, fuzzy, lanes, offload, partner, portals, ucx,
+};
 use crate::error::{Error, Result};
 #[cfg(feature = "engines")]
 use crate::recorded::Recorded;
@@ -36,8 +38,10 @@ impl EngineName {
     /// Returns the name with the parameters of `spec`.
     ///
     /// # Errors
-    /// [`Error::UnknownEngine`] where no engine has the name.
+    /// [`Error::UnknownEngine`] where no engine has the name, [`Error::BadEngine`] where this machine cannot run it.
     pub fn new(spec: Spec) -> Result<Self> {
+        #[cfg(feature = "engines")]
+        engines::usable(&spec).map_err(|refused| bad(&spec.to_string(), refused))?;
         let mut known = DESCRIPTIONS.iter();
         let description = known.find(|description| description.named.name == spec.name());
         match description {
@@ -71,6 +75,14 @@ impl EngineName {
     #[must_use]
     pub fn grade(&self) -> Grade {
         (self.description.grade)(&self.spec)
+    }
+
+    /// Returns how many entries the engine holds when it is opened with these bounds: fewer where its parameters say so.
+    #[must_use]
+    pub fn bounded(&self, capacity: Capacity) -> Capacity {
+        #[cfg(feature = "engines")]
+        let capacity = engines::bounded(&self.spec, capacity);
+        capacity
     }
 
     /// Returns the engine, empty, in private memory and with these bounds.
@@ -163,6 +175,18 @@ engines! {
     flajslik,
     #[cfg(feature = "engines")]
     chunks,
+    #[cfg(feature = "engines")]
+    lanes,
+    #[cfg(feature = "engines")]
+    fuzzy,
+    #[cfg(feature = "engines")]
+    portals,
+    #[cfg(feature = "engines")]
+    offload,
+    #[cfg(feature = "engines")]
+    adaptive,
+    #[cfg(feature = "engines")]
+    partner,
 }
 
 fn bad(text: &str, refused: Refused) -> Error {
@@ -226,5 +250,24 @@ mod tests {
         let text =
             "matching engine 'ucx:bin=64': 'ucx' has no parameter 'bin'; did you mean 'bins'?";
         assert_eq!(error.to_string(), text);
+    }
+
+    /// No processor has both AVX-512 and NEON.
+    #[test]
+    #[cfg(feature = "engines")]
+    fn kernels_that_the_processor_lacks_are_refused_by_name() {
+        let names = ["avx512", "neon"].map(|isa| format!("fuzzy:bits=16,isa={isa}"));
+        let errors = names
+            .iter()
+            .filter_map(|name| name.parse::<EngineName>().err());
+        let told: Vec<String> = errors.map(|error| error.to_string()).collect();
+        assert!(!told.is_empty());
+        for told in told {
+            assert!(told.contains("'isa' of 'fuzzy' is auto, "), "{told}");
+            assert!(told.contains(" on this processor, not '"), "{told}");
+        }
+        for name in ["lanes:isa=scalar", "fuzzy:isa=scalar"] {
+            assert!(name.parse::<EngineName>().is_ok());
+        }
     }
 }

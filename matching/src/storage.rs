@@ -62,6 +62,12 @@ pub trait Storage<const LINKS: usize> {
     /// Makes a table `words` long or longer, keeping the words that are there and setting new ones
     /// to [`NIL`]; `false`, with nothing changed, where it cannot grow.
     fn grow_table(&mut self, which: Table, words: usize) -> bool;
+
+    /// How many slots lie from one entry to the next: 1, unless entries are to lie apart. It stays the same.
+    #[inline]
+    fn step(&self) -> u32 {
+        1
+    }
 }
 
 /// Names one of the two tables; each engine says what it keeps in which.
@@ -79,6 +85,13 @@ pub trait Cells: Debug + 'static {
     type Word: Word<u32>;
     /// 64 bits.
     type Wide: Word<u64>;
+
+    /// Says that an engine reads or writes memory of its own beside these words, such as a vector of keys. What counts
+    /// accesses notes it; nothing else does.
+    #[inline(always)]
+    fn touch<T: ?Sized>(memory: &T) {
+        let _ = memory;
+    }
 }
 
 /// A word that is read and written whole, through a shared reference.
@@ -346,6 +359,7 @@ impl<C: Cells> Queue<C> {
             misses: self.misses.load(),
             probes: self.probes.load(),
             attempts: hits.wrapping_add(self.passed.load()),
+            false_hits: 0,
         }
     }
 }

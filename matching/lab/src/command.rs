@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use clap::{Args, Subcommand};
 use tagwire_base::config::parse;
 use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::storage::Local;
 use tagwire_matching::{EngineName, Grade};
 
 use crate::app::{self, AppArgs};
@@ -15,6 +14,7 @@ use crate::depth::{self, DepthArgs};
 use crate::error::Result;
 use crate::gate::Gate;
 use crate::import::{self, ImportArgs};
+use crate::offload::{self, OffloadArgs};
 use crate::order::{self, OrderArgs};
 use crate::output::print;
 use crate::replay::{self, ReplayArgs};
@@ -59,6 +59,9 @@ enum Action {
     /// Drain the receives of a process of threads in a grid, by decomposition and stencil
     #[command(after_help = threads::AFTER_HELP)]
     Threads(ThreadsArgs),
+    /// Count which searches end in hardware that holds so many entries, and estimate their time
+    #[command(after_help = offload::AFTER_HELP)]
+    Offload(Box<OffloadArgs>),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -109,6 +112,7 @@ pub fn run(args: &MatchArgs) -> Result<u8> {
         Action::Import(args) => import::run(args),
         Action::Order(args) => order::run(args),
         Action::Threads(args) => threads::run(args),
+        Action::Offload(args) => offload::run(args),
     }
 }
 
@@ -129,7 +133,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
         };
         let seed = args.seed;
         let mut text = String::new();
-        match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+        match gate.check_named(&engine) {
             Ok(passed) => {
                 let (operations, programs) = (passed.operations, passed.programs);
                 let _ = writeln!(

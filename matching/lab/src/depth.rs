@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
 use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::storage::Local;
 use tagwire_matching::{Capacity, EngineName};
 
 pub(crate) use self::axes::Format;
@@ -215,7 +214,7 @@ fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
         seed: args.seed,
         operations: CHECKED,
     };
-    match gate.check(&|capacity| engine.open_over::<Local>(capacity)) {
+    match gate.check_named(engine) {
         Ok(passed) => Ok(Some(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,
@@ -235,7 +234,7 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
         true => Some(callgrind::per_match(engine, scenario)?),
         false => None,
     };
-    let attempts = count::attempts(engine, scenario);
+    let looked = count::attempts(engine, scenario);
     let mut rows = Vec::new();
     for &cache in &args.cache {
         let counts = is_counted(Count::Lines)
@@ -262,7 +261,8 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             ns: times.median,
             ns_min: times.least,
             ns_max: times.greatest,
-            attempts,
+            attempts: looked.attempts,
+            false_hits: looked.false_hits,
             lines: counted(lines),
             l1_misses: counted(first),
             l2_misses: counted(second),

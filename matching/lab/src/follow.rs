@@ -247,14 +247,15 @@ impl<'a> Follower<'a> {
         self.messages.compare_length(self.engine.unexpected_len())
     }
 
-    /// The counters of an exact engine are those of the oracle, but for how many entries it looked at.
+    /// The counters of an exact engine are those of the oracle, but for how many entries it looked at, and how many in vain.
     fn compare_counters(&self) -> Result<(), String> {
         if self.grade != Grade::Exact {
             return Ok(());
         }
         let mut told = self.engine.stats();
-        told.posted.attempts = 0;
-        told.unexpected.attempts = 0;
+        for queue in [&mut told.posted, &mut told.unexpected] {
+            (queue.attempts, queue.false_hits) = (0, 0);
+        }
         let wanted = Stats {
             posted: self.receives.stats,
             unexpected: self.messages.stats,

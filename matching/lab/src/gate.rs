@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use tagwire_matching::{Capacity, Engine, Grade};
+use tagwire_matching::storage::Local;
+use tagwire_matching::{Capacity, Engine, EngineName, Grade};
 
 use crate::follow::Follower;
 use crate::program::{Operation, Program};
@@ -52,6 +53,25 @@ impl Gate {
         &self,
         open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
     ) -> Result<Passed, Box<Failed>> {
+        self.check_bounded(&|capacity| capacity, open)
+    }
+
+    /// Checks the engine of a name, within the bounds that its parameters set.
+    ///
+    /// # Errors
+    /// [`Failed`] with the shortest program, for the first that fails.
+    pub fn check_named(&self, engine: &EngineName) -> Result<Passed, Box<Failed>> {
+        self.check_bounded(&|capacity| engine.bounded(capacity), &|capacity| {
+            engine.open_over::<Local>(capacity)
+        })
+    }
+
+    /// Checks engines that hold no more than `bounded` says of a capacity.
+    fn check_bounded(
+        &self,
+        bounded: &dyn Fn(Capacity) -> Capacity,
+        open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
+    ) -> Result<Passed, Box<Failed>> {
         let mut random = Random::new(self.seed);
         let mut passed = Passed {
             programs: 0,
@@ -59,6 +79,7 @@ impl Gate {
         };
         while passed.operations < self.operations {
             let mut program = Program::random(&mut random);
+            program.capacity = bounded(program.capacity);
             // The last program has no more than what is left.
             let left = self.operations - passed.operations;
             program

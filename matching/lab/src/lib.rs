@@ -8,6 +8,7 @@
 //! - `tagwire match app` and `import` make traces of the patterns of [applications](apps) and of traces of other tools, under
 //!   [models of arrivals](traffic).
 //! - `tagwire match order` and `threads` drain queues in other orders than they were filled in.
+//! - `tagwire match offload` counts which searches end in hardware of bounded length.
 //!
 //! How the command is used is in `docs/engines.md`.
 
@@ -23,6 +24,7 @@ mod error;
 mod follow;
 pub mod gate;
 mod import;
+mod offload;
 mod order;
 mod output;
 pub mod program;
@@ -44,6 +46,7 @@ pub use depth::DepthArgs;
 pub use error::{Error, Result};
 pub use gate::{Failed, Gate, Passed};
 pub use import::ImportArgs;
+pub use offload::OffloadArgs;
 pub use order::OrderArgs;
 pub use replay::ReplayArgs;
 pub use stats::StatsArgs;

@@ -25,6 +25,21 @@ const VARIANTS: &[&str] = &[
     "flajslik:key=source",
     "chunks:k=1",
     "chunks:k=5",
+    "list:stride=256",
+    "list:per=context,stride=64",
+    "lanes:isa=scalar",
+    "fuzzy:isa=scalar",
+    "fuzzy:bits=16",
+    "fuzzy:bits=32",
+    "portals:entries=5,headers=7",
+    "portals:headers=3,overflow=1,space=64",
+    "offload:n=0,u=0",
+    "offload:n=4,u=2,refill=drained",
+    "offload:n=7,u=3,over=bins",
+    "offload:n=2,u=0,over=fuzzy",
+    "adaptive:up=1,window=7",
+    "partner:k=1,window=3",
+    "partner:k=3,window=20",
 ];
 
 fn gate(grade: Grade, operations: u64) -> Gate {
@@ -40,7 +55,7 @@ fn named(name: &str) -> EngineName {
 }
 
 fn check(name: &EngineName, gate: Gate) -> Result<tagwire_lab::Passed, Box<Failed>> {
-    gate.check(&|capacity| name.open_over::<tagwire_matching::storage::Local>(capacity))
+    gate.check_named(name)
 }
 
 /// What the gate finds in an engine with a fault, in so many programs and operations at most.

@@ -52,14 +52,14 @@ impl<B: Bins> Binned<B> {
 }
 
 impl<S: Storage<LINKS>, B: Bins> Arrangement<S, LINKS> for Binned<B> {
-    fn place_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+    fn place_posted(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
         let place = self.posted_place(node.selector());
         if let Some(head) = storage.table(Table::First).get(place) {
             queue::posted(storage).push(CHAIN, head, slot, node);
         }
     }
 
-    fn place_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+    fn place_unexpected(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
         let view = queue::unexpected(storage);
         view.push(ALL, &view.queue.head, slot, node);
         if let Some(head) = storage
@@ -70,14 +70,14 @@ impl<S: Storage<LINKS>, B: Bins> Arrangement<S, LINKS> for Binned<B> {
         }
     }
 
-    fn remove_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+    fn remove_posted(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
         let place = self.posted_place(node.selector());
         if let Some(head) = storage.table(Table::First).get(place) {
             queue::posted(storage).unlink(CHAIN, head, slot, node);
         }
     }
 
-    fn remove_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+    fn remove_unexpected(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
         let view = queue::unexpected(storage);
         view.unlink(ALL, &view.queue.head, slot, node);
         if let Some(head) = storage
@@ -88,7 +88,7 @@ impl<S: Storage<LINKS>, B: Bins> Arrangement<S, LINKS> for Binned<B> {
         }
     }
 
-    fn find_posted(&self, storage: &S, message: Selector) -> Found {
+    fn find_posted(&mut self, storage: &S, message: Selector) -> Found {
         let heads = storage.table(Table::First);
         let (bin, wild) = (heads.get(self.0.bin(message)), heads.get(self.0.count()));
         let (Some(bin), Some(wild)) = (bin, wild) else {
@@ -97,7 +97,7 @@ impl<S: Storage<LINKS>, B: Bins> Arrangement<S, LINKS> for Binned<B> {
         B::find_posted(queue::posted(storage), [bin.load(), wild.load()], message)
     }
 
-    fn find_unexpected(&self, storage: &S, receive: Selector) -> Found {
+    fn find_unexpected(&mut self, storage: &S, receive: Selector) -> Found {
         let view = queue::unexpected(storage);
         let accepts = |entry: Selector, _: &_| receive.accepts(entry);
         if receive.kind & self.0.barred() != 0 {

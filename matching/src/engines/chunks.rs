@@ -246,49 +246,53 @@ impl Chunks {
                     return Found {
                         slot: Some(slot),
                         looked,
+                        false_hits: 0,
                     };
                 }
             }
             chunk = header[NEXT as usize].load();
         }
-        Found { slot: None, looked }
+        Found {
+            looked,
+            ..Found::default()
+        }
     }
 }
 
 impl<S: Storage<LINKS>> Arrangement<S, LINKS> for Chunks {
-    fn reserve_posted(&self, storage: &mut S, receive: Selector) -> bool {
+    fn reserve_posted(&mut self, storage: &mut S, receive: Selector) -> bool {
         self.reserve(storage, receive)
     }
 
-    fn reserve_unexpected(&self, storage: &mut S, message: Selector) -> bool {
+    fn reserve_unexpected(&mut self, storage: &mut S, message: Selector, _: usize) -> bool {
         self.reserve(storage, message)
     }
 
-    fn place_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+    fn place_posted(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
         let entry = node.selector();
         let (chunk, index) = self.append(&Chain::of(storage, entry, POSTED), entry, slot);
         node.links[0].prev.store(chunk);
         node.links[0].next.store(index);
     }
 
-    fn place_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+    fn place_unexpected(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
         let entry = node.selector();
         let (chunk, index) = self.append(&Chain::of(storage, entry, UNEXPECTED), entry, slot);
         node.links[0].prev.store(chunk);
         node.links[0].next.store(index);
     }
 
-    fn remove_posted(&self, storage: &S, _: u32, node: &Node<S::Cells, 1>) {
+    fn remove_posted(&mut self, storage: &S, _: u32, node: &Node<S::Cells, 1>) {
         let place = (node.links[0].prev.load(), node.links[0].next.load());
         self.remove(&Chain::of(storage, node.selector(), POSTED), place);
     }
 
-    fn remove_unexpected(&self, storage: &S, _: u32, node: &Node<S::Cells, LINKS>) {
+    fn remove_unexpected(&mut self, storage: &S, _: u32, node: &Node<S::Cells, LINKS>) {
         let place = (node.links[0].prev.load(), node.links[0].next.load());
         self.remove(&Chain::of(storage, node.selector(), UNEXPECTED), place);
     }
 
-    fn find_posted(&self, storage: &S, message: Selector) -> Found {
+    fn find_posted(&mut self, storage: &S, message: Selector) -> Found {
         let chain = Chain::of(storage, message, POSTED);
         let is_internal = message.is_internal();
         self.find(&chain, |[tag, tag_mask, source, source_mask]| {
@@ -298,7 +302,7 @@ impl<S: Storage<LINKS>> Arrangement<S, LINKS> for Chunks {
         })
     }
 
-    fn find_unexpected(&self, storage: &S, receive: Selector) -> Found {
+    fn find_unexpected(&mut self, storage: &S, receive: Selector) -> Found {
         let chain = Chain::of(storage, receive, UNEXPECTED);
         let (any_source, any_tag) = (receive.kind & ANY_SOURCE != 0, receive.kind & ANY_TAG != 0);
         self.find(&chain, |[tag, _, source, _]| {

@@ -10,11 +10,10 @@
 use super::{Arranged, Arrangement, Found};
 use crate::engine::Engine;
 use crate::queue;
-use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Table, WILD, Word};
+use crate::storage::{Cells, Node, Private, Selector, Storage, Table, WILD, Word};
 
-/// Opens the engine.
-pub(crate) fn open<C: Cells>(capacity: Capacity) -> Box<dyn Engine + Send> {
-    let storage = Private::<LINKS, C>::new(capacity);
+/// Opens the engine over a storage without tables.
+pub(crate) fn open<C: Cells>(storage: Private<LINKS, C>) -> Box<dyn Engine + Send> {
     Box::new(Arranged::new(PerContext, storage))
 }
 
@@ -38,39 +37,39 @@ impl PerContext {
 }
 
 impl<S: Storage<LINKS>> Arrangement<S, LINKS> for PerContext {
-    fn reserve_posted(&self, storage: &mut S, receive: Selector) -> bool {
+    fn reserve_posted(&mut self, storage: &mut S, receive: Selector) -> bool {
         Self::reserve(storage, receive)
     }
 
-    fn reserve_unexpected(&self, storage: &mut S, message: Selector) -> bool {
+    fn reserve_unexpected(&mut self, storage: &mut S, message: Selector, _: usize) -> bool {
         Self::reserve(storage, message)
     }
 
-    fn place_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+    fn place_posted(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
         if let Some(head) = Self::head(storage, node.selector(), POSTED) {
             queue::posted(storage).push(CHAIN, head, slot, node);
         }
     }
 
-    fn place_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+    fn place_unexpected(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
         if let Some(head) = Self::head(storage, node.selector(), UNEXPECTED) {
             queue::unexpected(storage).push(CHAIN, head, slot, node);
         }
     }
 
-    fn remove_posted(&self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
+    fn remove_posted(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, 1>) {
         if let Some(head) = Self::head(storage, node.selector(), POSTED) {
             queue::posted(storage).unlink(CHAIN, head, slot, node);
         }
     }
 
-    fn remove_unexpected(&self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
+    fn remove_unexpected(&mut self, storage: &S, slot: u32, node: &Node<S::Cells, LINKS>) {
         if let Some(head) = Self::head(storage, node.selector(), UNEXPECTED) {
             queue::unexpected(storage).unlink(CHAIN, head, slot, node);
         }
     }
 
-    fn find_posted(&self, storage: &S, message: Selector) -> Found {
+    fn find_posted(&mut self, storage: &S, message: Selector) -> Found {
         let Some(head) = Self::head(storage, message, POSTED) else {
             return Found::default();
         };
@@ -78,7 +77,7 @@ impl<S: Storage<LINKS>> Arrangement<S, LINKS> for PerContext {
         Found::of(queue::posted(storage).find(CHAIN, head.load(), accepts))
     }
 
-    fn find_unexpected(&self, storage: &S, receive: Selector) -> Found {
+    fn find_unexpected(&mut self, storage: &S, receive: Selector) -> Found {
         let Some(head) = Self::head(storage, receive, UNEXPECTED) else {
             return Found::default();
         };

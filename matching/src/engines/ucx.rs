@@ -68,8 +68,8 @@ impl Hashed {
                 (None, Some(b)) => (&mut wild, b),
                 (None, None) => {
                     return Found {
-                        slot: None,
                         looked: looked - 1,
+                        ..Found::default()
                     };
                 }
             };
@@ -77,13 +77,14 @@ impl Hashed {
                 return Found {
                     slot: Some(*slot),
                     looked,
+                    false_hits: 0,
                 };
             }
             *slot = node.links[CHAIN].next.load();
         }
         Found {
-            slot: None,
             looked: view.nodes.len() as u64,
+            ..Found::default()
         }
     }
 }

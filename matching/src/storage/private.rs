@@ -40,12 +40,20 @@ pub struct Private<const LINKS: usize, C: Cells = Local> {
     first: Vec<C::Word>,
     second: Vec<C::Word>,
     capacity: Capacity,
+    step: u32,
 }
 
 impl<const LINKS: usize, C: Cells> Private<LINKS, C> {
     /// Empty storage that grows up to `capacity`.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
+        Self::apart(capacity, 1)
+    }
+
+    /// The same with `step` slots from one entry to the next, of which the others stay empty. Entries then lie as far from
+    /// each other as parts of larger objects do.
+    #[must_use]
+    pub fn apart(capacity: Capacity, step: u32) -> Self {
         Self {
             control: Control::default(),
             posted: Vec::new(),
@@ -53,6 +61,7 @@ impl<const LINKS: usize, C: Cells> Private<LINKS, C> {
             first: Vec::new(),
             second: Vec::new(),
             capacity,
+            step: step.max(1),
         }
     }
 }
@@ -84,11 +93,11 @@ impl<const LINKS: usize, C: Cells> Storage<LINKS> for Private<LINKS, C> {
     }
 
     fn grow_posted(&mut self) -> bool {
-        grow(&mut self.posted, self.capacity.posted)
+        grow(&mut self.posted, self.capacity.posted, self.step)
     }
 
     fn grow_unexpected(&mut self) -> bool {
-        grow(&mut self.unexpected, self.capacity.unexpected)
+        grow(&mut self.unexpected, self.capacity.unexpected, self.step)
     }
 
     fn grow_table(&mut self, which: Table, words: usize) -> bool {
@@ -101,16 +110,26 @@ impl<const LINKS: usize, C: Cells> Storage<LINKS> for Private<LINKS, C> {
         }
         true
     }
+
+    fn step(&self) -> u32 {
+        self.step
+    }
 }
 
 #[cold]
-fn grow<C: Cells, const LINKS: usize>(nodes: &mut Vec<Node<C, LINKS>>, capacity: u32) -> bool {
-    let capacity = capacity.min(Capacity::MAX) as usize;
-    if nodes.len() >= capacity {
+fn grow<C: Cells, const LINKS: usize>(
+    nodes: &mut Vec<Node<C, LINKS>>,
+    capacity: u32,
+    step: u32,
+) -> bool {
+    let step = step as usize;
+    let capacity = (capacity as usize).min(Capacity::MAX as usize / step);
+    let entries = nodes.len() / step;
+    if entries >= capacity {
         return false;
     }
-    let wanted = (nodes.len() * 2).max(FIRST_SLOTS).min(capacity);
-    nodes.resize_with(wanted, Node::default);
+    let wanted = (entries * 2).max(FIRST_SLOTS).min(capacity);
+    nodes.resize_with(wanted * step, Node::default);
     true
 }
 

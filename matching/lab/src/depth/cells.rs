@@ -2,7 +2,7 @@
 //!
 //! An engine over them does what it always does, and the lines that an operation touches can be counted without counters
 //! of the processor. Where an array begins in a line is up to the allocator. What an engine keeps outside of its storage,
-//! on the stack or in its own struct, is not seen.
+//! on the stack or in its own struct, is seen only where it says so ([`Cells::touch`]).
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
@@ -16,6 +16,15 @@ pub(crate) enum Counting {}
 impl Cells for Counting {
     type Word = Counted<u32>;
     type Wide = Counted<u64>;
+
+    /// Notes each line that the memory lies on.
+    fn touch<T: ?Sized>(memory: &T) {
+        let first = std::ptr::from_ref(memory).cast::<()>().addr();
+        let last = first + size_of_val(memory).max(1) - 1;
+        for line in first / LINE..=last / LINE {
+            note_line(line);
+        }
+    }
 }
 
 /// A word whose accesses are noted; as large as a plain one, so that entries lie as they always do.
@@ -46,7 +55,10 @@ thread_local! {
 }
 
 fn note<T>(word: &T) {
-    let line = std::ptr::from_ref(word).addr() / LINE;
+    note_line(std::ptr::from_ref(word).addr() / LINE);
+}
+
+fn note_line(line: usize) {
     LOG.with_borrow_mut(|log| {
         if log.last() != Some(&line) {
             log.push(line);

@@ -17,16 +17,29 @@ pub(super) struct Counts {
     pub second: f64,
 }
 
+/// Entries that a match looks at, on the average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Looked {
+    pub attempts: f64,
+    /// Those that a coarse comparison let through in vain.
+    pub false_hits: f64,
+}
+
 /// Returns how many entries a match looks at.
-pub(super) fn attempts(engine: &EngineName, scenario: &Scenario) -> f64 {
+pub(super) fn attempts(engine: &EngineName, scenario: &Scenario) -> Looked {
     let matches = scenario.matches(MOST);
     let mut engine = engine.open(Capacity::default());
     scenario.prepare(&mut engine, matches);
-    let before = engine.stats().attempts();
+    let before = engine.stats();
     let taken = (0..matches)
         .filter(|index| scenario.operate(&mut engine, *index))
         .count();
-    (engine.stats().attempts() - before) as f64 / taken.max(1) as f64
+    let after = engine.stats();
+    let each = |count: u64| count as f64 / taken.max(1) as f64;
+    Looked {
+        attempts: each(after.attempts() - before.attempts()),
+        false_hits: each(after.false_hits() - before.false_hits()),
+    }
 }
 
 /// Returns the lines of a match and the misses of caches of these sizes.
@@ -122,6 +135,31 @@ mod tests {
     #[test]
     fn a_list_looks_at_all_entries_ahead_and_at_the_match() {
         let engine: EngineName = "list".parse().unwrap();
-        assert_eq!(attempts(&engine, &scenario(100)), 101.0);
+        let looked = attempts(&engine, &scenario(100));
+        assert_eq!((looked.attempts, looked.false_hits), (101.0, 0.0));
+    }
+
+    /// 1,024 keys of 8 bits and as many masks are 16 vectors of two lines each, beside the head of each vector.
+    #[test]
+    fn vectors_touch_the_lines_of_their_keys() {
+        let (near, far) = (cold("fuzzy", 0), cold("fuzzy", 1024));
+        let more = far.lines - near.lines;
+        // A head has 24 bytes, so that 16 of them lie on 6 or 7 lines; tags that differ by 256 are false hits.
+        let false_hits = attempts(&"fuzzy".parse().unwrap(), &scenario(1024)).false_hits;
+        assert_eq!(false_hits, 4.0);
+        assert!((36.0..=56.0).contains(&more), "{near:?} {far:?}");
+        let whole = cold("lanes", 1024).lines - cold("lanes", 0).lines;
+        assert!((256.0 + 20.0..=256.0 + 30.0).contains(&whole), "{whole}");
+    }
+
+    /// Entries 256 bytes apart lie on a line each, or on two.
+    #[test]
+    fn entries_a_stride_apart_share_no_line() {
+        let more = |name: &str| cold(name, 1024).lines - cold(name, 0).lines;
+        assert!((508.0..=518.0).contains(&more("list")));
+        for stride in [64, 256, 512] {
+            let lines = more(&format!("list:stride={stride}"));
+            assert!((1020.0..=2060.0).contains(&lines), "{stride}: {lines}");
+        }
     }
 }

@@ -26,6 +26,7 @@ pub(super) struct Row {
     pub ns_min: f64,
     pub ns_max: f64,
     pub attempts: f64,
+    pub false_hits: f64,
     pub lines: Option<f64>,
     pub l1_misses: Option<f64>,
     pub l2_misses: Option<f64>,
@@ -112,8 +113,8 @@ impl Report {
 
     fn csv(&self) -> String {
         let mut text = String::from(
-            "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,lines,l1_misses,l2_misses,\
-             instructions,checked\n",
+            "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
+             l1_misses,l2_misses,instructions,checked\n",
         );
         for row in &self.rows {
             let value = serde_json::to_value(row).expect("its keys are text");
@@ -170,7 +171,7 @@ fn plain(value: &Value) -> String {
 fn head() -> String {
     format!(
         "# tagwire match depth: figures of one match\n\
-         {:<24} {:<10} {:<8} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} checked\n",
+         {:<24} {:<10} {:<8} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
         "engine",
         "queue",
         "layout",
@@ -180,6 +181,7 @@ fn head() -> String {
         "behind",
         "ns",
         "attempts",
+        "false",
         "lines",
         "l1",
         "l2",
@@ -193,7 +195,7 @@ fn line(row: &Row) -> String {
         figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"))
     };
     let mut text = format!(
-        "{:<24} {:<10} {:<8} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1}",
+        "{:<24} {:<10} {:<8} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
         row.engine,
         word(serde_json::json!(row.queue)),
         word(serde_json::json!(row.layout)),
@@ -202,7 +204,8 @@ fn line(row: &Row) -> String {
         row.ahead,
         row.behind,
         row.ns,
-        row.attempts
+        row.attempts,
+        row.false_hits
     );
     for figure in [row.lines, row.l1_misses, row.l2_misses] {
         let _ = write!(text, " {:>9}", shown(figure));

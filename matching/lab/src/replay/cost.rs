@@ -64,7 +64,7 @@ fn lines(trace: &Trace, engine: &EngineName) -> u64 {
 
 /// The handles of all that was queued, by number.
 #[derive(Debug, Default)]
-struct Entries {
+pub(crate) struct Entries {
     receives: Vec<Handle>,
     messages: Vec<Handle>,
 }
@@ -72,7 +72,7 @@ struct Entries {
 impl Entries {
     /// Calls the engine.
     #[inline]
-    fn call<E: Engine + ?Sized>(&mut self, engine: &mut E, call: &Call) {
+    pub(crate) fn call<E: Engine + ?Sized>(&mut self, engine: &mut E, call: &Call) {
         match call.event {
             Event::Post(pattern) => {
                 if let PostOutcome::Queued(handle) = engine.post(pattern, Cookie(0)) {

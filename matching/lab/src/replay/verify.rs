@@ -14,7 +14,7 @@ use crate::trace::{Call, Trace};
 /// # Errors
 /// The first call whose answer the engine's grade forbids, and why.
 pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> Result<u64, String> {
-    let capacity = trace.header.capacity;
+    let capacity = engine.bounded(trace.header.capacity);
     let mut opened = engine.open_over::<Local>(capacity);
     let mut follower = Follower::new(&mut *opened, engine.grade(), capacity);
     let mut other = 0;

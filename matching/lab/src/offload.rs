@@ -1,0 +1,489 @@
+//! `tagwire match offload`: which searches end in hardware that holds so many entries, and how long they take by a model of costs.
+//!
+//! The calls of traces, or of applications under models of arrivals, go to [`Offload`]: hardware that holds the oldest entries,
+//! over an engine that holds the rest. What is counted there does not depend on time; time is what a model of costs makes of
+//! it, linear in the entries that each side looks at.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use tagwire_base::config::parse;
+use tagwire_matching::EngineName;
+use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
+use tagwire_matching::storage::Local;
+
+use crate::apps::AppName;
+use crate::depth::{Format, check_output};
+use crate::error::{Error, Result};
+use crate::output::{Table, deliver};
+use crate::replay::Entries;
+use crate::trace::Trace;
+use crate::traffic::Model;
+
+/// The options of the test.
+#[derive(Debug, Clone, Args)]
+pub struct OffloadArgs {
+    /// Traces or folders of them, or applications with parameters: halo27:messages=4
+    #[arg(value_name = "FILE|NAME", required = true)]
+    sources: Vec<String>,
+
+    /// Models of how the messages of applications arrive
+    #[arg(long, value_name = "LIST", default_value = "posted,shuffled")]
+    arrivals: String,
+
+    /// Receives that hardware holds
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,16,64,256,1K", value_parser = entries)]
+    capacity: Vec<u32>,
+
+    /// Unexpected messages that hardware holds [default: as many as receives]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = entries)]
+    headers: Vec<u32>,
+
+    /// When receives move up from software: each (for each that leaves hardware), drained (when hardware has none)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each", value_parser = refill)]
+    refill: Vec<Refill>,
+
+    /// The engines that are the software, with parameters behind a colon
+    #[arg(long, value_name = "LIST", default_value = "list")]
+    engine: String,
+
+    /// Time of software over that of hardware, for each entry that is looked at
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,10,100", value_parser = cost)]
+    ratio: Vec<f64>,
+
+    /// Time of hardware for each entry that it looks at
+    #[arg(long, value_name = "NS", default_value = "1", value_parser = cost)]
+    hw: f64,
+
+    /// Time of software for each entry, in place of the ratios
+    #[arg(long, value_name = "NS", value_parser = cost, conflicts_with = "ratio")]
+    sw: Option<f64>,
+
+    /// Time to put an entry into hardware, when it comes and when it moves up
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = cost)]
+    post: f64,
+
+    /// Time that each entry costs beside that is left to software
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = cost)]
+    spill: f64,
+
+    /// Take what comes before something that is wrong in a trace
+    #[arg(long)]
+    partial: bool,
+
+    /// How the rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+
+    /// Also write the rows to this file: .json or .csv
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) const AFTER_HELP: &str = "\
+Hardware holds the oldest receives, up to --capacity, and the first unexpected messages; an engine in software holds the
+rest. in hardware: searches that needed no software, of those in queues with entries; spilled: receives, and messages, that
+were left to software; refilled: receives that moved up; hw, sw: entries that a search looks at there. ns: mean time of a search by
+a model: --hw for each entry in hardware, --ratio times that in software, --post for each entry put into hardware, --spill
+for each left to software. What is not given costs nothing.
+
+Figures to start from: --hw 1 (published: Cassini compares an entry in a stage of a pipeline, US 11,882,025; assumed: a cycle
+of 1 ns), --sw 2.2 to 16 (measured: an entry of a list, docs/engines.md), --spill 500 (published: a round trip over PCIe is
+about half a microsecond, Neugebauer and others, SIGCOMM 2018).
+
+Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace, or an output cannot be written.
+
+Examples:
+  tagwire match offload traces --capacity 0,64,1K
+  tagwire match offload halo27 fds storm --ratio 2,100
+  tagwire match offload fds --refill each,drained --sw 2.2 --spill 500 -o offload.csv";
+
+/// One shape of hardware over one engine, for one kind of traffic and one ratio of costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Row {
+    origin: String,
+    /// The model of arrivals; that of the traces.
+    arrivals: String,
+    engine: String,
+    capacity: u32,
+    headers: u32,
+    refill: &'static str,
+    /// Of the costs.
+    ratio: f64,
+    searches: u64,
+    /// Of the searches.
+    in_hardware_share: f64,
+    receives_spilled: u64,
+    messages_spilled: u64,
+    refilled: u64,
+    /// Entries that a search looks at, on the average.
+    hardware_looked: f64,
+    software_looked: f64,
+    /// Of a search, on the average, by the model.
+    ns: f64,
+}
+
+/// What things cost, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    hardware: f64,
+    software: f64,
+    post: f64,
+    spill: f64,
+}
+
+/// Prints the rows; returns the exit status.
+pub(crate) fn run(args: &OffloadArgs) -> Result<u8> {
+    check_output(args.output.as_deref())?;
+    let engines = EngineName::parse_list(&args.engine)?;
+    if args.hw == 0.0 {
+        return Err(Error::Usage(
+            "--hw is more than 0: the ratios are to it".to_owned(),
+        ));
+    }
+    let mut rows = Vec::new();
+    for (origin, arrivals, traces) in traffic(args)? {
+        for engine in &engines {
+            for shape in shapes(args) {
+                let counts = counts(&traces, engine, shape);
+                for costs in costs(args) {
+                    rows.push(Row {
+                        origin: origin.clone(),
+                        arrivals: arrivals.clone(),
+                        ..row(engine, shape, &counts, costs)
+                    });
+                }
+            }
+        }
+    }
+    let table = Table::new("offload", &rows);
+    deliver(&text(&rows), &table, args.format, args.output.as_deref())?;
+    Ok(0)
+}
+
+/// What is run: where it comes from, by which model, and the traces of its ranks.
+fn traffic(args: &OffloadArgs) -> Result<Vec<(String, String, Vec<Trace>)>> {
+    let mut all = Vec::new();
+    for source in &args.sources {
+        if Path::new(source).exists() {
+            let read = Trace::read_all(&[PathBuf::from(source)], args.partial)?;
+            let traces: Vec<Trace> = read.into_iter().map(|(_, trace)| trace).collect();
+            all.push((source.clone(), "as recorded".to_owned(), traces));
+            continue;
+        }
+        let app = AppName::parse(source)
+            .map_err(|error| Error::Usage(format!("'{source}' is no file; {error}")))?;
+        for model in Model::parse_list(&args.arrivals)? {
+            let traces = model.traces(&app.scripts(), &app.to_string())?;
+            all.push((app.to_string(), model.to_string(), traces));
+        }
+    }
+    Ok(all)
+}
+
+fn shapes(args: &OffloadArgs) -> Vec<Shape> {
+    let mut all = Vec::new();
+    for &refill in &args.refill {
+        for &receives in &args.capacity {
+            let as_many = [receives];
+            let headers: &[u32] = match args.headers.is_empty() {
+                true => &as_many,
+                false => &args.headers,
+            };
+            all.extend(headers.iter().map(|&messages| Shape {
+                receives,
+                messages,
+                refill,
+            }));
+        }
+    }
+    all
+}
+
+fn costs(args: &OffloadArgs) -> Vec<Costs> {
+    let of = |software| Costs {
+        hardware: args.hw,
+        software,
+        post: args.post,
+        spill: args.spill,
+    };
+    match args.sw {
+        Some(software) => vec![of(software)],
+        None => args.ratio.iter().map(|ratio| of(ratio * args.hw)).collect(),
+    }
+}
+
+/// Gives the calls of the traces, each to an engine of its own; returns what receives and messages have seen in all.
+fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> [OffloadCounts; 2] {
+    let mut sums = [OffloadCounts::default(); 2];
+    for trace in traces {
+        let capacity = trace.header.capacity;
+        let software = engine.open_over::<Local>(capacity);
+        let mut offload = Offload::new(shape, capacity, software);
+        let mut entries = Entries::default();
+        for call in &trace.calls {
+            entries.call(&mut offload, call);
+        }
+        for (sum, own) in sums.iter_mut().zip(offload.counts()) {
+            sum.searches += own.searches;
+            sum.in_hardware += own.in_hardware;
+            sum.hardware_looked += own.hardware_looked;
+            sum.software_looked += own.software_looked;
+            sum.accepted += own.accepted;
+            sum.spilled += own.spilled;
+            sum.refilled += own.refilled;
+        }
+    }
+    sums
+}
+
+fn row(engine: &EngineName, shape: Shape, counts: &[OffloadCounts; 2], costs: Costs) -> Row {
+    let [receives, messages] = counts;
+    let sum = |of: fn(&OffloadCounts) -> u64| of(receives) + of(messages);
+    let searches = sum(|counts| counts.searches);
+    let each = |value: f64| value / searches.max(1) as f64;
+    let hardware = sum(|counts| counts.hardware_looked) as f64;
+    let software = sum(|counts| counts.software_looked) as f64;
+    let posted = sum(|counts| counts.accepted + counts.refilled) as f64;
+    let spilled = sum(|counts| counts.spilled) as f64;
+    let ns = costs.hardware * hardware
+        + costs.software * software
+        + costs.post * posted
+        + costs.spill * spilled;
+    Row {
+        origin: String::new(),
+        arrivals: String::new(),
+        engine: engine.to_string(),
+        capacity: shape.receives,
+        headers: shape.messages,
+        refill: shape.refill.name(),
+        ratio: costs.software / costs.hardware,
+        searches,
+        in_hardware_share: each(sum(|counts| counts.in_hardware) as f64),
+        receives_spilled: receives.spilled,
+        messages_spilled: messages.spilled,
+        refilled: receives.refilled,
+        hardware_looked: each(hardware),
+        software_looked: each(software),
+        ns: each(ns),
+    }
+}
+
+/// The rows, those that differ in the ratio alone on one line.
+fn text(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let mut before: Option<&Row> = None;
+    for row in rows {
+        if let Some(before) = before
+            && before.is_same_case(row)
+        {
+            let _ = write!(text, "{:>11.1}", row.ns);
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        if before.is_none_or(|before| before.origin != row.origin) {
+            text += &head(row, rows);
+        }
+        let Row {
+            arrivals,
+            engine,
+            refill,
+            capacity,
+            headers,
+            ..
+        } = row;
+        let _ = write!(
+            text,
+            "{arrivals:<18} {engine:<14} {refill:<8}{capacity:>8}{headers:>8}{:>10.2} %{:>10}{:>10}{:>10}{:>9.2}{:>9.2}{:>11.1}",
+            100.0 * row.in_hardware_share,
+            row.receives_spilled,
+            row.messages_spilled,
+            row.refilled,
+            row.hardware_looked,
+            row.software_looked,
+            row.ns,
+        );
+        before = Some(row);
+    }
+    text + "\n"
+}
+
+fn head(first: &Row, rows: &[Row]) -> String {
+    let mut text = format!(
+        "# tagwire match offload: {}: {} searches of queues with entries\n",
+        first.origin, first.searches
+    );
+    let _ = write!(
+        text,
+        "{:<18} {:<14} {:<8}{:>8}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>9}",
+        "arrivals",
+        "software",
+        "refill",
+        "entries",
+        "headers",
+        "in hardware",
+        "spilled",
+        "messages",
+        "refilled",
+        "hw",
+        "sw"
+    );
+    for row in rows.iter().filter(|row| first.is_same_case(row)) {
+        let _ = write!(text, "{:>11}", format!("ns x{}", row.ratio));
+    }
+    text.push('\n');
+    text
+}
+
+impl Row {
+    /// Whether rows differ in the ratio of costs alone.
+    fn is_same_case(&self, other: &Self) -> bool {
+        (&self.origin, &self.arrivals) == (&other.origin, &other.arrivals)
+            && self.is_shape_of(other)
+    }
+
+    fn is_shape_of(&self, other: &Self) -> bool {
+        (&self.engine, self.capacity, self.headers, self.refill)
+            == (&other.engine, other.capacity, other.headers, other.refill)
+    }
+}
+
+fn entries(text: &str) -> Result<u32, String> {
+    let number = parse::bytes(text).ok();
+    let number = number.and_then(|number| u32::try_from(number).ok());
+    let number = number.filter(|number| *number <= MOST);
+    number.ok_or_else(|| format!("expected up to {MOST} entries, such as 64 or 1K"))
+}
+
+fn refill(text: &str) -> Result<Refill, String> {
+    Refill::by_name(text).ok_or_else(|| format!("it is one of {}", Refill::NAMES.join(", ")))
+}
+
+fn cost(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|number| (0.0..=1e9).contains(number));
+    number.ok_or_else(|| "expected a number from 0 to 1e9".to_owned())
+}
+
+/// Most entries in hardware.
+const MOST: u32 = 1 << 20;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use tagwire_matching::{Engine, Oracle};
+
+    use super::*;
+
+    fn traces(app: &str, model: &str) -> Vec<Trace> {
+        let model: Model = model.parse().unwrap();
+        let app = AppName::parse(app).unwrap();
+        model.traces(&app.scripts(), "test").unwrap()
+    }
+
+    fn shape(entries: u32) -> Shape {
+        Shape {
+            receives: entries,
+            messages: entries,
+            refill: Refill::Each,
+        }
+    }
+
+    fn row_of(traces: &[Trace], entries: u32, ratio: f64) -> Row {
+        let list: EngineName = "list".parse().unwrap();
+        let counts = counts(traces, &list, shape(entries));
+        let costs = Costs {
+            hardware: 1.0,
+            software: ratio,
+            post: 0.0,
+            spill: 0.0,
+        };
+        row(&list, shape(entries), &counts, costs)
+    }
+
+    /// The longest of both queues over all ranks, and the entries that a list looks at in all.
+    fn oracle(traces: &[Trace]) -> (u32, u64) {
+        let (mut longest, mut looked) = (0, 0);
+        for trace in traces {
+            let mut oracle = Oracle::with_capacity(trace.header.capacity);
+            let mut entries = Entries::default();
+            for call in &trace.calls {
+                entries.call(&mut oracle, call);
+            }
+            let stats = oracle.stats();
+            longest = longest
+                .max(stats.posted.high_water)
+                .max(stats.unexpected.high_water);
+            looked += stats.attempts();
+        }
+        (longest, looked)
+    }
+
+    const APPS: [&str; 3] = ["halo27", "fds", "storm"];
+
+    /// However many entries hardware has, both sides together look at what one list looks at.
+    #[test]
+    fn hardware_and_software_look_at_what_a_list_does() {
+        for app in APPS {
+            let traces = traces(app, "shuffled:seed=3");
+            let (longest, looked) = oracle(&traces);
+            for entries in [0, 1, 7, longest / 2, longest] {
+                let row = row_of(&traces, entries, 1.0);
+                let sum = (row.hardware_looked + row.software_looked) * row.searches as f64;
+                assert!(
+                    (sum - looked as f64).abs() < 0.5,
+                    "{app}: {row:?}, {looked}"
+                );
+            }
+        }
+    }
+
+    /// Levy and Ferreira, EuroMPI 2019: where software is not much slower, hardware may be short; where it is, each search has
+    /// to end in hardware.
+    #[test]
+    fn short_hardware_is_dear_where_software_is_slow_alone() {
+        for app in APPS {
+            let traces = traces(app, "shuffled:seed=3");
+            let (longest, _) = oracle(&traces);
+            let time = |entries, ratio| row_of(&traces, entries, ratio).ns;
+            let whole = row_of(&traces, longest, 100.0);
+            assert_eq!(whole.in_hardware_share, 1.0, "{app}: {whole:?}");
+            assert_eq!(whole.receives_spilled + whole.messages_spilled, 0);
+            assert_eq!(whole.ns, time(longest, 2.0), "{app}");
+            let half = longest / 2;
+            assert!(time(half, 2.0) < 1.6 * time(longest, 2.0), "{app}");
+            assert!(time(half, 100.0) > 5.0 * time(longest, 100.0), "{app}");
+        }
+    }
+
+    /// What costs something beside entries is counted once for each.
+    #[test]
+    fn posts_and_spills_cost_what_is_said() {
+        let traces = traces("fds", "shuffled");
+        let list: EngineName = "list".parse().unwrap();
+        let counts = counts(&traces, &list, shape(16));
+        let ns = |post, spill| {
+            let costs = Costs {
+                hardware: 1.0,
+                software: 1.0,
+                post,
+                spill,
+            };
+            let row = row(&list, shape(16), &counts, costs);
+            row.ns * row.searches as f64
+        };
+        let [receives, messages] = counts;
+        let posted = receives.accepted + receives.refilled + messages.accepted;
+        let spilled = receives.spilled + messages.spilled;
+        assert!(
+            receives.spilled > 0 && receives.refilled > 0,
+            "{receives:?}"
+        );
+        assert!((ns(3.0, 0.0) - ns(0.0, 0.0) - 3.0 * posted as f64).abs() < 1.0);
+        assert!((ns(0.0, 7.0) - ns(0.0, 0.0) - 7.0 * spilled as f64).abs() < 1.0);
+    }
+}
