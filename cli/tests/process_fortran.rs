@@ -39,7 +39,7 @@ fn each_binding_does_what_the_standard_says() {
     if !has_compiler("each_binding_does_what_the_standard_says") {
         return;
     }
-    for name in ["header", "module", "sections"] {
+    for name in ["header", "module", "sections", "removed"] {
         let program = program(name, &[]);
         for ranks in [1, 2, 3] {
             let outcome = run_line(ranks, &[]).args([&program]).finish();
