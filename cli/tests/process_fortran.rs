@@ -49,6 +49,18 @@ fn each_binding_does_what_the_standard_says() {
     }
 }
 
+/// As Nek5000 and Nekbone are compiled. `DOUBLE PRECISION` has 16 bytes then.
+#[test]
+fn the_clock_has_8_bytes_whatever_a_program_calls_a_real() {
+    if !has_compiler("the_clock_has_8_bytes_whatever_a_program_calls_a_real") {
+        return;
+    }
+    let program = program("reals", &["-fdefault-real-8"]);
+    let outcome = run_line(1, &[]).args([&program]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("reals: good");
+}
+
 #[test]
 fn a_tool_in_fortran_sees_the_calls() {
     if !has_compiler("a_tool_in_fortran_sees_the_calls") {
