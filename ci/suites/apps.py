@@ -149,9 +149,10 @@ class Library:
             **self.launcher.variables, **self.variables, **(settings or {}),
         }
 
-    def mark(self):
+    def mark(self, languages):
         """Returns a mark of what programs are compiled with."""
-        headers = [file for name in ("mpi.h", "mpif.h") for file in self.tree.glob(f"include/{name}")]
+        names = ("mpi.h", "mpif.h") if "Fortran" in languages else ("mpi.h",)
+        headers = [file for name in names for file in self.tree.glob(f"include/{name}")]
         return digest(*(file.read_bytes() for file in headers), str(self.tree).encode())
 
 
@@ -177,7 +178,7 @@ def build(app, library, work):
     """Builds an application, unless that was done by the same lines and headers; returns the folder."""
     folder = work / library.builds / app.name
     mark = folder.with_name(f"{app.name}.mark")
-    wanted = digest(repr([app.settings.get(key) for key in ("source", "build", "files")]).encode(), library.mark().encode())
+    wanted = digest(repr([app.settings.get(key) for key in ("source", "build", "files")]).encode(), library.mark(app.settings["languages"]).encode())
     if mark.exists() and mark.read_text() == wanted:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
