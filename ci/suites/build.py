@@ -12,9 +12,10 @@ import dataclasses
 import pathlib
 import re
 import shutil
-import subprocess
 import threading
 import tomllib
+
+from suites.sources import Failed, fetch, run
 
 
 @dataclasses.dataclass
@@ -135,38 +136,15 @@ class Suite:
 
     def fetch(self):
         """Brings the checkout from where its description says: whole, or not at all."""
-        partial = self.checkout.with_name(f"{self.checkout.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        try:
-            if git := self.settings.get("git"):
-                run(["git", "-C", partial, "init", "--quiet"])
-                run(["git", "-C", partial, "fetch", "--quiet", "--depth", "1", git, self.settings["revision"]])
-                run(["git", "-C", partial, "checkout", "--quiet", "FETCH_HEAD"])
-            else:
-                run(["curl", "--fail", "--silent", "--show-error", "--location", "--output", partial / "archive", self.settings["archive"]])
-                run(["tar", "xf", partial / "archive", "--strip-components", "1", "-C", partial])
-            partial.rename(self.checkout)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        fetch(self.settings, self.checkout)
 
 
 # How sources of Fortran end.
 FORTRAN = (".f", ".f90", ".F90")
 
 
-class Failed(Exception):
-    """A command that has failed, with what it said."""
-
-
 def newer(source, made):
     return not made.exists() or source.stat().st_mtime > made.stat().st_mtime
-
-
-def run(command, folder=None):
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
 def build(suites, entries, jobs):

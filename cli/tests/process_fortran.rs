@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::process::installed::{said, tree};
-use crate::process::run_line;
+use crate::process::{run_line, wheels};
 
 /// Whether there is a Fortran compiler. Where there is none, the test is skipped and says so.
 fn has_compiler(test: &str) -> bool {
@@ -39,7 +39,7 @@ fn each_binding_does_what_the_standard_says() {
     if !has_compiler("each_binding_does_what_the_standard_says") {
         return;
     }
-    for name in ["header", "module", "sections"] {
+    for name in ["header", "module", "sections", "removed"] {
         let program = program(name, &[]);
         for ranks in [1, 2, 3] {
             let outcome = run_line(ranks, &[]).args([&program]).finish();
@@ -47,6 +47,30 @@ fn each_binding_does_what_the_standard_says() {
             outcome.line(&format!("{name}: {ranks} ranks"));
         }
     }
+}
+
+/// Compiled as Nek5000 and Nekbone are: `DOUBLE PRECISION` has 16 bytes then, and the clock has 8. The library for Fortran calls
+/// whatever library of the interface is loaded.
+#[test]
+fn a_program_with_other_reals_runs_and_so_it_does_over_the_library_of_mpich() {
+    let test = "a_program_with_other_reals_runs_and_so_it_does_over_the_library_of_mpich";
+    if !has_compiler(test) {
+        return;
+    }
+    let program = program("reals", &["-fdefault-real-8"]);
+    let outcome = run_line(1, &[]).args([&program]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("reals: good");
+    let Some(library) = wheels::wheel("mpich", "libmpi_abi.so.1") else {
+        eprintln!("SKIPPED: the second half of {test} needs `ci/peers mpich`");
+        return;
+    };
+    let output = Command::new(program)
+        .env("LD_LIBRARY_PATH", library.parent().unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:#?}");
+    assert_eq!(output.stdout, b"reals: good\n", "{output:#?}");
 }
 
 #[test]

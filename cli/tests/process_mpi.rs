@@ -63,6 +63,7 @@ fn programs_run_with_any_number_of_ranks() {
         "neighbours",
         "edges",
         "windows",
+        "removed",
     ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {

@@ -29,6 +29,7 @@ pub(crate) fn write(api: &Api) -> String {
             }
         }
     }
+    out.push_str(REMOVED);
     fortran(&mut out, api);
     out.push_str(TAIL);
     out
@@ -197,6 +198,65 @@ typedef struct {
 } MPI_Status;
 "#;
 
+/// What programs of MPI-1 have still. Other libraries have it too, and the ABI has no names for it.
+const REMOVED: &str = r"
+#if defined(__GNUC__)
+#define MPI_INLINE static __inline__
+#else
+#define MPI_INLINE static inline
+#endif
+
+/* What MPI-3.0 has removed
+ *
+ * MPI-5.0, section 17.1: no part of the binary interface. The functions call those that have replaced them. MPI_LB and MPI_UB, which
+ * were datatypes, are not there. MPI_NO_REMOVED, defined before this header, leaves all of it out.
+ */
+
+#if !defined(MPI_NO_REMOVED)
+
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+
+MPI_INLINE int MPI_Address(void *location, MPI_Aint *address) { return MPI_Get_address(location, address); }
+MPI_INLINE int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
+{
+    return MPI_Comm_create_errhandler(function, errhandler);
+}
+MPI_INLINE int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) { return MPI_Comm_get_errhandler(comm, errhandler); }
+MPI_INLINE int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) { return MPI_Comm_set_errhandler(comm, errhandler); }
+MPI_INLINE int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+{
+    MPI_Aint lower;
+    return MPI_Type_get_extent(datatype, &lower, extent);
+}
+MPI_INLINE int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint extent;
+    return MPI_Type_get_extent(datatype, displacement, &extent);
+}
+MPI_INLINE int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint lower = 0, extent = 0;
+    int code = MPI_Type_get_extent(datatype, &lower, &extent);
+    if (code == MPI_SUCCESS)
+        *displacement = lower + extent;
+    return code;
+}
+MPI_INLINE int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+}
+MPI_INLINE int MPI_Type_hindexed(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hindexed(count, blocklengths, displacements, oldtype, newtype);
+}
+MPI_INLINE int MPI_Type_struct(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[], MPI_Datatype *newtype)
+{
+    return MPI_Type_create_struct(count, blocklengths, displacements, types, newtype);
+}
+
+#endif /* MPI_NO_REMOVED */
+";
+
 /// The conversions of statuses.
 const STATUSES: &[&str] = &["f2c", "c2f", "f082c", "c2f08", "f2f08", "f082f"];
 
@@ -208,12 +268,6 @@ const FORTRAN_HEAD: &str = r"
  */
 
 #if !defined(MPI_NO_FORTRAN)
-
-#if defined(__GNUC__)
-#define MPI_INLINE static __inline__
-#else
-#define MPI_INLINE static inline
-#endif
 
 typedef int MPI_Fint;
 typedef MPI_Status MPI_F08_status;

@@ -63,6 +63,7 @@ int main(int argc, char **argv) {
     if (MPI_Status_f2c(MPI_F_STATUS_IGNORE, &status) != MPI_ERR_ARG) return 3;
     if (MPI_Status_c2f(&status, plain) + PMPI_Status_f2f08(plain, &later) + MPI_Status_f082c(&later, &status)) return 4;
     MPI_Comm_create_errhandler(fails, &handler);
+    MPI_Errhandler_set(comm, handler);
     MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &rank, 0);
     MPI_Op_create(sums, modes, &op);
     MPI_Group_range_incl(group, 1, ranges, &group);
@@ -106,18 +107,22 @@ fn it_compiles_in_every_language_without_a_warning() {
     }
 }
 
-/// A configure script looks for a function or for a macro. Another binding brings its own.
+/// A configure script looks for a function or for a macro. Another binding brings its own, and so does a program that has its own
+/// functions of MPI-1.
 #[test]
-fn what_fortran_adds_may_be_left_out() {
+fn what_is_not_of_the_abi_may_be_left_out() {
     let folder = TempDir::new().unwrap();
     let asked = "#include <mpi.h>\n#ifndef MPI_Comm_f2c\n#error none\n#endif\n";
     let own = "#include <mpi.h>\ntypedef long MPI_Fint;\nstatic MPI_Fint MPI_Comm_c2f(MPI_Comm comm) { return (long)comm; }\n\
         int main(void) { return (int)MPI_Comm_c2f(MPI_COMM_NULL); }\n";
+    let old = "#include <mpi.h>\nint MPI_Address(void *location, MPI_Aint *address) { return location == address; }\n";
     for (options, program, is_good) in [
         (&["-xc"][..], asked, true),
         (&["-xc", "-DMPI_NO_FORTRAN"], asked, false),
         (&["-xc", "-DMPI_NO_FORTRAN", "-Wall", "-Werror"], own, true),
         (&["-xc"], own, false),
+        (&["-xc", "-DMPI_NO_REMOVED", "-Wall", "-Werror"], old, true),
+        (&["-xc"], old, false),
     ] {
         let out = compile(folder.path(), options, program);
         let said = String::from_utf8_lossy(&out.stderr);

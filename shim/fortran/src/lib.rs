@@ -53,6 +53,7 @@ mod handles;
 mod others;
 mod peers;
 mod raise;
+mod removed;
 mod section;
 mod special;
 mod text;

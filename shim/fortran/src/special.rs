@@ -15,7 +15,8 @@ use crate::raise::{On, fail, finish};
 use crate::text::{In, Out};
 use crate::{address, attributes, others};
 
-/// Tells the library what LOGICAL is, where nobody has yet: the modules' build has tried it with the compiler.
+/// Tells the library what LOGICAL is, where nobody has yet: the modules' build has tried it with the compiler. MPICH may be asked only
+/// once it is initialized.
 fn booleans() {
     let (mut yes, mut no, mut is_set) = (1_i32, 0_i32, 0_i32);
     let size = size_of::<i32>() as i32;
@@ -35,18 +36,25 @@ fn booleans() {
 }
 
 pub(crate) unsafe fn init(ierror: *mut i32) {
-    booleans();
     // SAFETY: as for all here.
-    unsafe { finish(ierror, PMPI_Init(ptr::null_mut(), ptr::null_mut())) };
+    unsafe { initialized(PMPI_Init(ptr::null_mut(), ptr::null_mut()), ierror) };
 }
 
 pub(crate) unsafe fn init_thread(required: *mut i32, provided: *mut i32, ierror: *mut i32) {
-    booleans();
     // SAFETY: as for all here.
     unsafe {
         let code = PMPI_Init_thread(ptr::null_mut(), ptr::null_mut(), *required, provided);
-        finish(ierror, code);
+        initialized(code, ierror);
     }
+}
+
+/// Returns from an initialization with its code.
+unsafe fn initialized(code: i32, ierror: *mut i32) {
+    if code == 0 {
+        booleans();
+    }
+    // SAFETY: as for all here.
+    unsafe { finish(ierror, code) };
 }
 
 pub(crate) unsafe fn info_create_env(info: *mut i32, ierror: *mut i32) {

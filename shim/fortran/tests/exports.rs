@@ -11,7 +11,7 @@ use library::{library, said};
 use tagwire_mpi_api::Api;
 
 /// What has no line in the tables: each name in small letters, with and without a `p` before it.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 18] = [
     "mpi_status_f2f08_",
     "mpi_status_f2f08_f08_",
     "mpi_status_f082f_",
@@ -20,6 +20,16 @@ const OTHERS: [&str; 8] = [
     "mpi_sizeof_f08ts_",
     "mpi_f_sync_reg_",
     "mpi_f_sync_reg_f08ts_",
+    "mpi_address_",
+    "mpi_errhandler_create_",
+    "mpi_errhandler_get_",
+    "mpi_errhandler_set_",
+    "mpi_type_extent_",
+    "mpi_type_hindexed_",
+    "mpi_type_hvector_",
+    "mpi_type_lb_",
+    "mpi_type_struct_",
+    "mpi_type_ub_",
 ];
 
 /// The predefined functions, the constants that stand for addresses, and the trial of compilers.

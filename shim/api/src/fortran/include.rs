@@ -205,7 +205,8 @@ const HEAD: &str = "\
 !
 ";
 
-const TAIL: &str = "      DOUBLE PRECISION MPI_WTIME, MPI_WTICK, PMPI_WTIME, PMPI_WTICK
+/// The clock has 8 bytes also in programs that are compiled with other reals (`-fdefault-real-8` makes `DOUBLE PRECISION` 16).
+const TAIL: &str = "      REAL(KIND=8) MPI_WTIME, MPI_WTICK, PMPI_WTIME, PMPI_WTICK
       EXTERNAL MPI_WTIME, MPI_WTICK, PMPI_WTIME, PMPI_WTICK
       INTEGER(KIND=MPI_ADDRESS_KIND) MPI_AINT_ADD, MPI_AINT_DIFF
       INTEGER(KIND=MPI_ADDRESS_KIND) PMPI_AINT_ADD, PMPI_AINT_DIFF

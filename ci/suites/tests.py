@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Tests of the stage of applications: what becomes of one that is right, wrong, late or cannot be built, of what is listed, kept and fetched."""
+
+import contextlib
+import hashlib
+import io
+import pathlib
+import sys
+import tarfile
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from suites import apps, launch, sources  # noqa: E402
+
+HEAD = """
+what = "a test"
+languages = []
+source = { git = "nowhere", revision = "0123456789012345678901234567890123456789" }
+"""
+
+
+class Stage(unittest.TestCase):
+    def setUp(self):
+        there = tempfile.TemporaryDirectory()
+        self.addCleanup(there.cleanup)
+        self.folder = pathlib.Path(there.name)
+        (self.folder / "tree/bin").mkdir(parents=True)
+        self.resume = False
+
+    def app(self, text, name="a"):
+        (self.folder / "sources" / name).mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{name}.toml").write_text(HEAD + text)
+        return apps.App.load(self.folder / f"{name}.toml", self.folder / "sources")
+
+    def rows(self, *wanted):
+        """Runs applications over one way, with `echo` in the place of what starts ranks."""
+        own = apps.Library("tagwire", self.folder / "tree", launch.Launcher(["echo", "ranks"]), "tagwire")
+        gate = apps.Gate(self.folder / "work", own, [], types.SimpleNamespace(resume=self.resume, turns=1, seconds=60))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return gate.all(wanted, {"shm": {"WAY": "over shm"}})
+
+    def one(self, text):
+        (row,) = self.rows(self.app(text))
+        return row.outcome, row.good
+
+    def test_what_is_said_decides(self):
+        run = 'build = []\n[[run]]\nranks = [2]\nline = "$MPIEXEC -n $N $WAY; exit {}"\nright = ["^ranks -n 2 {}$"]\n{}'
+        self.assertEqual(self.one(run.format(0, "over shm", "")), ("right", True))
+        self.assertEqual(self.one(run.format(1, "over shm", "")), ("wrong", False))
+        self.assertEqual(self.one(run.format(0, "over tcp", "")), ("wrong", False))
+        self.assertEqual(self.one(run.format(0, "over shm", 'wrong = "sh"')), ("wrong", False))
+
+    def test_a_line_ends_at_the_first_command_that_fails(self):
+        self.assertEqual(self.one('build = []\n[[run]]\nline = "false | true; echo good"\nright = ["good"]'), ("wrong", False))
+
+    def test_what_is_late_is_ended_with_all_that_it_started(self):
+        mark = self.folder / "mark"
+        text = f'build = []\n[[run]]\nline = "sleep 3600 & echo $! > {mark}; wait"\nright = ["good"]\nseconds = 1'
+        self.assertEqual(self.one(text), ("late", False))
+        stat = pathlib.Path(f"/proc/{mark.read_text().strip()}/stat")
+        self.assertTrue(not stat.exists() or stat.read_text().split(")")[1].split()[0] == "Z")
+
+    def test_what_is_listed_has_to_be_so(self):
+        run = 'build = []\n[[run]]\nranks = [2, 4]\nline = "echo $N"\nright = ["2"]\n[listed]\n{} = "a reason"'
+        goods = {place: [row.good for row in self.rows(self.app(run.format(place)))] for place in ('"shm/4"', '"shm/2"', "shm", "tcp")}
+        self.assertEqual(goods, {'"shm/4"': [True, True], '"shm/2"': [False, False], "shm": [False, True], "tcp": [True, False]})
+
+    def test_what_is_not_built_is_not_good_and_what_is_not_there_is_left_out(self):
+        run = '[[run]]\nline = "true"\nright = [""]\n'
+        self.assertEqual(self.one(f'build = ["false"]\n{run}'), ("unbuilt", False))
+        self.assertEqual(self.one(f'build = []\n{run}[needs]\n"/nowhere/*" = "none"'), ("skip", True))
+        self.assertEqual(self.one(f'build = []\n{run}[needs]\n"/*" = "none"'), ("right", True))
+
+    def test_it_is_built_once_and_again_where_a_line_or_a_file_has_changed(self):
+        count = self.folder / "count"
+        text = f'build = ["cat said", "echo >> {count}"]\n[[run]]\nline = "true"\nright = [""]\n[files]\nsaid = "{{}}"'
+        for said, times in (("a", 1), ("a", 1), ("b", 2)):
+            self.rows(self.app(text.format(said)))
+            self.assertEqual(len(count.read_text()), times)
+        (self.folder / "tree/include").mkdir()
+        (self.folder / "tree/include/mpi.h").write_text("another header")
+        self.rows(self.app(text.format("b")))
+        self.assertEqual(len(count.read_text()), 3)
+
+    def test_what_was_right_is_left_out_on_request_until_the_library_has_changed(self):
+        count = self.folder / "count"
+        app = self.app(f'build = []\n[[run]]\nline = "echo >> {count}"\nright = [""]')
+        self.rows(app)
+        self.resume = True
+        self.assertEqual([row.outcome for row in self.rows(app)], ["right"])
+        self.assertEqual(len(count.read_text()), 1)
+        (self.folder / "tree/lib").mkdir()
+        (self.folder / "tree/lib/libmpi_abi.so.1").write_text("another library")
+        self.rows(app)
+        self.assertEqual(len(count.read_text()), 2)
+
+    def test_descriptions_that_say_nothing_are_refused(self):
+        for text, said in (
+            ('[[run]]\nline = ""\nright = []', "there is no build"),
+            ('build = []\nrum = 1\n[[run]]\nline = ""\nright = []', "nothing is called rum"),
+            ('build = []\n[[run]]\nline = ""', "a run has no right"),
+            ('build = []\n[[run]]\nline = ""\nright = ["("]', "the pattern"),
+            ('build = []\n[[run]]\nline = ""\nright = []\n[listed]\nucx = ""', "'ucx' is listed"),
+        ):
+            with self.assertRaisesRegex(apps.Wrong, said):
+                self.app(text)
+
+
+class Sources(unittest.TestCase):
+    def test_sources_are_pinned(self):
+        digits = "0" * 64
+        self.assertIsNone(sources.wrong({"archive": "a", "sha256": digits}))
+        self.assertIn("no sha256", sources.wrong({"archive": "a"}))
+        self.assertIn("64 digits", sources.wrong({"archive": "a", "sha256": "0"}))
+        self.assertIn("40 digits", sources.wrong({"git": "a", "revision": "main"}))
+        self.assertIn("no setting", sources.wrong({"git": "a", "revision": "0" * 40, "sha256": digits}))
+        self.assertIn("none of", sources.wrong({}))
+
+    def test_an_archive_is_there_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as there:
+            folder = pathlib.Path(there)
+            (folder / "a").write_text("a")
+            with tarfile.open(folder / "archive.tar.gz", "w:gz") as archive:
+                for name in ("top/kept", "top/left"):
+                    archive.add(folder / "a", name)
+            digits = hashlib.sha256((folder / "archive.tar.gz").read_bytes()).hexdigest()
+            source = {"archive": f"file://{folder}/archive.tar.gz", "sha256": digits, "only": ["*/kept"]}
+            sources.fetch(source, folder / "good")
+            self.assertEqual([path.name for path in (folder / "good").iterdir()], ["kept"])
+            with self.assertRaisesRegex(sources.Failed, "SHA-256"):
+                sources.fetch({**source, "sha256": "0" * 64}, folder / "bad")
+            self.assertEqual([path.name for path in folder.glob("bad*")], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
