@@ -177,4 +177,4 @@ pub use session::{Builder, Session};
 #[cfg(feature = "coll")]
 use tagwire_coll as coll;
 pub use tagwire_derive::Plain;
-pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};
+pub use tagwire_pml::{CancelOutcome, Engines, Failure, SendMode, ThreadLevel};

@@ -6,7 +6,7 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Owner};
 use tagwire_launch as launch;
 use tagwire_launch::asked::Asked;
-use tagwire_pml::{ProgressThread, ThreadLevel};
+use tagwire_pml::{Engines, ProgressThread, ThreadLevel};
 
 use crate::buffer::Buffer;
 use crate::coll;
@@ -39,12 +39,19 @@ use crate::tasks::Tasks;
 pub struct Builder {
     overrides: Vec<(String, String)>,
     level: Option<ThreadLevel>,
+    engines: Engines,
 }
 
 impl Builder {
     /// Sets a setting, over what the environment says. See `tagwire info` for their names.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.overrides.push((name.into(), value.into()));
+        self
+    }
+
+    /// Has the setting `engine` know engines of the program beside those of the library: `docs/engines.md`.
+    pub fn engines(mut self, engines: Engines) -> Self {
+        self.engines = engines;
         self
     }
 
@@ -73,7 +80,7 @@ impl Builder {
     /// As [`Builder::open`].
     pub fn open_with(self, bootstrap: Box<dyn Bootstrap>) -> Result<Session> {
         let config = Config::from_process(
-            &settings::registry(),
+            &settings::registry_with(&self.engines),
             self.overrides
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),

@@ -1,6 +1,7 @@
 //! All settings of Tagwire, gathered from the crates that read them.
 
 use tagwire_base::Registry;
+use tagwire_pml::Engines;
 
 use crate::coll;
 
@@ -17,6 +18,13 @@ use crate::coll;
 #[must_use]
 pub fn registry() -> Registry {
     Registry::new(&coll::settings()).with_reserved(&tagwire_launch::detect::RESERVED)
+}
+
+/// The same, with engines of the program among the values of the setting `engine`.
+#[must_use]
+pub fn registry_with(engines: &Engines) -> Registry {
+    let registry = registry().with_names("engine", engines.names());
+    registry.with_value(engines.clone())
 }
 
 /// The page `docs/settings.md`.

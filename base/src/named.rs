@@ -23,7 +23,8 @@ use std::fmt;
 
 use crate::nearest::{distance, nearest};
 
-/// What can be chosen by a name.
+/// What can be chosen by a name. One whose name begins with `./` stands for files: it is meant by each name with a slash, and
+/// takes whatever parameters follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
     /// Its name.
@@ -70,6 +71,14 @@ pub struct Spec {
     named: &'static Named,
     /// In the order of the parameters.
     values: Vec<Value>,
+    file: Option<File>,
+}
+
+/// A file as it was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct File {
+    path: String,
+    parameters: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +143,17 @@ impl Spec {
             Some((name, parameters)) => (name, Some(parameters)),
             None => (text, None),
         };
+        let files = known.iter().find(|named| named.is_of_files());
+        if let Some(named) = files.filter(|_| name.contains('/')) {
+            return Ok(Self {
+                named,
+                values: Vec::new(),
+                file: Some(File {
+                    path: name.to_owned(),
+                    parameters: parameters.unwrap_or_default().to_owned(),
+                }),
+            });
+        }
         let Some(named) = known.iter().find(|named| named.name == name) else {
             let names = || known.iter().map(|named| named.name);
             return Err(Refused::Name {
@@ -167,6 +187,7 @@ impl Spec {
         Ok(Self {
             named,
             values: values.collect(),
+            file: None,
         })
     }
 
@@ -175,6 +196,13 @@ impl Spec {
     /// # Errors
     /// [`Refused`], for the first that is.
     pub fn parse_list(text: &str, known: &[&'static Named]) -> Result<Vec<Self>, Refused> {
+        let read = |part: &String| Self::parse(part, known);
+        Self::parts(text).iter().map(read).collect()
+    }
+
+    /// Returns the names of such a list, each with its parameters.
+    #[must_use]
+    pub fn parts(text: &str) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
         for part in text.split(',') {
             let head = part.split('=').next().unwrap_or(part);
@@ -187,8 +215,7 @@ impl Spec {
                 None => parts.push(part.to_owned()),
             }
         }
-        let read = |part: &String| Self::parse(part, known);
-        parts.iter().map(read).collect()
+        parts
     }
 
     /// Returns the name.
@@ -200,7 +227,27 @@ impl Spec {
     /// Whether every parameter has its default.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.given().next().is_none()
+        let file = self.file.as_ref();
+        self.given().next().is_none() && file.is_none_or(|file| file.parameters.is_empty())
+    }
+
+    /// Returns the path of a file and the parameters behind it, as they are written; `None` for what is no file.
+    #[must_use]
+    pub fn file(&self) -> Option<(&str, &str)> {
+        let file = self.file.as_ref()?;
+        Some((&file.path, &file.parameters))
+    }
+
+    /// Returns the same name of a file with another path and other parameters.
+    #[must_use]
+    pub fn with_file(&self, path: &str, parameters: &str) -> Self {
+        Self {
+            file: Some(File {
+                path: path.to_owned(),
+                parameters: parameters.to_owned(),
+            }),
+            ..self.clone()
+        }
     }
 
     /// Returns the value of a number.
@@ -245,6 +292,10 @@ impl Spec {
 /// As [`Spec::parse`] reads it; parameters that have their default are left out.
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(File { path, parameters }) = &self.file {
+            let colon = if parameters.is_empty() { "" } else { ":" };
+            return write!(f, "{path}{colon}{parameters}");
+        }
         f.write_str(self.named.name)?;
         for (place, (name, value)) in self.given().enumerate() {
             let before = if place == 0 { ':' } else { ',' };
@@ -258,6 +309,12 @@ impl fmt::Display for Spec {
 }
 
 impl Named {
+    /// Whether it stands for files.
+    #[must_use]
+    pub fn is_of_files(&self) -> bool {
+        self.name.starts_with("./")
+    }
+
     /// The place of a parameter.
     fn place(&'static self, key: &str) -> Result<usize, Refused> {
         let mut parameters = self.parameters.iter();
@@ -387,6 +444,29 @@ mod tests {
             assert_eq!(Spec::parse(canonical, KNOWN).unwrap(), spec);
             assert_eq!(spec.is_plain(), canonical == "hashed");
         }
+    }
+
+    #[test]
+    fn what_has_a_slash_is_a_file_where_there_may_be_files() {
+        static FILES: Named = Named {
+            name: "./LIBRARY.so",
+            parameters: &[],
+        };
+        let known: &[&Named] = &[&PLAIN, &HASHED, &FILES];
+        for (text, path, parameters) in [
+            ("./a.so", "./a.so", ""),
+            ("/b/a.so:c=1,d", "/b/a.so", "c=1,d"),
+        ] {
+            let spec = Spec::parse(text, known).unwrap();
+            assert_eq!(spec.file(), Some((path, parameters)));
+            assert_eq!(spec.to_string(), text);
+            assert_eq!(spec.is_plain(), parameters.is_empty());
+        }
+        let several = Spec::parse_list("list,./a.so:c=1,d=2,hashed", known).unwrap();
+        let texts: Vec<String> = several.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["list", "./a.so:c=1,d=2", "hashed"]);
+        assert!(Spec::parse("./a.so", KNOWN).is_err());
+        assert_eq!(Spec::parse("list", known).unwrap().file(), None);
     }
 
     #[test]

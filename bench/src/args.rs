@@ -21,6 +21,7 @@ pub(crate) mod names;
 pub mod partitioned;
 pub mod pattern;
 mod patterns;
+mod queues;
 pub(crate) mod tool;
 mod transport;
 
@@ -29,6 +30,7 @@ pub use device::DeviceArgs;
 pub use given::Given;
 pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
+pub use queues::{EngineNames, Entries};
 
 use partitioned::{Cache, Definition};
 
@@ -139,9 +141,9 @@ pub struct BenchArgs {
     #[arg(short = 'p', long, value_name = "NAME", value_parser = PossibleValuesParser::new(LAYERS))]
     pub pml: Option<String>,
 
-    /// Matching engine [default: the setting 'engine']
-    #[arg(long, value_name = "NAME")]
-    pub engine: Option<String>,
+    /// Matching engine, or a list of them, each of which has jobs of its own [default: the setting 'engine']
+    #[arg(long, value_name = "LIST")]
+    pub engine: Option<EngineNames>,
 
     /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, netpipe:8M, or a list 1,3,17 (K is 1024)
     #[arg(short = 'm', long, value_name = "SIZES")]
@@ -188,16 +190,17 @@ pub struct BenchArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
 
-    /// Receives that never match, posted ahead of the one that does (latency)
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
-    pub posted: Option<u32>,
+    /// Receives that never match, posted ahead of the one that does, or a list such as 0,16,1K, each with jobs of its own (latency)
+    #[arg(long, value_name = "LIST")]
+    pub posted: Option<Entries>,
 
-    /// Unexpected messages that wait ahead of the one that is received (latency)
-    #[arg(
-        long, value_name = "COUNT", conflicts_with = "posted",
-        value_parser = clap::value_parser!(u32).range(1..=16_777_216)
-    )]
-    pub unexpected: Option<u32>,
+    /// Unexpected messages that wait ahead of the one that is received, or a list (latency)
+    #[arg(long, value_name = "LIST", conflicts_with = "posted")]
+    pub unexpected: Option<Entries>,
+
+    /// How many percent of the receives of --posted are of any source, or a list (latency)
+    #[arg(long, value_name = "LIST", requires = "posted")]
+    pub wild: Option<Entries>,
 
     /// Start each collective and wait for it, as in MPI_Iallreduce and MPI_Wait (barrier, bcast, reduce, allreduce,
     /// allgather, alltoall, gather, scatter)
@@ -361,7 +364,7 @@ impl BenchArgs {
         let own = match of_form {
             Some(sizes) => sizes,
             None if self.has_device() => device::SIZES,
-            None if self.posted.or(self.unexpected).is_some() => "8",
+            None if self.posted.is_some() || self.unexpected.is_some() => "8",
             None => self.test.sizes,
         };
         own.parse().expect("a test's own sizes")
@@ -422,6 +425,7 @@ impl BenchArgs {
         self.check_device()?;
         let has_mpi = self.named().any(TransportChoice::is_mpi);
         callers::check(self, has_mpi)?;
+        self.check_queues()?;
         if (self.raw || self.layers) && has_mpi {
             return usage("--raw and --layers look below a pml of ours; transport 'mpi' has none");
         }
@@ -446,7 +450,7 @@ impl BenchArgs {
                 ));
             }
             let single = self.threads == Some(1);
-            let matched = ["threads", "posted", "unexpected"];
+            let matched = ["threads", "posted", "unexpected", "wild"];
             let matched = &matched[usize::from(single)..];
             if let Some(name) = self.given.first_of(matched) {
                 return usage(format!(

@@ -27,7 +27,7 @@ use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
 use crate::visible;
 
-use self::cases::{binding, cases};
+use self::cases::{Queue, binding, cases};
 use self::resume::{Earlier, Kept, Key, Shape, check_used};
 use self::start::{Unusable, refuse_aliases};
 
@@ -82,7 +82,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         return joined::under_launcher(args, host, launcher);
     }
     args.check()?;
-    let host = configured(args, host)?;
+    let host = host.configured(args)?;
     let (starts, unusable) = starts(args, &host)?;
     let other = match args.side_of_two() {
         None => None,
@@ -91,7 +91,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
             Joined::Director(director) => Some(director),
         },
     };
-    let cases = cases(args, other.as_deref())?;
+    let cases = cases(args, &host, other.as_deref())?;
     let command = command_line();
     let file = args.output.as_deref().filter(|_| args.resume);
     let earlier = file.map(Earlier::read).transpose()?.flatten();
@@ -115,6 +115,8 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         sizes: sizes.as_slice(),
         most: per_size,
         sessions: sessions.then_some(cases.len()),
+        has_queues: cases.iter().any(|case| case.own.is_some()),
+        has_engines: args.has_engines(),
     };
     let kept = match earlier {
         None => Kept::default(),
@@ -137,7 +139,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     output.advises = args.partitioned.advise;
     output.starts_again = true;
     output.width = terminal_width();
-    output.restore(with_cases(kept.rows.clone(), &cases));
+    output.restore(with_cases(kept.rows.clone(), &cases, shape));
     let jobs = starts.len() * cases.len() * args.launches as usize;
     let total = jobs * sizes.as_slice().len();
     let progress = progress_bar(per_size * total, terminal());
@@ -169,17 +171,6 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let printed = run.output.finish();
     result.and(printed)?;
     Ok(run.output.report().status())
-}
-
-/// `host` with the settings that `args` have options for.
-pub(crate) fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
-    let mut host = host.clone();
-    for (name, value) in [("pml", &args.pml), ("engine", &args.engine)] {
-        if let Some(value) = value {
-            host.config.set(name, value)?;
-        }
-    }
-    Ok(host)
 }
 
 pub(crate) fn environment(
@@ -322,8 +313,17 @@ impl<W: Write + Send> Run<'_, W> {
             let cases = 0..self.cases.len();
             cases.map(move |case| (job, case))
         });
-        jobs.filter(|&(job, case)| !sessions || !is_own(job) || is_job(case))
-            .collect()
+        // Other libraries have engines of their own, and each length of a queue once.
+        let is_other = |case: usize| {
+            let queue = &self.cases[case].queue;
+            let mut before = self.cases[..case].iter().map(|case| &case.queue);
+            queue.engine.is_none() || !before.any(|one| one.of_foreign() == queue.of_foreign())
+        };
+        jobs.filter(|&(job, case)| match is_own(job) {
+            true => !sessions || is_job(case),
+            false => is_other(case),
+        })
+        .collect()
     }
 
     /// A job has failed, and the others go on.
@@ -355,6 +355,7 @@ impl<W: Write + Send> Run<'_, W> {
         let unit = variant.map(|variant| variant.unit.to_string());
         let progress = variant.and_then(|variant| variant.progress);
         let progress = progress.map(name_of);
+        let queue = self.cases[case].queue.clone();
         let ranks = variant.map(|variant| variant.shape.nodes.len() as u32);
         let sizes = self.args.size_list();
         let done = |size: u64| {
@@ -366,7 +367,12 @@ impl<W: Write + Send> Run<'_, W> {
                     row.sampling.launch,
                 );
                 let of_case = (&row.series.unit, &row.series.progress) == (&unit, &progress);
-                of_case && row.size == size && job == (&transport, &library, Some(launch))
+                let of_queue =
+                    Queue::of_row(row, queue != Queue::default(), queue.engine.is_some());
+                of_case
+                    && of_queue == queue
+                    && row.size == size
+                    && job == (&transport, &library, Some(launch))
             })
         };
         let size = sizes.as_slice().iter().copied().find(|&size| !done(size));
@@ -376,6 +382,10 @@ impl<W: Write + Send> Run<'_, W> {
                 ranks: ranks.unwrap_or_else(|| self.args.rank_count()),
                 unit: unit.clone(),
                 progress: progress.clone(),
+                engine: queue.engine.clone(),
+                posted: queue.posted,
+                unexpected: queue.unexpected,
+                wild: queue.wild,
                 transport,
                 library,
                 ..Series::default()
@@ -395,7 +405,9 @@ impl<W: Write + Send> Run<'_, W> {
         let used = &self.output.report().environment.transports[job];
         let variant = self.cases[case].variant.as_ref();
         let sessions = concurrent::asked(self.args).is_some_and(|test| test.sessions);
-        let is_one = sessions && matches!(self.starts[job].carrier, Carrier::Ours(_));
+        let is_own = matches!(self.starts[job].carrier, Carrier::Ours(_));
+        let is_one = sessions && is_own;
+        let queue = &self.cases[case].queue;
         let unit = variant.map(|variant| variant.unit.to_string());
         let key = Key {
             transport: used.transport.clone(),
@@ -403,6 +415,10 @@ impl<W: Write + Send> Run<'_, W> {
             launch: Some(launch),
             unit: unit.filter(|_| !is_one),
             progress: variant.and_then(|variant| variant.progress).map(name_of),
+            queue: match is_own {
+                true => queue.clone(),
+                false => queue.of_foreign(),
+            },
         };
         self.kept.lacking(&key, self.args.size_list().as_slice())
     }
@@ -467,19 +483,23 @@ impl<W: Write + Send> Run<'_, W> {
 
     fn plan(&self, job: usize, case: usize, launch: u32) -> Plan {
         let carrier = self.starts[job].carrier.clone();
-        let variant = self.cases[case].variant();
-        Plan::of(self.args, variant, carrier, self.seed, launch)
+        let case = &self.cases[case];
+        let args = case.args(self.args);
+        Plan::of(args, case.variant(), carrier, self.seed, launch)
     }
 
     /// Runs a job, and takes what its ranks report.
     fn one(&mut self, job: usize, case: usize, plan: Plan) -> Result<()> {
         let (start, number) = (&self.starts[job], case);
         let case = &self.cases[number];
+        let own = case.own.as_deref();
+        let own = own.map(|args| self.host.configured(args)).transpose()?;
         let jobs = Jobs {
-            args: self.args,
-            host: self.host,
+            args: case.args(self.args),
+            host: own.as_ref().unwrap_or(self.host),
             placement: &case.placement,
         };
+        let engines = self.args.engine.as_ref().filter(|list| list.is_list());
         let other = self.other.as_deref();
         let agreed = match other {
             None => None,
@@ -499,7 +519,11 @@ impl<W: Write + Send> Run<'_, W> {
             let environment = &mut output.report_mut().environment;
             match message {
                 Message::Greeting(used) => {
-                    environment.transports[job].learn(used);
+                    let used_here = &mut environment.transports[job];
+                    used_here.learn(used);
+                    if let (Some(engine), Some(all)) = (&mut used_here.engine, engines) {
+                        *engine = all.to_string();
+                    }
                     if let Some(known) = known {
                         check_used(known, &environment.transports[job])?;
                     }
@@ -537,9 +561,14 @@ impl<W: Write + Send> Run<'_, W> {
 }
 
 /// The rows of a file, each with the place of its job among those over its transport.
-fn with_cases(mut rows: Vec<Row>, cases: &[Case]) -> Vec<Row> {
+fn with_cases(mut rows: Vec<Row>, cases: &[Case], shape: Shape<'_>) -> Vec<Row> {
     for row in &mut rows {
+        let queue = Queue::of_row(row, shape.has_queues, shape.has_engines);
         let fits = |case: &Case| {
+            if shape.has_queues {
+                let is_foreign = row.is_foreign() && case.queue.of_foreign() == queue;
+                return is_foreign || case.queue == queue;
+            }
             let variant = case.variant.as_ref();
             let progress = variant.and_then(|variant| variant.progress);
             variant.is_some_and(|variant| Some(variant.unit.to_string()) == row.series.unit)

@@ -7,7 +7,7 @@ use tagwire_launch::detect::Launcher;
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
 use crate::concurrent::{self, Variant};
-use crate::drive::{command_line, configured};
+use crate::drive::command_line;
 use crate::environment::{Environment, Jobs, Used};
 use crate::error::{Error, ExitStatus, Result};
 use crate::link::Message;
@@ -28,7 +28,7 @@ pub(crate) fn under_launcher(
             "--listen and --connect are for ranks without a launcher; these were started by {launcher}"
         )));
     }
-    let host = configured(args, host)?;
+    let host = host.configured(args)?;
     let (carrier, mut why) = only_carrier(args, &host)?;
     if why.is_empty() {
         why = format!("ranks were started by {launcher}");
@@ -59,6 +59,9 @@ fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
     }
     if args.resume {
         return lacks("--resume");
+    }
+    if args.by_queue().len() > 1 {
+        return lacks("a list of --engine, --posted or --unexpected");
     }
     match &args.transports(&host.config)[..] {
         [TransportChoice::Ours(name)] => Ok((Carrier::Ours(name.clone()), String::new())),

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tagwire_base::{Rank, Tag};
-use tagwire_pml::Counters;
+use tagwire_pml::{Counters, Stats};
 use tagwire_transport::Allocation;
 
 use crate::buffer::{Incoming, Memory, Outgoing};
@@ -120,6 +120,11 @@ pub(crate) trait Endpoint {
         None
     }
 
+    /// What the matching engine has done, where that is told.
+    fn matching(&self) -> Option<Stats> {
+        None
+    }
+
     /// A line for each way that long messages go, with its figures, where that is told.
     fn ways(&self) -> Vec<String> {
         Vec::new()
@@ -138,6 +143,15 @@ pub(crate) trait Port: Endpoint {
 
     /// Starts to receive.
     fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Self::Request>;
+
+    /// Starts to receive from any rank.
+    ///
+    /// # Errors
+    /// Where nothing matches.
+    fn irecv_any(&self, data: Incoming, tag: Tag) -> Result<Self::Request> {
+        let _ = (data, tag);
+        Err(Error::Usage("receives of any source need a pml".to_owned()))
+    }
 
     /// Returns once all of `requests` are complete, and leaves the list empty.
     fn wait_all(&self, requests: &mut Vec<Self::Request>) -> Result<()>;

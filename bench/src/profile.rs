@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
-use tagwire_pml::Counters;
+use tagwire_pml::{Counters, QueueStats, Stats};
 
 use crate::environment::MPI;
 
@@ -37,8 +37,35 @@ pub struct Profile {
     /// The ways in which long messages went at the end, with what they took.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
+    /// What the matching engine did. Absent where the library or the transport matches, and does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matching: Option<Matching>,
     /// The calls, the most expensive first.
     pub calls: Vec<Call>,
+}
+
+/// What a matching engine did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Matching {
+    /// Among posted receives, for messages.
+    pub posted: Searches,
+    /// Among unexpected messages, for receives.
+    pub unexpected: Searches,
+}
+
+/// Searches of a queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Searches {
+    /// The most entries that it held at once.
+    pub longest: u32,
+    /// Searches that took an entry.
+    pub hits: u64,
+    /// Searches of a queue with entries that took none.
+    pub misses: u64,
+    /// Entries that searches looked at.
+    pub attempts: u64,
 }
 
 /// Messages by protocol.
@@ -86,6 +113,26 @@ pub struct Call {
     pub mean_us: f64,
     /// Their part of all time inside calls, in percent.
     pub share_pct: f64,
+}
+
+impl Matching {
+    pub(crate) const fn of(stats: Stats) -> Self {
+        Self {
+            posted: Searches::of(stats.posted),
+            unexpected: Searches::of(stats.unexpected),
+        }
+    }
+}
+
+impl Searches {
+    const fn of(stats: QueueStats) -> Self {
+        Self {
+            longest: stats.high_water,
+            hits: stats.hits,
+            misses: stats.misses,
+            attempts: stats.attempts,
+        }
+    }
 }
 
 impl Call {
@@ -149,6 +196,7 @@ impl Profile {
             library_pct: share(library_ms, wall_ns / 1e6),
             messages,
             ways: Vec::new(),
+            matching: None,
             calls,
         }
     }
@@ -192,6 +240,20 @@ impl Profile {
         for way in &self.ways {
             line(format!("  {way}"));
         }
+        let matching = self.matching.iter();
+        let queues =
+            matching.flat_map(|it| [("posted", &it.posted), ("unexpected", &it.unexpected)]);
+        for (queue, searches) in queues {
+            let Searches {
+                longest,
+                hits,
+                misses,
+                attempts,
+            } = searches;
+            line(format!(
+                "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at"
+            ));
+        }
         for call in &self.calls {
             line(format!(
                 "  {:<8} {:>10} calls {:>12.3} ms {:>12.3} us each {:>6.1} %",
@@ -222,12 +284,25 @@ mod tests {
         let messages = Messages::new((10, 80), (5, 40), Some(ways));
         let mut profile = Profile::new(Rank::new(1), 8e6, calls.into_iter(), messages);
         profile.ways.push("by halves".to_owned());
+        let posted = QueueStats {
+            high_water: 7,
+            hits: 5,
+            misses: 2,
+            attempts: 41,
+            ..QueueStats::default()
+        };
+        profile.matching = Some(Matching::of(Stats {
+            posted,
+            ..Stats::default()
+        }));
         assert_eq!(profile.library_pct, 50.0);
         let expected = "\
 # Profile: rank 1 over , launch 0: 50.0 % of 8.0 ms inside the library
 #   sent 10 messages of 80 bytes, received 5 into 40
 #   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1, filled by their sender 3
 #   by halves
+#   matching, posted: at most 7 entries, 5 hits, 2 misses, 41 entries looked at
+#   matching, unexpected: at most 0 entries, 0 hits, 0 misses, 0 entries looked at
 #   recv              5 calls        3.000 ms      600.000 us each   75.0 %
 #   isend            10 calls        1.000 ms      100.000 us each   25.0 %
 ";

@@ -131,6 +131,9 @@ pub struct Series {
     /// Unexpected messages ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected: Option<u32>,
+    /// How many percent of the never-matching receives are of any source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wild: Option<u32>,
     /// User partitions of a partitioned operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitions: Option<u32>,

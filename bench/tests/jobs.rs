@@ -101,6 +101,10 @@ const TESTS: [(&str, fn()); 14] = [
     ),
     ("many_ranks_and_threads", many_ranks_and_threads),
     ("matching_depth_is_measured", matching_depth_is_measured),
+    (
+        "lists_of_engines_and_lengths_are_series",
+        lists_of_engines_and_lengths_are_series,
+    ),
     ("waiting_costs_little", waiting_costs_little),
     (
         "computing_ranks_are_measured_on_both_sides",
@@ -245,6 +249,42 @@ fn matching_depth_is_measured() {
             assert_eq!(rows(&document)[0]["engine"], engine);
         }
     }
+}
+
+fn lists_of_engines_and_lengths_are_series() {
+    let line = "bench latency --engine list,bins:first=64,source:dir=array --posted 0,40 --wild 50 -i 10 -x 1 -c --profile";
+    let document = measure(line);
+    let mut told: Vec<(String, u64)> = rows(&document)
+        .iter()
+        .map(|row| {
+            assert_eq!(row["wild"], 50, "{row}");
+            let engine = row["engine"].as_str().unwrap().to_owned();
+            (engine, row["posted"].as_u64().unwrap())
+        })
+        .collect();
+    told.sort();
+    let wanted = ["bins", "list", "source:dir=array"]
+        .map(|engine| [0, 40].map(|it| (engine.to_owned(), it)));
+    assert_eq!(told, wanted.concat());
+    let used = &document["environment"]["transports"][0];
+    assert_eq!(used["engine"], "list,bins:first=64,source:dir=array");
+    // Two ranks of six jobs. A list looks at all that lie ahead.
+    let profiles = document["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 12);
+    let most = profiles
+        .iter()
+        .map(|one| one["matching"]["posted"]["longest"].as_u64().unwrap());
+    assert!(
+        most.clone().max() >= Some(41) && most.clone().min() < Some(40),
+        "{profiles:#?}"
+    );
+    let unexpected = measure("bench latency --unexpected 0,9 -i 10 -x 1 -c");
+    let lengths = rows(&unexpected)
+        .iter()
+        .map(|row| row["unexpected"].as_u64().unwrap());
+    let mut lengths: Vec<u64> = lengths.collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [0, 9]);
 }
 
 fn waiting_costs_little() {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tagwire_base::Config;
+use tagwire_base::{Config, Registry};
 use tagwire_bench::{BenchArgs, Host, TuneArgs};
 
 use crate::failure::Failure;
@@ -10,12 +10,16 @@ use crate::stamp::build;
 use crate::{cli, info, output};
 
 /// Measures, or takes part as a rank; the suite reports its own failures.
-pub fn bench(options: &BenchArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+pub fn bench(
+    options: &BenchArgs,
+    settings: &[(String, String)],
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
     if options.list {
         output::print(&cli::tests())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let host = host(settings, "tagwire bench")?;
+    let host = host(settings, registry, "tagwire bench")?;
     if options.wants_all_transports() {
         let mut named = options.clone();
         named.name_all(&info::usable_transports(&host.config));
@@ -25,16 +29,20 @@ pub fn bench(options: &BenchArgs, settings: &[(String, String)]) -> Result<ExitC
 }
 
 /// Measures what can be chosen, and writes the choice; the suite reports its own failures.
-pub fn tune(options: &TuneArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
-    let host = host(settings, "tagwire tune")?;
+pub fn tune(
+    options: &TuneArgs,
+    settings: &[(String, String)],
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
+    let host = host(settings, registry, "tagwire tune")?;
     Ok(tagwire_bench::run_tune(options, &host).code().into())
 }
 
-fn host(settings: &[(String, String)], name: &str) -> Result<Host, Failure> {
+fn host(settings: &[(String, String)], registry: &Registry, name: &str) -> Result<Host, Failure> {
     let given = settings
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
-    let registry = tagwire::settings::registry().with_reserved(&tagwire_bench::VARIABLES);
+    let registry = registry.clone().with_reserved(&tagwire_bench::VARIABLES);
     let config = Config::from_process(&registry, given)?;
     tagwire_base::log::to_stderr(&config, name);
     let build = build();

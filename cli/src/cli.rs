@@ -250,12 +250,14 @@ pub struct Invocation {
 }
 
 /// Understands a command line.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
-    let registry = tagwire::settings::registry();
+pub fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+    registry: &Registry,
+) -> Result<Invocation, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let command = match help::test_to_explain(&arguments) {
-        Some(test) => command(&registry).mut_subcommand("bench", |bench| help::only(bench, test)),
-        None => command(&registry),
+        Some(test) => command(registry).mut_subcommand("bench", |bench| help::only(bench, test)),
+        None => command(registry),
     };
     let command = match arguments.iter().any(|word| word == "-h") {
         true => help::of_one_screen(command, help::test_to_explain(&arguments)),
@@ -266,7 +268,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let matches = command.try_get_matches_from(arguments)?;
     let settings = matches
         .subcommand()
-        .map(|(_, matches)| given_settings(&registry, matches))
+        .map(|(_, matches)| given_settings(registry, matches))
         .unwrap_or_default();
     let Cli { mut action } = Cli::from_arg_matches(&matches)?;
     if let (Action::Run(options), Some(run)) = (&mut action, run) {
@@ -468,7 +470,9 @@ mod tests {
     fn the_help_of_a_test_has_its_options_and_those_of_all() {
         let help = |line: &str| {
             let words = line.split(' ').map(OsString::from);
-            parse(words).unwrap_err().to_string()
+            parse(words, &tagwire::settings::registry())
+                .unwrap_err()
+                .to_string()
         };
         let has = |text: &str, option: &str| text.contains(&format!("--{option}"));
         for (test, own, foreign) in [
@@ -549,7 +553,7 @@ mod tests {
     #[test]
     fn settings_given_as_flags_are_found() {
         let line = ["tagwire", "info", "--log", "error"].map(OsString::from);
-        let invocation = parse(line).unwrap();
+        let invocation = parse(line, &tagwire::settings::registry()).unwrap();
         assert_eq!(
             invocation.settings,
             [("log".to_owned(), "error".to_owned())]

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use tagwire_base::Config;
 use tagwire_base::topology::Topology;
+use tagwire_base::{Config, Registry};
 
 use crate::failure::{Failure, status};
 use crate::output;
@@ -74,14 +74,18 @@ pub fn usable_transports(config: &Config) -> Vec<String> {
 }
 
 /// Prints what was asked for.
-pub fn info(options: &InfoOptions, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+pub fn info(
+    options: &InfoOptions,
+    settings: &[(String, String)],
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
     let text = if options.settings_markdown {
         tagwire::settings::page()
     } else {
         let given = settings
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        let config = Config::from_process(&tagwire::settings::registry(), given)?;
+        let config = Config::from_process(registry, given)?;
         let topology = Topology::of_machine();
         if let Some(name) = &options.why_not {
             let explanation = why_not::explain(name, &config, &topology)?;
@@ -97,7 +101,7 @@ pub fn info(options: &InfoOptions, settings: &[(String, String)]) -> Result<Exit
             if options.json {
                 report.to_json()?
             } else if options.all {
-                text::render(&report)
+                text::render(&report, &config)
             } else {
                 summary::render(&report, &config)
             }

@@ -108,7 +108,7 @@ fn start(name: &'static str, command: &Command, job: Translation) -> ExitCode {
         Err(error) => return usage::report(error, &["tagwire", "run"].map(OsString::from)),
     };
     options.have_input_by_default();
-    match run::run(&options, &settings) {
+    match run::run(&options, &settings, &tagwire::settings::registry()) {
         Ok(status) => status,
         Err(failure) => failure.report_as(name),
     }

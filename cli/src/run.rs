@@ -13,7 +13,7 @@ use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ValueEnum};
 use tagwire_base::config::parse;
-use tagwire_base::{Config, JobSecret, Rank};
+use tagwire_base::{Config, JobSecret, Rank, Registry};
 use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, Part, StdinPolicy};
 
 use crate::failure::{Failure, status};
@@ -173,10 +173,13 @@ impl RunOptions {
 }
 
 /// Runs the job; its exit status is the command's.
-pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
-    let registry = tagwire::settings::registry();
+pub fn run(
+    options: &RunOptions,
+    settings: &[(String, String)],
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
     // What a rank would refuse is refused here, once and before anything starts.
-    let config = Config::from_process(&registry, pairs(settings))?;
+    let config = Config::from_process(registry, pairs(settings))?;
     tagwire_base::log::to_stderr(&config, "tagwire");
     let mut spec = spec(options, &config)?;
     libraries::prepare(&mut spec)?;

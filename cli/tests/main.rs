@@ -6,6 +6,8 @@
 mod command;
 mod process;
 
+mod engine;
+mod engine_library;
 mod help;
 mod info;
 mod matching;

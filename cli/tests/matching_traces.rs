@@ -115,6 +115,55 @@ fn the_trace_of_a_rank_that_is_killed_is_readable_up_to_its_last_call() {
     );
 }
 
+/// A ring keeps parts of 1 MiB: of some 160,000 calls the oldest are gone, and the others replay.
+#[test]
+fn a_ring_keeps_the_last_calls_of_a_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().to_str().unwrap();
+    let options = [
+        "--record",
+        record,
+        "--record-clock",
+        "coarse",
+        "--record-ring",
+        "1000",
+    ];
+    let job = run_line(2, &options);
+    let job = job.args([example("ring")]).args(["80000"]).finish();
+    assert_eq!(job.status, 0, "{job:#?}");
+    let file = folder.path().join("ring.1.twm");
+    assert!(file.metadata().unwrap().len() <= 4096 + (2 << 20));
+    let text = run("match cat", &file).stdout;
+    let before = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# before: "));
+    assert!(
+        before.unwrap().parse::<u64>().unwrap() > 65_000,
+        "{before:?}"
+    );
+    assert!(
+        text.lines().count() > 1000 && !text.contains("# ring"),
+        "{before:?}"
+    );
+    let replayed = rows(
+        "match replay --engine list,bins --passes 1 --format json",
+        folder.path(),
+    );
+    assert_eq!(replayed.len(), 4);
+    for row in &replayed {
+        assert_eq!(
+            (&row["other"], &row["wrong"]),
+            (&0.into(), &Value::Null),
+            "{row}"
+        );
+    }
+    let counted = run("match stats", folder.path()).stdout;
+    assert!(
+        counted.contains("calls are missing before its beginning"),
+        "{counted}"
+    );
+}
+
 #[test]
 fn what_cannot_be_recorded_or_read_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();

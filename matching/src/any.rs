@@ -1,5 +1,6 @@
 //! The engines behind one type, chosen by name at run time.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use tagwire_base::ContextId;
@@ -13,14 +14,14 @@ use crate::registry::EngineName;
 use crate::sources::PerSource;
 use crate::storage::Capacity;
 
-/// Any of the engines, in private memory.
+/// Any of the engines, in private memory; beside them one of a type that the program knows, by default of none.
 ///
 /// The tag is a word of its own: one that the compiler hides in a field's unused values costs
 /// seven instructions more in every call.
 #[derive(Debug)]
 #[repr(u32)]
 #[non_exhaustive]
-pub enum AnyEngine {
+pub enum AnyEngine<D = Infallible> {
     /// One list for each queue.
     List(PlainList),
     /// Lists for each source.
@@ -29,6 +30,13 @@ pub enum AnyEngine {
     Bins(HashBins),
     /// Any other: each call is an indirect one.
     Boxed(Boxed),
+    /// One of a type that the program knows, so that calls are direct.
+    Direct {
+        /// Its name.
+        name: &'static str,
+        /// The engine.
+        engine: D,
+    },
 }
 
 /// An engine behind a pointer, with its name.
@@ -62,6 +70,20 @@ impl AnyEngine {
         Self::Boxed(Boxed { name, engine })
     }
 
+    /// Returns the same engine, where one of the type `D` may stand too.
+    #[must_use]
+    pub fn beside<D>(self) -> AnyEngine<D> {
+        match self {
+            Self::List(engine) => AnyEngine::List(engine),
+            Self::Source(engine) => AnyEngine::Source(engine),
+            Self::Bins(engine) => AnyEngine::Bins(engine),
+            Self::Boxed(engine) => AnyEngine::Boxed(engine),
+            Self::Direct { engine, .. } => match engine {},
+        }
+    }
+}
+
+impl<D> AnyEngine<D> {
     /// The name of this engine, without its parameters.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -70,6 +92,7 @@ impl AnyEngine {
             Self::Source(_) => "source",
             Self::Bins(_) => "bins",
             Self::Boxed(boxed) => boxed.name,
+            Self::Direct { name, .. } => name,
         }
     }
 }
@@ -84,11 +107,14 @@ macro_rules! each {
             AnyEngine::Boxed(Boxed {
                 engine: $engine, ..
             }) => $call,
+            AnyEngine::Direct {
+                engine: $engine, ..
+            } => $call,
         }
     };
 }
 
-impl Engine for AnyEngine {
+impl<D: Engine> Engine for AnyEngine<D> {
     #[inline(always)]
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         each!(self, engine => engine.post(pattern, cookie))
@@ -157,5 +183,60 @@ impl Engine for AnyEngine {
 
     fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
         each!(self, engine => engine.set_assertions(context, assertions));
+    }
+}
+
+/// There is none.
+impl Engine for Infallible {
+    fn post(&mut self, _: Pattern, _: Cookie) -> PostOutcome {
+        match *self {}
+    }
+
+    fn arrive(&mut self, _: Envelope, _: Cookie) -> ArriveOutcome {
+        match *self {}
+    }
+
+    fn arrive_expected(&mut self, _: Envelope) -> Option<Cookie> {
+        match *self {}
+    }
+
+    fn expects(&mut self, _: Envelope) -> Option<Cookie> {
+        match *self {}
+    }
+
+    fn probe(&mut self, _: Pattern) -> Option<(Envelope, Cookie)> {
+        match *self {}
+    }
+
+    fn claim(&mut self, _: Pattern) -> Option<(Envelope, Cookie)> {
+        match *self {}
+    }
+
+    fn cancel(&mut self, _: Handle) -> CancelOutcome {
+        match *self {}
+    }
+
+    fn discard(&mut self, _: Handle) -> CancelOutcome {
+        match *self {}
+    }
+
+    fn posted_len(&self) -> usize {
+        match *self {}
+    }
+
+    fn unexpected_len(&self) -> usize {
+        match *self {}
+    }
+
+    fn stats(&self) -> Stats {
+        match *self {}
+    }
+
+    fn for_each_posted(&self, _: &mut dyn FnMut(Pattern, Cookie)) {
+        match *self {}
+    }
+
+    fn for_each_unexpected(&self, _: &mut dyn FnMut(Envelope, Cookie)) {
+        match *self {}
     }
 }

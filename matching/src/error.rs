@@ -22,6 +22,14 @@ pub enum Error {
         /// What is wrong with them.
         why: Box<Refused>,
     },
+    /// The library has no engine, or its engine does not take these parameters.
+    #[error("matching engine '{engine}': {why}")]
+    Library {
+        /// The path and the parameters as given.
+        engine: String,
+        /// What is wrong with them.
+        why: String,
+    },
 }
 
 impl Error {
@@ -31,6 +39,7 @@ impl Error {
         match self {
             Self::UnknownEngine { .. } => 200,
             Self::BadEngine { .. } => 201,
+            Self::Library { .. } => 202,
         }
     }
 }

@@ -14,7 +14,8 @@
 //!
 //! [`Oracle`] states them in the plainest way, and every engine is tested against it. The engines
 //! of jobs are [`PlainList`], [`PerSource`] and the default, [`HashBins`]; the feature `engines` adds
-//! published ones. [`AnyEngine`] chooses among all by name at run time ([`registry`]). Each is generic over its [`storage`], so that the same code runs in
+//! published ones. [`AnyEngine`] chooses among all by name at run time ([`registry`]), and [`Engines`] among these and those that a program
+//! adds ([`kit`]). Each is generic over its [`storage`], so that the same code runs in
 //! private memory and in an arena that processes share. `docs/matching.md` has the pictures.
 //!
 //! ```
@@ -49,8 +50,11 @@ mod engine;
 mod engines;
 mod envelope;
 mod error;
+mod factory;
 #[cfg(test)]
 mod hostile_tests;
+pub mod kit;
+mod known;
 pub mod list;
 pub mod oracle;
 mod queue;
@@ -71,6 +75,7 @@ pub use engine::{
 pub use engines::offload;
 pub use envelope::{Cookie, Envelope, Handle, Pattern};
 pub use error::{Error, Result};
+pub use known::{Engines, Loader};
 pub use list::PlainList;
 pub use oracle::Oracle;
 pub use registry::{EngineName, Grade};

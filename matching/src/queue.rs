@@ -1,6 +1,6 @@
 //! What every engine does with a queue: slots, doubly linked lists over them, and searches.
 
-use crate::engine::CancelOutcome;
+use crate::engine::{CancelOutcome, QueueStats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 use crate::storage::{Cells, FREE, NIL, Node, Queue, Selector, Storage, Word, count};
 
@@ -9,7 +9,8 @@ use crate::storage::{Cells, FREE, NIL, Node, Queue, Selector, Storage, Word, cou
 /// A list is a head word and one [`Link`](crate::storage::Link) in each node. The first node's
 /// `prev` names the last node, so that a head is a single word and both appending and removing
 /// take constant time. Every index is checked where it is used; one out of range ends the list.
-pub(crate) struct View<'a, C: Cells, const LINKS: usize> {
+#[derive(Debug)]
+pub struct View<'a, C: Cells, const LINKS: usize> {
     pub(crate) queue: &'a Queue<C>,
     pub(crate) nodes: &'a [Node<C, LINKS>],
 }
@@ -23,18 +24,18 @@ impl<C: Cells, const LINKS: usize> Clone for View<'_, C, LINKS> {
 
 impl<C: Cells, const LINKS: usize> Copy for View<'_, C, LINKS> {}
 
+/// The queue of posted receives of a storage.
 #[inline]
-pub(crate) fn posted<const LINKS: usize, S: Storage<LINKS>>(storage: &S) -> View<'_, S::Cells, 1> {
+pub fn posted<const LINKS: usize, S: Storage<LINKS>>(storage: &S) -> View<'_, S::Cells, 1> {
     View {
         queue: &storage.control().posted,
         nodes: storage.posted(),
     }
 }
 
+/// The queue of unexpected messages of a storage.
 #[inline]
-pub(crate) fn unexpected<const LINKS: usize, S: Storage<LINKS>>(
-    storage: &S,
-) -> View<'_, S::Cells, LINKS> {
+pub fn unexpected<const LINKS: usize, S: Storage<LINKS>>(storage: &S) -> View<'_, S::Cells, LINKS> {
     View {
         queue: &storage.control().unexpected,
         nodes: storage.unexpected(),
@@ -42,7 +43,7 @@ pub(crate) fn unexpected<const LINKS: usize, S: Storage<LINKS>>(
 }
 
 /// Puts a receive into a slot of whatever kind, growing the storage when its slots are spent.
-pub(crate) fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
+pub fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
     storage: &mut S,
     selector: Selector,
     cookie: Cookie,
@@ -55,7 +56,7 @@ pub(crate) fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
 }
 
 /// Puts a message into a slot of whatever kind, growing the storage when its slots are spent.
-pub(crate) fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
+pub fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
     storage: &mut S,
     selector: Selector,
     cookie: Cookie,
@@ -68,24 +69,45 @@ pub(crate) fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
 }
 
 impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
+    /// Whether nothing is queued.
     #[inline]
-    pub(crate) fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.queue.len.load() == 0
     }
 
+    /// How many entries are queued.
     #[inline]
-    pub(crate) fn len(self) -> u32 {
+    pub fn len(self) -> u32 {
         self.queue.len.load()
     }
 
+    /// The head of the queue's list in order.
+    #[must_use]
+    pub const fn head(self) -> &'a C::Word {
+        &self.queue.head
+    }
+
+    /// The first slot of the queue's list in order; [`NIL`] where it is empty.
+    #[must_use]
+    pub fn first(self) -> u32 {
+        self.queue.head.load()
+    }
+
+    /// What the queue has seen.
+    #[must_use]
+    pub fn stats(self) -> QueueStats {
+        self.queue.stats()
+    }
+
+    /// The slot of this number.
     #[inline]
-    pub(crate) fn node(self, slot: u32) -> Option<&'a Node<C, LINKS>> {
+    pub fn node(self, slot: u32) -> Option<&'a Node<C, LINKS>> {
         self.nodes.get(slot as usize)
     }
 
     /// Fills a slot that was used before; the caller links it. `None` when there is none.
     #[inline]
-    pub(crate) fn insert(
+    pub fn insert(
         self,
         selector: Selector,
         cookie: Cookie,
@@ -132,7 +154,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Gives an unlinked node's slot back.
     #[inline]
-    pub(crate) fn release(self, slot: u32, node: &Node<C, LINKS>) -> Cookie {
+    pub fn release(self, slot: u32, node: &Node<C, LINKS>) -> Cookie {
         node.kind.store(FREE);
         node.links[0].next.store(self.queue.free.load());
         self.queue.free.store(slot);
@@ -142,7 +164,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// The live entry that a handle names.
     #[inline]
-    pub(crate) fn named(self, handle: Handle) -> Option<&'a Node<C, LINKS>> {
+    pub fn named(self, handle: Handle) -> Option<&'a Node<C, LINKS>> {
         let node = self.node(handle.slot)?;
         let live = node.kind.load() != FREE && node.sequence.load() as u32 == handle.generation;
         live.then_some(node)
@@ -150,7 +172,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Puts a node at the end of a list.
     #[inline]
-    pub(crate) fn append(self, link: usize, head: &C::Word, slot: u32) {
+    pub fn append(self, link: usize, head: &C::Word, slot: u32) {
         if let Some(node) = self.node(slot) {
             self.push(link, head, slot, node);
         }
@@ -158,7 +180,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// The same, with the node at hand.
     #[inline]
-    pub(crate) fn push(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
+    pub fn push(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
         let own = &node.links[link];
         own.next.store(NIL);
         let Some(first) = self.node(head.load()) else {
@@ -176,7 +198,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// The first node of a list, if its selector is this one: what most searches find.
     #[inline]
-    pub(crate) fn first_equal(
+    pub fn first_equal(
         self,
         head: &C::Word,
         selector: Selector,
@@ -188,7 +210,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Takes the first node out of a list.
     #[inline]
-    pub(crate) fn unlink_first(self, link: usize, head: &C::Word, node: &Node<C, LINKS>) {
+    pub fn unlink_first(self, link: usize, head: &C::Word, node: &Node<C, LINKS>) {
         let next = node.links[link].next.load();
         head.store(next);
         if let Some(after) = self.node(next) {
@@ -198,7 +220,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Takes a node out of the list that begins at `head`.
     #[inline]
-    pub(crate) fn unlink(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
+    pub fn unlink(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
         let first = head.load();
         if first == slot {
             return self.unlink_first(link, head, node);
@@ -217,7 +239,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// The first node from `slot` on that fits, and how many nodes were looked at.
     #[inline]
-    pub(crate) fn find(
+    pub fn find(
         self,
         link: usize,
         slot: u32,
@@ -229,7 +251,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// The same, giving up after `limit` nodes.
     #[inline]
-    pub(crate) fn find_within(
+    pub fn find_within(
         self,
         limit: usize,
         link: usize,
@@ -249,12 +271,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     }
 
     /// Visits a list from its head.
-    pub(crate) fn visit(
-        self,
-        link: usize,
-        head: u32,
-        mut visit: impl FnMut(u32, &'a Node<C, LINKS>),
-    ) {
+    pub fn visit(self, link: usize, head: u32, mut visit: impl FnMut(u32, &'a Node<C, LINKS>)) {
         let mut slot = head;
         for _ in 0..self.nodes.len() {
             let Some(node) = self.node(slot) else { return };
@@ -275,7 +292,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Counts a search that takes the entry it finds.
     #[inline]
-    pub(crate) fn count_search(self, hit: bool, looked: u64) {
+    pub fn count_search(self, hit: bool, looked: u64) {
         count(&self.queue.passed, looked - u64::from(hit));
         if !hit {
             count(&self.queue.misses, 1);
@@ -284,14 +301,14 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
     /// Counts a search that leaves the entry in place.
     #[inline]
-    pub(crate) fn count_probe(self, looked: u64) {
+    pub fn count_probe(self, looked: u64) {
         count(&self.queue.passed, looked);
         count(&self.queue.probes, 1);
     }
 
     /// The outcome of a cancel or discard that found this entry, or none; counted.
     #[inline]
-    pub(crate) fn withdrawn(self, entry: Option<Cookie>) -> CancelOutcome {
+    pub fn withdrawn(self, entry: Option<Cookie>) -> CancelOutcome {
         let Some(cookie) = entry else {
             return CancelOutcome::AlreadyMatched;
         };
@@ -302,12 +319,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
 impl<C: Cells, const LINKS: usize> View<'_, C, LINKS> {
     /// Visits a list of messages as envelopes.
-    pub(crate) fn visit_envelopes(
-        self,
-        link: usize,
-        head: u32,
-        visit: &mut dyn FnMut(Envelope, Cookie),
-    ) {
+    pub fn visit_envelopes(self, link: usize, head: u32, visit: &mut dyn FnMut(Envelope, Cookie)) {
         self.visit(link, head, |_, node| {
             if let Some(envelope) = node.selector().envelope() {
                 visit(envelope, node.cookie());
@@ -338,7 +350,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 
 impl<C: Cells> View<'_, C, 1> {
     /// Visits the receives in the order in which they were posted.
-    pub(crate) fn visit_sorted(self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+    pub fn visit_sorted(self, visit: &mut dyn FnMut(Pattern, Cookie)) {
         for node in self.sorted() {
             if let Some(pattern) = node.selector().pattern() {
                 visit(pattern, node.cookie());

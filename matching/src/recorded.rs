@@ -4,38 +4,57 @@ use std::fmt;
 
 use tagwire_base::ContextId;
 
+use crate::bins::{self, HashBins};
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+use crate::storage::{Apart, Capacity, Private};
 use crate::trace::{
-    ARRIVE, ARRIVE_EXPECTED, CANCEL, CLAIM, DISCARD, EXPECTS, POST, PROBE, Packed, Sink, Size,
-    entry, promised,
+    ARRIVE, ARRIVE_EXPECTED, Both, CANCEL, CLAIM, DISCARD, EXPECTS, POST, PROBE, Packed, Queues,
+    Sink, Size, entry, promised,
 };
 
-/// Answers as the engine in it does, and gives each call with its answer to a sink. [`trace`](crate::trace) has the format.
+/// Answers as the engine in it does, by default the default one, and gives each call with its answer to a sink.
+/// [`trace`](crate::trace) has the format.
 ///
 /// The number of a queued entry is the generation of its handle: the engines of the table count the entries of a queue so.
-pub(crate) struct Recorded<E: ?Sized, S> {
+pub struct Recorded<S, E: ?Sized = HashBins<Private<{ bins::LINKS }, Apart>>> {
     engine: Box<E>,
     sink: S,
 }
 
-impl<E: ?Sized, S> Recorded<E, S> {
+impl<S> Recorded<S> {
+    pub(crate) fn of_default(capacity: Capacity, sink: S) -> Self {
+        Self::new(Box::new(HashBins::new(Private::new(capacity))), sink)
+    }
+}
+
+impl<S, E: ?Sized> Recorded<S, E> {
     pub(crate) const fn new(engine: Box<E>, sink: S) -> Self {
         Self { engine, sink }
     }
 }
 
-impl<E: ?Sized, S> fmt::Debug for Recorded<E, S> {
+impl<S: Sink, E: Engine + ?Sized> Recorded<S, E> {
+    #[inline(always)]
+    fn note(&mut self, record: Packed) {
+        let engine = &*self.engine;
+        self.sink.note(record, || queues(engine));
+    }
+}
+
+impl<S, E: ?Sized> fmt::Debug for Recorded<S, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorded").finish_non_exhaustive()
     }
 }
 
-impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
+impl<S: Sink, E: Engine + ?Sized> Engine for Recorded<S, E> {
+    // As for the engine itself: the calls of the hot path are inlined.
+    #[inline(always)]
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         let outcome = self.engine.post(pattern, cookie);
         let matched = matches!(outcome, PostOutcome::Matched(_));
-        self.sink.note(Packed::pattern(POST, pattern, matched));
+        self.note(Packed::pattern(POST, pattern, matched));
         outcome
     }
 
@@ -43,19 +62,19 @@ impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
         self.arrive_sized(envelope, cookie, 0)
     }
 
+    #[inline(always)]
     fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
         let outcome = self.engine.arrive(envelope, cookie);
         let matched = matches!(outcome, ArriveOutcome::Matched(_));
         let size = Size::of(bytes as u64);
-        self.sink
-            .note(Packed::envelope(ARRIVE, envelope, size, matched));
+        self.note(Packed::envelope(ARRIVE, envelope, size, matched));
         outcome
     }
 
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
         let taken = self.engine.arrive_expected(envelope);
         let none = Size::default();
-        self.sink.note(Packed::envelope(
+        self.note(Packed::envelope(
             ARRIVE_EXPECTED,
             envelope,
             none,
@@ -67,36 +86,33 @@ impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
     fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
         let found = self.engine.expects(envelope);
         let none = Size::default();
-        self.sink
-            .note(Packed::envelope(EXPECTS, envelope, none, found.is_some()));
+        self.note(Packed::envelope(EXPECTS, envelope, none, found.is_some()));
         found
     }
 
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         let found = self.engine.probe(pattern);
-        self.sink
-            .note(Packed::pattern(PROBE, pattern, found.is_some()));
+        self.note(Packed::pattern(PROBE, pattern, found.is_some()));
         found
     }
 
     fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         let taken = self.engine.claim(pattern);
-        self.sink
-            .note(Packed::pattern(CLAIM, pattern, taken.is_some()));
+        self.note(Packed::pattern(CLAIM, pattern, taken.is_some()));
         taken
     }
 
     fn cancel(&mut self, handle: Handle) -> CancelOutcome {
         let outcome = self.engine.cancel(handle);
         let matched = matches!(outcome, CancelOutcome::Cancelled(_));
-        self.sink.note(entry(CANCEL, handle.generation(), matched));
+        self.note(entry(CANCEL, handle.generation(), matched));
         outcome
     }
 
     fn discard(&mut self, handle: Handle) -> CancelOutcome {
         let outcome = self.engine.discard(handle);
         let matched = matches!(outcome, CancelOutcome::Cancelled(_));
-        self.sink.note(entry(DISCARD, handle.generation(), matched));
+        self.note(entry(DISCARD, handle.generation(), matched));
         outcome
     }
 
@@ -104,6 +120,7 @@ impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
         self.engine.posted_len()
     }
 
+    #[inline]
     fn unexpected_len(&self) -> usize {
         self.engine.unexpected_len()
     }
@@ -122,7 +139,23 @@ impl<E: Engine + ?Sized, S: Sink> Engine for Recorded<E, S> {
 
     fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
         self.engine.set_assertions(context, assertions);
-        self.sink.note(promised(context, assertions));
+        self.note(promised(context, assertions));
+    }
+}
+
+/// What is and was in the queues. Numbers of entries go up to 2^32, as the generations of handles do.
+#[cold]
+fn queues(engine: &(impl Engine + ?Sized)) -> Queues {
+    let stats = engine.stats();
+    Queues {
+        lengths: Both {
+            posted: engine.posted_len() as u32,
+            unexpected: engine.unexpected_len() as u32,
+        },
+        queued: Both {
+            posted: stats.posted.queued as u32,
+            unexpected: stats.unexpected.queued as u32,
+        },
     }
 }
 
@@ -141,7 +174,9 @@ mod tests {
     struct Kept(Arc<Mutex<Vec<Record>>>);
 
     impl Sink for Kept {
-        fn note(&mut self, record: Packed) {
+        fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
+            let Queues { lengths, queued } = queues();
+            assert!(lengths.posted <= queued.posted && lengths.unexpected <= queued.unexpected);
             let read = Record::from_bytes(record.after(0)).unwrap().unwrap();
             self.0.lock().unwrap().push(read);
         }

@@ -3,7 +3,6 @@
 //! An engine is a file with a [`Description`] and a function that opens it, and a line of `engines!` below. The setting
 //! `engine`, `tagwire info` and `tagwire match` all go by this table.
 
-use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,13 +17,12 @@ use crate::engines::{
     self, adaptive, chunks, flajslik, fuzzy, lanes, offload, partner, portals, ucx,
 };
 use crate::error::{Error, Result};
+use crate::factory::Added;
 #[cfg(feature = "engines")]
-use crate::recorded::Recorded;
+use crate::storage::counting::Counting;
+use crate::storage::{Apart, Capacity, Cells};
 #[cfg(feature = "engines")]
-use crate::storage::Private;
-use crate::storage::{Capacity, Cells};
-#[cfg(feature = "engines")]
-use crate::trace::Sink;
+use crate::trace::{Recorded, Sink};
 use crate::{bins, list, sources};
 
 /// An engine's name with its parameters, such as `ucx:bins=64`.
@@ -32,6 +30,8 @@ use crate::{bins, list, sources};
 pub struct EngineName {
     spec: Spec,
     description: &'static Description,
+    /// Who makes it, where it is none of the table.
+    added: Option<&'static Added>,
 }
 
 impl EngineName {
@@ -41,12 +41,24 @@ impl EngineName {
     /// [`Error::UnknownEngine`] where no engine has the name, [`Error::BadEngine`] where this machine cannot run it.
     pub fn new(spec: Spec) -> Result<Self> {
         #[cfg(feature = "engines")]
-        engines::usable(&spec).map_err(|refused| bad(&spec.to_string(), refused))?;
+        engines::usable(&spec).map_err(|refused| bad(&spec.to_string(), refused, KNOWN))?;
         let mut known = DESCRIPTIONS.iter();
         let description = known.find(|description| description.named.name == spec.name());
         match description {
-            Some(description) => Ok(Self { spec, description }),
-            None => Err(unknown(spec.name())),
+            Some(description) => Ok(Self {
+                spec,
+                description,
+                added: None,
+            }),
+            None => Err(unknown(spec.name(), KNOWN)),
+        }
+    }
+
+    pub(crate) const fn added(spec: Spec, added: &'static Added) -> Self {
+        Self {
+            spec,
+            description: &added.description,
+            added: Some(added),
         }
     }
 
@@ -55,7 +67,7 @@ impl EngineName {
     /// # Errors
     /// As [`EngineName::from_str`], for the first that is refused.
     pub fn parse_list(text: &str) -> Result<Vec<Self>> {
-        let specs = Spec::parse_list(text, KNOWN).map_err(|refused| bad(text, refused))?;
+        let specs = Spec::parse_list(text, KNOWN).map_err(|refused| bad(text, refused, KNOWN))?;
         specs.into_iter().map(Self::new).collect()
     }
 
@@ -68,7 +80,24 @@ impl EngineName {
     /// Returns the name without parameters.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        self.spec.name()
+        self.description.named.name
+    }
+
+    /// Whether the generations of its handles count the entries of each queue, as a trace numbers them.
+    #[must_use]
+    pub fn counts_entries(&self) -> bool {
+        let added = self.added.as_ref();
+        added.is_none_or(|added| added.factory.counts_entries(&self.spec))
+    }
+
+    /// Returns the same engine without what watches over its answers, for whoever judges them itself.
+    #[must_use]
+    pub fn unguarded(&self) -> Self {
+        let mut other = self.clone();
+        if let Some(added) = self.added {
+            other.spec = added.factory.unguarded(&self.spec);
+        }
+        other
     }
 
     /// Returns what the engine promises with these parameters.
@@ -99,28 +128,32 @@ impl EngineName {
 
 #[cfg(feature = "engines")]
 impl EngineName {
+    /// Returns the engine, empty and with these bounds, over words whose accesses are counted; `None` for one that a program has added
+    /// and that has no such words.
+    #[must_use]
+    pub fn open_counting(&self, capacity: Capacity) -> Option<Box<dyn Engine + Send>> {
+        match self.added {
+            None => Some(self.open_over::<Counting>(capacity)),
+            Some(added) => added.factory.open_counting(&self.spec, capacity),
+        }
+    }
+
     /// Returns the engine, empty, in private memory and with these bounds; `sink` is given each call with its answer.
     #[must_use]
-    pub fn open_recorded(&self, capacity: Capacity, sink: impl Sink + 'static) -> AnyEngine {
-        if self.name() == AnyEngine::DEFAULT && self.spec.is_plain() {
+    pub fn open_recorded<S: Sink + 'static>(
+        &self,
+        capacity: Capacity,
+        sink: S,
+    ) -> AnyEngine<Recorded<S>> {
+        let name = self.name();
+        if name == AnyEngine::DEFAULT && self.spec.is_plain() {
             // The default is called directly, which is a third of what a record costs.
-            let engine = bins::HashBins::new(Private::<{ bins::LINKS }, Apart>::new(capacity));
-            let recorded = Recorded::new(Box::new(engine), sink);
-            return AnyEngine::boxed(self.name(), Box::new(recorded));
+            let engine = Recorded::of_default(capacity, sink);
+            return AnyEngine::Direct { name, engine };
         }
         let recorded = Recorded::new(self.open_over::<Apart>(capacity), sink);
-        AnyEngine::boxed(self.name(), Box::new(recorded))
+        AnyEngine::boxed(name, Box::new(recorded)).beside()
     }
-}
-
-/// The words of engines behind a pointer: those of [`Local`](crate::storage::Local), but with code of their own. Were it shared
-/// with the engines that [`AnyEngine`] calls directly, their searches would have two callers and be inlined into neither.
-#[derive(Debug)]
-enum Apart {}
-
-impl Cells for Apart {
-    type Word = Cell<u32>;
-    type Wide = Cell<u64>;
 }
 
 impl FromStr for EngineName {
@@ -131,7 +164,7 @@ impl FromStr for EngineName {
     /// # Errors
     /// [`Error::UnknownEngine`] and [`Error::BadEngine`], with the nearest right name.
     fn from_str(text: &str) -> Result<Self> {
-        Self::new(Spec::parse(text, KNOWN).map_err(|refused| bad(text, refused))?)
+        Self::new(Spec::parse(text, KNOWN).map_err(|refused| bad(text, refused, KNOWN))?)
     }
 }
 
@@ -142,19 +175,32 @@ impl fmt::Display for EngineName {
     }
 }
 
+/// Stands for engines in libraries: `./libmine.so:bins=64`.
+pub static LIBRARY: Named = Named {
+    name: "./LIBRARY.so",
+    parameters: &[],
+};
+
 /// Enters the engine of each module into the table.
 macro_rules! engines {
     ($($(#[$attribute:meta])* $module:ident,)*) => {
         /// The names of the engines with their parameters.
         pub static KNOWN: &[&Named] = &[$($(#[$attribute])* &$module::DESCRIPTION.named,)*];
 
+        /// The same, and what stands for libraries that programs load.
+        pub static NAMES: &[&Named] = &[$($(#[$attribute])* &$module::DESCRIPTION.named,)* #[cfg(feature = "engines")] &LIBRARY];
+
         /// All engines that can be chosen by name.
         pub static DESCRIPTIONS: &[&Description] = &[$($(#[$attribute])* &$module::DESCRIPTION,)*];
 
         impl EngineName {
-            /// Returns the engine, empty, in private memory made of words of the kind `C`, and with these bounds.
+            /// Returns the engine, empty, in private memory made of words of the kind `C`, and with these bounds. One that a program
+            /// has added has words of its own.
             #[must_use]
             pub fn open_over<C: Cells>(&self, capacity: Capacity) -> Box<dyn Engine + Send> {
+                if let Some(added) = self.added {
+                    return added.factory.open(&self.spec, capacity);
+                }
                 $($(#[$attribute])*
                 if std::ptr::eq(self.description, &$module::DESCRIPTION) {
                     return $module::open::<C>(&self.spec, capacity);
@@ -189,9 +235,9 @@ engines! {
     partner,
 }
 
-fn bad(text: &str, refused: Refused) -> Error {
+pub(crate) fn bad(text: &str, refused: Refused, known: &[&'static Named]) -> Error {
     match refused {
-        Refused::Name { name, .. } => unknown(&name),
+        Refused::Name { name, .. } => unknown(&name, known),
         why => Error::BadEngine {
             engine: text.to_owned(),
             why: Box::new(why),
@@ -200,9 +246,9 @@ fn bad(text: &str, refused: Refused) -> Error {
 }
 
 /// Names the engine that is the fewest edits away, however many they are.
-fn unknown(name: &str) -> Error {
+fn unknown(name: &str, known: &[&'static Named]) -> Error {
     let by_distance = |known: &&str| distance(known, name);
-    let nearest = KNOWN.iter().map(|known| known.name).min_by_key(by_distance);
+    let nearest = known.iter().map(|known| known.name).min_by_key(by_distance);
     Error::UnknownEngine {
         name: name.to_owned(),
         nearest: nearest.unwrap_or(AnyEngine::DEFAULT),

@@ -20,6 +20,8 @@
 //! never from the arena. A corrupted arena may give wrong matches, never a panic or an endless
 //! loop.
 
+#[cfg(feature = "engines")]
+pub mod counting;
 mod private;
 
 use std::cell::Cell;
@@ -109,6 +111,16 @@ pub trait Word<T>: Debug + Send {
 pub enum Local {}
 
 impl Cells for Local {
+    type Word = Cell<u32>;
+    type Wide = Cell<u64>;
+}
+
+/// The same, as a type of its own: engines over it have code of their own. An engine that is called from two places is
+/// inlined into neither.
+#[derive(Debug)]
+pub enum Apart {}
+
+impl Cells for Apart {
     type Word = Cell<u32>;
     type Wide = Cell<u64>;
 }
@@ -211,15 +223,16 @@ impl<C: Cells, const LINKS: usize> Default for Node<C, LINKS> {
 impl<C: Cells, const LINKS: usize> Node<C, LINKS> {
     /// What the node holds, as words.
     #[inline]
-    pub(crate) fn selector(&self) -> Selector {
+    pub fn selector(&self) -> Selector {
         Selector {
             key: self.key.load(),
             kind: self.kind.load(),
         }
     }
 
+    /// The caller's word.
     #[inline]
-    pub(crate) fn cookie(&self) -> Cookie {
+    pub fn cookie(&self) -> Cookie {
         Cookie(self.cookie.load())
     }
 }
@@ -372,7 +385,7 @@ pub(crate) fn count<W: Word<u64>>(counter: &W, by: u64) {
 
 /// An envelope or a pattern in the form in which nodes hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Selector {
+pub struct Selector {
     pub(crate) key: u64,
     pub(crate) kind: u32,
 }
@@ -384,16 +397,18 @@ pub(crate) const WILD: u32 = ANY_SOURCE | ANY_TAG;
 pub(crate) const FREE: u32 = u32::MAX;
 
 impl Selector {
+    /// Returns the selector of a message.
     #[inline]
-    pub(crate) fn of_message(envelope: Envelope) -> Self {
+    pub fn of_message(envelope: Envelope) -> Self {
         Self {
             key: key(envelope.source.as_u32(), envelope.tag.as_i32()),
             kind: u32::from(envelope.context.as_u16()),
         }
     }
 
+    /// Returns the selector of a receive.
     #[inline]
-    pub(crate) fn of_receive(pattern: Pattern) -> Self {
+    pub fn of_receive(pattern: Pattern) -> Self {
         let mut kind = u32::from(pattern.context.as_u16());
         kind |= u32::from(pattern.source.is_any()) << 16;
         kind |= u32::from(pattern.tag.is_any()) << 17;
@@ -421,7 +436,7 @@ impl Selector {
 
     /// Whether a receive with this selector takes the message.
     #[inline]
-    pub(crate) const fn accepts(self, message: Self) -> bool {
+    pub const fn accepts(self, message: Self) -> bool {
         if self.kind == message.kind {
             return self.key == message.key;
         }
@@ -443,23 +458,25 @@ impl Selector {
 
     /// Whether the tag is outside the users' space.
     #[inline]
-    pub(crate) const fn is_internal(self) -> bool {
+    pub const fn is_internal(self) -> bool {
         self.tag() < 0
     }
 
+    /// Returns the source's number, that of any for any.
     #[inline]
-    pub(crate) const fn source(self) -> u32 {
+    pub const fn source(self) -> u32 {
         (self.key >> 32) as u32
     }
 
+    /// Returns the tag's number, that of any for any.
     #[inline]
-    pub(crate) const fn tag(self) -> i32 {
+    pub const fn tag(self) -> i32 {
         self.key as u32 as i32
     }
 
     /// The message's envelope, or `None` when the words are no message (a corrupted arena).
     #[inline]
-    pub(crate) fn envelope(self) -> Option<Envelope> {
+    pub fn envelope(self) -> Option<Envelope> {
         Some(Envelope {
             source: rank(self.source())?,
             tag: Tag::from_wire(self.tag())?,
@@ -469,7 +486,7 @@ impl Selector {
 
     /// The receive's pattern, or `None` when the slot is free.
     #[inline]
-    pub(crate) fn pattern(self) -> Option<Pattern> {
+    pub fn pattern(self) -> Option<Pattern> {
         Some(Pattern {
             source: SourceSelector::from_u32(self.source()),
             tag: TagSelector::from_i32(self.tag()),

@@ -7,7 +7,7 @@
 //! ```text
 //!   header   4096 bytes: the line "tagwire match trace 1", lines "name: value" (see [`Header`]), zeros
 //!   record   0  u8   call: 0 end, 1 post, 2 arrive, 3 arrive_expected, 4 expects, 5 probe, 6 claim, 7 cancel, 8 discard,
-//!                    9 promise, 10 time, 11 lost; bit 6: it matched, found or withdrew at once
+//!                    9 promise, 10 time, 11 lost, 12 begin, 13 lengths, 14 queued; bit 6: it matched, found or withdrew at once
 //!            1  u8   size: 0 where there are no bytes or nobody knows; else 1 + 4 log2(bytes), rounded down
 //!            2  u16  context
 //!            4  u32  source, 0xffffffff: any
@@ -17,8 +17,12 @@
 //!
 //! A cancel and a discard have in place of a source the number of the entry among those of its queue, from 0. A promise has
 //! there a bit for each of [`ContextAssertions`]. `time` and `lost` have a number of 64 bits in place of source and tag: the
-//! nanoseconds that passed where they fit in no record, and how many calls are missing behind the last one. Nothing here
-//! reads or writes files, or knows a clock.
+//! nanoseconds that passed where they fit in no record, and how many calls are missing behind the last one.
+//!
+//! A *ring* keeps the last calls: its records lie in parts of [`PART`] bytes each, the oldest of which is written over. Each part
+//! begins with `begin`, which has how many calls came before it as a number of 64 bits, and with `lengths` and `queued`, which
+//! have in place of source and tag how many receives and messages are queued then, and how many were so far. Parts are in
+//! the order of these numbers; one that does not begin so has nothing. Nothing here reads or writes files, or knows a clock.
 
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 
@@ -27,6 +31,7 @@ use crate::envelope::{Envelope, Pattern};
 
 mod header;
 
+pub use crate::recorded::Recorded;
 pub use header::{BadHeader, Header};
 
 /// Bytes of a record.
@@ -34,6 +39,9 @@ pub const RECORD: usize = 16;
 
 /// Bytes before the first record.
 pub const HEADER: usize = 4096;
+
+/// Bytes of a part of a ring.
+pub const PART: usize = 1 << 20;
 
 /// One call of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +69,30 @@ pub enum Event {
     Time(u64),
     /// So many calls behind this record are missing: the trace was at its limit, or there was no room on the disk.
     Lost(u64),
+    /// A part of a ring begins, before which came so many calls.
+    Begin(u64),
+    /// So many entries are in the queues.
+    Lengths(Both),
+    /// So many entries were put into the queues until now.
+    Queued(Both),
+}
+
+/// A number for each of the two queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Both {
+    /// Posted receives.
+    pub posted: u32,
+    /// Unexpected messages.
+    pub unexpected: u32,
+}
+
+/// What is and was in the queues of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Queues {
+    /// Entries now.
+    pub lengths: Both,
+    /// Entries that were ever put into them, of which only the low 32 bits count.
+    pub queued: Both,
 }
 
 /// The size of a message, in quarters of powers of two.
@@ -101,8 +133,8 @@ pub struct Packed {
 ///
 /// It is called within the call that is recorded, by the thread that does it: it must not block for long.
 pub trait Sink: Send {
-    /// Keeps a record of now.
-    fn note(&mut self, record: Packed);
+    /// Keeps a record of now. What is in the queues behind the call can be asked for.
+    fn note(&mut self, record: Packed, queues: impl Fn() -> Queues);
 }
 
 impl Size {
@@ -171,6 +203,26 @@ impl Packed {
         Self::number(LOST, ContextId::WORLD, calls, false)
     }
 
+    /// Returns the record of the beginning of a part of a ring, before which came so many calls.
+    #[must_use]
+    pub const fn begin(calls: u64) -> Self {
+        Self::number(BEGIN, ContextId::WORLD, calls, false)
+    }
+
+    /// Returns the records of what is in the queues.
+    #[must_use]
+    pub const fn queues(queues: Queues) -> [Self; 2] {
+        [
+            Self::both(LENGTHS, queues.lengths),
+            Self::both(QUEUED, queues.queued),
+        ]
+    }
+
+    const fn both(call: u8, both: Both) -> Self {
+        let number = both.posted as u64 | (both.unexpected as u64) << 32;
+        Self::number(call, ContextId::WORLD, number, false)
+    }
+
     /// Returns the bytes of the record, so many nanoseconds after the one before.
     #[inline]
     #[must_use]
@@ -208,6 +260,9 @@ impl Record {
             Event::Promise(context, promise) => promised(context, promise),
             Event::Time(nanos) => Packed::time(nanos),
             Event::Lost(calls) => Packed::lost(calls),
+            Event::Begin(calls) => Packed::begin(calls),
+            Event::Lengths(both) => Packed::both(LENGTHS, both),
+            Event::Queued(both) => Packed::both(QUEUED, both),
         };
         packed.after(self.after)
     }
@@ -225,6 +280,10 @@ impl Record {
         let context = ContextId::new((first >> 16) as u16);
         let (source, tag) = ((first >> 32) as u32, second as u32 as i32);
         let number = u64::from(source) | u64::from(tag as u32) << 32;
+        let both = Both {
+            posted: source,
+            unexpected: tag as u32,
+        };
         let pattern = Pattern {
             source: SourceSelector::from_u32(source),
             tag: TagSelector::from_i32(tag),
@@ -257,6 +316,9 @@ impl Record {
             ),
             TIME => Event::Time(number),
             LOST => Event::Lost(number),
+            BEGIN => Event::Begin(number),
+            LENGTHS => Event::Lengths(both),
+            QUEUED => Event::Queued(both),
             other => return Err(BadRecord::Call(other)),
         };
         Ok(Some(Self {
@@ -302,6 +364,9 @@ pub(crate) const DISCARD: u8 = 8;
 const PROMISE: u8 = 9;
 const TIME: u8 = 10;
 const LOST: u8 = 11;
+const BEGIN: u8 = 12;
+const LENGTHS: u8 = 13;
+const QUEUED: u8 = 14;
 
 /// The bit of what matched at once.
 const MATCHED: u8 = 1 << 6;
@@ -343,6 +408,10 @@ mod tests {
             no_any_tag: false,
             overtaking: true,
         };
+        let both = Both {
+            posted: u32::MAX,
+            unexpected: 1 << 31,
+        };
         for (event, matched, after) in [
             (Event::Post(any), false, 0),
             (Event::Post(Pattern::exact(envelope)), true, u32::MAX),
@@ -356,6 +425,9 @@ mod tests {
             (Event::Promise(ContextId::new(9), promise), false, 8),
             (Event::Time(1 << 40 | 5), false, 0),
             (Event::Lost(1 << 33), false, 0),
+            (Event::Begin(1 << 40 | 7), false, 0),
+            (Event::Lengths(both), false, 0),
+            (Event::Queued(both), false, 0),
         ] {
             let record = Record {
                 event,

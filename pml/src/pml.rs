@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::Stats;
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Transport, Waiter};
 
 use crate::dumps::ContextNames;
@@ -254,6 +255,8 @@ pub struct Statistics {
     pub matcher: &'static str,
     /// How many messages took which way.
     pub counters: Counters,
+    /// What the engine has done; `None` where the transport matches.
+    pub matching: Option<Stats>,
     /// A line for each way that the transport has found to be the fastest towards a peer, with its figures.
     pub ways: Vec<String>,
 }

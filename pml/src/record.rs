@@ -6,7 +6,7 @@
 //!
 //! Records are stored into the file's mapping, so that those of a rank that dies are there up to its last call. The file grows by
 //! chunks, whose room on the disk is reserved before one is mapped. Where there is none, and at the limit, the last record says
-//! how many calls are missing.
+//! how many calls are missing. A ring goes on in its first chunk instead.
 
 mod chunk;
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use tagwire_base::clock::Time;
 use tagwire_base::config::Config;
 use tagwire_base::{Clock, topology};
-use tagwire_matching::trace::{HEADER, Header, Packed, RECORD, Sink};
+use tagwire_matching::trace::{HEADER, Header, Packed, Queues, RECORD, Recorded, Sink};
 use tagwire_matching::{AnyEngine, Capacity, EngineName, Grade};
 
 use self::chunk::Chunk;
@@ -32,16 +32,14 @@ pub struct Recording {
     pub every: u32,
     /// Most bytes of a trace; it is rounded up to a whole number of chunks.
     pub limit: u64,
+    /// Calls that are kept, the last ones, whatever the limit; 0: all.
+    pub ring: u32,
 }
 
-/// One file of records that grows.
+/// One file of records that grows, or of which the oldest are written over.
 pub(crate) struct Recorder {
     chunk: Chunk,
-    /// Records in the chunk.
-    at: usize,
-    /// Records until the clock is read, or the chunk has only its last place.
-    left: u32,
-    /// The clock is read for one record in so many, and next for the one behind so many.
+    /// The clock is read for one record in so many, and next for the one behind so many that are not near.
     every: u32,
     unread: u32,
     last: Time,
@@ -51,9 +49,25 @@ pub(crate) struct Recorder {
     /// Where the chunk begins in the file, in bytes.
     begin: u64,
     limit: u64,
+    ring: Option<Ring>,
     /// Calls that are not in the file; the last record says how many.
     lost: Option<u64>,
 }
+
+/// What a file has of which the oldest chunk is written over.
+struct Ring {
+    /// How many there are at most.
+    chunks: u64,
+    /// Whether all of them were written.
+    is_full: bool,
+    /// Calls before the chunk.
+    calls: u64,
+    /// Places of the chunk that have no call.
+    others: u64,
+}
+
+/// What is called directly beside the engines of the table: the default one, recorded.
+pub(crate) type Direct = Recorded<Recorder>;
 
 impl Recording {
     /// Returns what `config` asks for; `None` where nothing is recorded.
@@ -68,6 +82,7 @@ impl Recording {
             folder: PathBuf::from(folder),
             every,
             limit: config.bytes("record-limit") as u64,
+            ring: config.integer("record-ring") as u32,
         })
     }
 
@@ -81,11 +96,17 @@ impl Recording {
         capacity: Capacity,
         (rank, ranks): (u32, u32),
         clock: Clock,
-    ) -> Result<AnyEngine> {
+    ) -> Result<AnyEngine<Direct>> {
         if engine.grade() != Grade::Exact {
             return Err(Error::Unrecorded {
                 matcher: engine.to_string(),
                 why: "does not match as the others do, so that they could not repeat the trace",
+            });
+        }
+        if !engine.counts_entries() {
+            return Err(Error::Unrecorded {
+                matcher: engine.to_string(),
+                why: "does not count its entries as a trace does without guard=on",
             });
         }
         let mut arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -108,6 +129,8 @@ impl Recording {
             capacity,
             clock: clock_kind.to_owned(),
             arrivals: "recorded".to_owned(),
+            ring: self.ring,
+            before: 0,
             host: host.unwrap_or_default(),
             command: words.join(" "),
         };
@@ -139,10 +162,8 @@ impl Recorder {
         file.write_all(&header.to_page())?;
         let begin = HEADER as u64;
         let chunk = Chunk::map(&file, begin)?;
-        Ok(Self {
+        let mut recorder = Self {
             chunk,
-            at: 0,
-            left: 1,
             every: recording.every,
             unread: 0,
             last: clock.now(),
@@ -151,70 +172,79 @@ impl Recorder {
             path,
             begin,
             limit: recording.limit,
+            ring: (recording.ring > 0).then(|| Ring::of(recording.ring)),
             lost: None,
-        })
+        };
+        recorder.begin_chunk(Queues::default());
+        Ok(recorder)
     }
 
-    /// Stores a record after which the clock is to be read again, or the chunk is full.
+    /// Stores a record for which the clock is to be read, or before which the chunk is full.
     #[cold]
-    fn store_slowly(&mut self, record: Packed) {
-        let mut nanos = 0;
+    #[inline(never)]
+    fn store_slowly(&mut self, record: Packed, queues: &dyn Fn() -> Queues) {
         if self.unread == 0 {
             self.unread = self.every;
-            nanos = self.look();
+            self.store_with_time(record, queues);
+        } else {
+            self.store(record, 0, queues);
         }
-        self.store(record, nanos);
-        // The next one of each of these comes this way.
-        let room = Chunk::LAST.saturating_sub(self.at) as u32;
-        self.left = self.unread.min(room + 1);
-        self.unread -= self.left;
+        self.unread -= 1;
+        self.unread -= self.chunk.bring_near(self.unread as usize) as u32;
     }
 
-    /// Reads the clock, and returns the nanoseconds since it was read before.
-    fn look(&mut self) -> u32 {
+    /// Stores a record with the nanoseconds since the clock was read before.
+    fn store_with_time(&mut self, record: Packed, queues: &dyn Fn() -> Queues) {
         let now = self.clock.now();
         let nanos = now.since(self.last).as_nanos();
         self.last = now;
-        match u32::try_from(nanos) {
-            Ok(nanos) => nanos,
-            // Where the trace has ended, the time has no place, and what is lost are calls.
-            Err(_) if self.lost.is_some() => 0,
-            Err(_) => {
-                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
-                self.store(Packed::time(nanos), 0);
-                // It ends with this record: the call behind it is the first that is lost.
-                if let Some(lost) = &mut self.lost {
-                    *lost = 0;
-                }
-                0
-            }
+        if let Ok(nanos) = u32::try_from(nanos) {
+            return self.store(record, nanos, queues);
+        }
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        let time = Packed::time(nanos).after(0);
+        // Where it has no place before the call, it has one behind it, unless the trace ends there.
+        let is_before = self.store_other(time);
+        self.store(record, 0, queues);
+        if !is_before && self.lost.is_none() {
+            self.store_other(time);
         }
     }
 
-    fn store(&mut self, record: Packed, nanos: u32) {
-        match self.chunk.records().get_mut(self.at) {
+    fn store(&mut self, record: Packed, nanos: u32, queues: &dyn Fn() -> Queues) {
+        match self.chunk.take() {
             // The last place is for a record after which there is a chunk more, or none.
-            Some(place) if self.at < Chunk::LAST => {
-                *place = record.after(nanos);
-                self.at += 1;
-            }
-            _ => self.store_last(record, nanos),
+            Some(place) => *place = record.after(nanos),
+            None => self.store_last(record, nanos, queues),
         }
+    }
+
+    /// Stores what is no call; returns whether there was a place.
+    fn store_other(&mut self, bytes: [u8; RECORD]) -> bool {
+        let place = self.chunk.take();
+        let is_stored = place.map(|place| *place = bytes).is_some();
+        if let (true, Some(ring)) = (is_stored, &mut self.ring) {
+            ring.others += 1;
+        }
+        is_stored
     }
 
     /// Goes on in another chunk; says what is missing where there is none.
-    fn store_last(&mut self, record: Packed, nanos: u32) {
+    fn store_last(&mut self, record: Packed, nanos: u32, queues: &dyn Fn() -> Queues) {
         if let Some(lost) = &mut self.lost {
             *lost += 1;
             let lost = Packed::lost(*lost);
             return self.write_last(lost.after(0));
         }
         match self.next_chunk() {
-            Ok(chunk) => {
+            Ok((begin, chunk)) => {
                 self.write_last(record.after(nanos));
-                self.chunk = chunk;
-                self.begin += Chunk::BYTES;
-                self.at = 0;
+                (self.begin, self.chunk) = (begin, chunk);
+                if let Some(ring) = &mut self.ring {
+                    ring.calls += Chunk::LAST as u64 + 1 - ring.others;
+                    ring.others = 0;
+                }
+                self.begin_chunk(queues());
             }
             Err(why) => {
                 tracing::warn!("the trace {} ends here: {why}", self.path.display());
@@ -224,44 +254,75 @@ impl Recorder {
         }
     }
 
-    fn next_chunk(&self) -> io::Result<Chunk> {
-        let begin = self.begin + Chunk::BYTES;
-        if begin >= self.limit {
-            return Err(io::Error::other(
-                "it is at its limit (setting 'record-limit')",
-            ));
+    /// Returns where the next chunk begins, and the chunk.
+    fn next_chunk(&mut self) -> io::Result<(u64, Chunk)> {
+        let mut begin = self.begin + Chunk::BYTES;
+        let Some(ring) = &mut self.ring else {
+            if begin >= self.limit {
+                return Err(io::Error::other(
+                    "it is at its limit (setting 'record-limit')",
+                ));
+            }
+            return Ok((begin, Chunk::map(&self.file, begin)?));
+        };
+        if begin >= HEADER as u64 + ring.chunks * Chunk::BYTES {
+            begin = HEADER as u64;
+            ring.is_full = true;
         }
-        Chunk::map(&self.file, begin)
+        let mut chunk = Chunk::map(&self.file, begin)?;
+        if ring.is_full {
+            chunk.clear();
+        }
+        Ok((begin, chunk))
+    }
+
+    /// Stores what the chunks of a ring begin with.
+    fn begin_chunk(&mut self, queues: Queues) {
+        let Some(ring) = &self.ring else { return };
+        let [lengths, queued] = Packed::queues(queues);
+        for record in [Packed::begin(ring.calls), lengths, queued] {
+            self.store_other(record.after(0));
+        }
     }
 
     fn write_last(&mut self, bytes: [u8; RECORD]) {
-        if let Some(place) = self.chunk.records().get_mut(Chunk::LAST) {
+        if let Some(place) = self.chunk.last() {
             *place = bytes;
         }
     }
 }
 
-impl Sink for Recorder {
-    #[inline]
-    fn note(&mut self, record: Packed) {
-        self.left -= 1;
-        if self.left > 0
-            && let Some(place) = self.chunk.records().get_mut(self.at)
-        {
-            *place = record.after(0);
-            self.at += 1;
-            return;
+impl Ring {
+    /// A ring that has the last `calls` also when its last chunk has only begun.
+    fn of(calls: u32) -> Self {
+        let calls_of_chunk = (Chunk::LAST + 1 - BEGINNING) as u64;
+        Self {
+            chunks: u64::from(calls).div_ceil(calls_of_chunk) + 1,
+            is_full: false,
+            calls: 0,
+            others: 0,
         }
-        self.store_slowly(record);
+    }
+}
+
+impl Sink for Recorder {
+    #[inline(always)]
+    fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
+        match self.chunk.take_near() {
+            Some(place) => *place = record.after(0),
+            None => self.store_slowly(record, &queues),
+        }
     }
 }
 
 /// The file ends behind the last record.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        let records = match self.lost {
-            None => self.at,
-            Some(_) => Chunk::LAST + 1,
+        // The chunks of a ring stay whole once one was written over.
+        let records = match (&self.ring, self.lost) {
+            (Some(Ring { is_full: true, .. }), _) => return,
+            (_, None) => self.chunk.taken(),
+            (_, Some(_)) => Chunk::LAST + 1,
         };
         let length = self.begin + (records * RECORD) as u64;
         if let Err(error) = self.file.set_len(length) {
@@ -273,6 +334,9 @@ impl Drop for Recorder {
 /// With a coarse clock, records for one look at it.
 const COARSE: u32 = 64;
 
+/// Records that each chunk of a ring begins with.
+const BEGINNING: usize = 3;
+
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
@@ -280,8 +344,8 @@ mod tests {
 
     use tagwire_base::clock::ManualClock;
     use tagwire_base::{ContextId, Rank, Tag};
-    use tagwire_matching::trace::{Event, Record, Size};
-    use tagwire_matching::{Cookie, Engine, Envelope};
+    use tagwire_matching::trace::{Both, Event, Record, Size};
+    use tagwire_matching::{Cookie, Engine, Envelope, Pattern};
 
     use super::*;
 
@@ -290,6 +354,7 @@ mod tests {
             folder: folder.to_owned(),
             every: 1,
             limit,
+            ring: 0,
         }
     }
 
@@ -312,7 +377,7 @@ mod tests {
         (header, read.collect())
     }
 
-    fn open(recording: &Recording, clock: Clock) -> AnyEngine {
+    fn open(recording: &Recording, clock: Clock) -> AnyEngine<Direct> {
         let name: EngineName = "list".parse().unwrap();
         let capacity = Capacity::new(8, 1 << 20);
         recording.open(&name, capacity, (2, 3), clock).unwrap()
@@ -364,7 +429,9 @@ mod tests {
             if is_open {
                 drop(std::mem::replace(
                     &mut engine,
-                    AnyEngine::by_name("list", Capacity::default()).unwrap(),
+                    AnyEngine::by_name("list", Capacity::default())
+                        .unwrap()
+                        .beside(),
                 ));
             }
         }
@@ -386,6 +453,76 @@ mod tests {
             }
             let (_, records) = read(folder.path());
             assert_eq!(records.last().unwrap().event, Event::Lost(3), "{before}");
+        }
+    }
+
+    /// The first chunks are written over, and each says how much came before it and what was queued then.
+    #[test]
+    fn a_ring_keeps_the_last_calls() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ring = recording(folder.path(), Chunk::BYTES);
+        ring.ring = 1000;
+        let mut engine = open(&ring, Clock::default());
+        let each = (Chunk::LAST + 1 - BEGINNING) as i32;
+        let count = 2 * each + 500;
+        // The queue of receives has room for 8; the first message is taken at once, the others stay.
+        let first = Pattern::exact(message(0));
+        let _ = engine.post(first, Cookie(0));
+        for tag in 0..count {
+            let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
+        }
+        let calls = |chunk: &[[u8; RECORD]]| -> Vec<Event> {
+            let read = chunk
+                .iter()
+                .map(|bytes| Record::from_bytes(*bytes).unwrap());
+            read.map_while(|record| Some(record?.event)).collect()
+        };
+        for is_open in [true, false] {
+            let bytes = fs::read(
+                folder
+                    .path()
+                    .read_dir()
+                    .unwrap()
+                    .next()
+                    .unwrap()
+                    .unwrap()
+                    .path(),
+            );
+            let bytes = bytes.unwrap();
+            assert_eq!(Header::from_page(&bytes).unwrap().ring, 1000);
+            let records = bytes[HEADER..].as_chunks::<RECORD>().0;
+            let mut chunks = records.chunks(Chunk::LAST + 1);
+            let (third, second) = (chunks.next().unwrap(), chunks.next().unwrap());
+            assert!(chunks.next().is_none(), "{is_open}");
+            // The post is one of the first chunk.
+            for (chunk, before, length) in [(second, each, each), (third, 2 * each, 501)] {
+                let read = calls(chunk);
+                assert_eq!(read.len() as i32, BEGINNING as i32 + length);
+                let queued = Both {
+                    posted: 1,
+                    unexpected: before as u32 - 2,
+                };
+                let lengths = Both {
+                    posted: 0,
+                    ..queued
+                };
+                assert_eq!(
+                    read[..BEGINNING],
+                    [
+                        Event::Begin(before as u64),
+                        Event::Lengths(lengths),
+                        Event::Queued(queued)
+                    ]
+                );
+                let last = before - 1 + length - 1;
+                assert_eq!(read.last().unwrap().message(), Some(message(last)));
+            }
+            if is_open {
+                engine = open(
+                    &recording(tempfile::tempdir().unwrap().path(), 1 << 20),
+                    Clock::default(),
+                );
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Entry, Origin, Setting};
 use tagwire_base::{Bootstrap, topology};
-use tagwire_matching::{AnyEngine, registry};
+use tagwire_matching::{AnyEngine, Engines, registry};
 
 use crate::Recording;
 use crate::cm::{Cm, CmOptions};
@@ -40,8 +40,8 @@ pub const SETTINGS: &[Setting] = &[
         READER,
         "engine",
         AnyEngine::DEFAULT,
-        registry::KNOWN,
-        "The engine that matches messages and receives under ob1; under cm the transport matches, over shared memory with bins",
+        registry::NAMES,
+        "The engine that matches messages and receives under ob1, one of a library by its path; under cm the transport matches, over shared memory with bins",
     ),
     #[cfg(feature = "engines")]
     Setting::text(
@@ -65,6 +65,14 @@ pub const SETTINGS: &[Setting] = &[
         1 << 30,
         1 << 20..=1 << 40,
         "Most bytes of a rank's trace, 16 for each record; it ends there",
+    ),
+    #[cfg(feature = "engines")]
+    Setting::integer(
+        READER,
+        "record-ring",
+        0,
+        0..=1 << 30,
+        "How many calls a trace keeps, the last ones, in place of all up to record-limit; 0: all",
     ),
     Setting::integer(
         READER,
@@ -174,6 +182,7 @@ impl Ob1Options {
     pub fn from_config(config: &Config) -> Self {
         Self {
             engine: config.named("engine").to_string(),
+            engines: engines(config),
             match_capacity: config.integer("match-capacity") as u32,
             record: Recording::from_config(config),
             packet: config.bytes_or_auto("packet"),
@@ -187,6 +196,16 @@ impl Ob1Options {
             open_timeout: OpenTimeout::from_config(config),
         }
     }
+}
+
+/// Returns the engines that the program of this configuration knows.
+#[must_use]
+pub fn engines(config: &Config) -> Engines {
+    let own = config.registry().value::<Engines>();
+    let engines = own.cloned().unwrap_or_default();
+    #[cfg(feature = "engines")]
+    let engines = engines.with_loader(tagwire_foreign::load);
+    engines
 }
 
 impl CmOptions {
@@ -386,6 +405,23 @@ mod tests {
         assert_eq!(unused(&config), [""; 0]);
         config.set("eager-limit", "4K").unwrap();
         assert_eq!(unused(&config), ["eager-limit"]);
+    }
+
+    /// A program gives its engines with the registry, and they reach the layer.
+    #[test]
+    fn an_engine_of_the_program_is_chosen_as_any_other() {
+        let engines = Engines::default().with::<tagwire_matching::Oracle>("mine");
+        let registry = Registry::new(&all());
+        assert!(Config::defaults(&registry).set("engine", "mine").is_err());
+        let registry = registry.with_names("engine", engines.names());
+        let mut config = Config::defaults(&registry.with_value(engines));
+        config.set("engine", "mine").unwrap();
+        let options = Ob1Options::from_config(&config);
+        let engine = options.engines.named(&options.engine).unwrap();
+        let opened = engine.open(tagwire_matching::Capacity::default());
+        assert_eq!(opened.name(), "mine");
+        let refused = refuse_engine(&config, "bins").unwrap_err().to_string();
+        assert!(refused.contains("'mine' runs under ob1 alone"), "{refused}");
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Stands in place of recording where it is left out: nobody can ask for it.
 
+use std::convert::Infallible;
+
 use tagwire_base::Clock;
 use tagwire_base::config::Config;
 use tagwire_matching::{AnyEngine, Capacity, EngineName};
 
 use crate::error::Result;
+
+/// What is called directly beside the engines of the table: nothing.
+pub(crate) type Direct = Infallible;
 
 /// Where and how a rank's matching is recorded: never.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +28,7 @@ impl Recording {
         _: Capacity,
         _: (u32, u32),
         _: Clock,
-    ) -> Result<AnyEngine> {
+    ) -> Result<AnyEngine<Direct>> {
         match *self {}
     }
 }

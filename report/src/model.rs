@@ -168,6 +168,7 @@ impl Variable {
             SIZE => "Message size".to_owned(),
             "posted" => "Posted receives ahead".to_owned(),
             "unexpected" => "Unexpected messages ahead".to_owned(),
+            "wild" => "Receives of any source, percent".to_owned(),
             "threads" => "Threads of a rank".to_owned(),
             other => capitalized(&other.replace('_', " ")),
         }

@@ -1,8 +1,11 @@
 //! All settings that there are.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::setting::{Kind, Setting};
 use crate::error::{Error, Result};
-use crate::named::Spec;
+use crate::named::{Named, Spec};
 use crate::nearest::nearest;
 
 /// Every setting of a program, gathered from the crates that read them.
@@ -19,6 +22,7 @@ use crate::nearest::nearest;
 pub struct Registry {
     settings: Vec<Setting>,
     reserved: Vec<&'static str>,
+    values: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Registry {
@@ -47,7 +51,44 @@ impl Registry {
         Self {
             settings,
             reserved: Vec::new(),
+            values: Vec::new(),
         }
+    }
+
+    /// Gives the setting called `name`, one of several names with parameters, these names in place of those of its declaration.
+    ///
+    /// # Panics
+    /// When there is no such setting, or its default is none of the names.
+    #[must_use]
+    pub fn with_names(mut self, name: &str, known: &'static [&'static Named]) -> Self {
+        let of_name = |setting: &&mut Setting| setting.name() == name;
+        let setting = self.settings.iter_mut().find(of_name);
+        let setting = setting.unwrap_or_else(|| panic!("no setting is called '{name}'"));
+        let Kind::Named { default, .. } = setting.kind() else {
+            panic!("the setting '{name}' has no names with parameters");
+        };
+        *setting = Setting::named(
+            setting.reader(),
+            setting.name(),
+            default,
+            known,
+            setting.help(),
+        );
+        check(setting);
+        self
+    }
+
+    /// Keeps a value for whoever is given the configuration, such as what stands behind names that a program has added.
+    #[must_use]
+    pub fn with_value<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.values.push(Arc::new(value));
+        self
+    }
+
+    /// Returns the value of this type that was kept first.
+    #[must_use]
+    pub fn value<T: Any>(&self) -> Option<&T> {
+        self.values.iter().find_map(|value| value.downcast_ref())
     }
 
     /// Names environment variables that begin with `TAGWIRE_` and are no settings, such as those

@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::named::Named;
 
 const SAMPLE: &[Setting] = &[
     Setting::bytes(
@@ -303,4 +304,34 @@ fn a_size_may_be_left_open() {
     config.set("packet", "auto").unwrap();
     assert_eq!(config.bytes_or_auto("packet"), None);
     assert_eq!(config.entry("packet").unwrap().value().to_string(), "auto");
+}
+
+#[test]
+fn a_program_adds_names_and_keeps_what_stands_behind_them() {
+    static LIST: Named = Named {
+        name: "list",
+        parameters: &[],
+    };
+    static MINE: Named = Named {
+        name: "mine",
+        parameters: &[],
+    };
+    const ENGINE: Setting = Setting::named("pml", "engine", "list", &[&LIST], "What matches");
+    let registry = Registry::new(&[&[ENGINE]]);
+    assert!(Config::defaults(&registry).set("engine", "mine").is_err());
+    assert_eq!(registry.value::<u64>(), None);
+    let registry = registry
+        .with_names("engine", &[&LIST, &MINE])
+        .with_value(7_u64);
+    let mut config = Config::defaults(&registry);
+    config.set("engine", "mine").unwrap();
+    assert_eq!(config.named("engine").name(), "mine");
+    assert_eq!(config.registry().value::<u64>(), Some(&7));
+    assert_eq!(config.registry().value::<u32>(), None);
+}
+
+#[test]
+#[should_panic(expected = "no setting is called 'engines'")]
+fn names_of_a_setting_that_there_is_not_are_a_mistake() {
+    let _ = registry().with_names("engines", &[]);
 }

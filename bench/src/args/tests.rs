@@ -122,6 +122,16 @@ fn nonsense_is_refused_with_its_reason() {
         ("latency --raw --layers", "cannot be used with"),
         ("latency --raw --posted 5", "--posted needs a pml"),
         ("latency --posted 5 --unexpected 5", "cannot be used with"),
+        (
+            "latency --posted 5 --wild 101",
+            "--wild is in percent of the receives: not 101",
+        ),
+        ("latency --wild 5", "--posted"),
+        ("latency --posted 5,5", "5 is given twice"),
+        (
+            "concurrent-latency --engine list,bins",
+            "--engine takes one engine there",
+        ),
         ("latency --mpiexec /bin/true", "for transport 'mpi'"),
         ("idle --seconds 0", "not between"),
         ("idle --seconds 0.5ms", "not between"),

@@ -11,6 +11,8 @@ pub(crate) struct Latency<P: Port> {
     traffic: Traffic,
     /// How many receives that nothing matches lie ahead of the others, on both ranks.
     posted: u32,
+    /// How many percent of them are of any source.
+    wild: u32,
     ahead: Vec<P::Request>,
 }
 
@@ -19,7 +21,18 @@ impl<P: Port> Latency<P> {
         Self {
             traffic,
             posted,
+            wild: 0,
             ahead: Vec::new(),
+        }
+    }
+}
+
+impl<P: Port> Latency<P> {
+    /// Has so many percent of the receives ahead be of any source.
+    pub(crate) fn with_wild(self, percent: u32) -> Self {
+        Self {
+            wild: percent,
+            ..self
         }
     }
 }
@@ -29,8 +42,13 @@ impl<P: Port> Body<P> for Latency<P> {
         let (peer, _) = peer(port);
         for number in 0..self.posted {
             let empty = self.traffic.incoming(0, 0);
-            self.ahead
-                .push(port.irecv(empty, peer, tags::never(number))?);
+            // Spread evenly: of each hundred so many.
+            let (before, share) = (u64::from(number), u64::from(self.wild));
+            let is_wild = (before + 1) * share / 100 > before * share / 100;
+            self.ahead.push(match is_wild {
+                true => port.irecv_any(empty, tags::never(number))?,
+                false => port.irecv(empty, peer, tags::never(number))?,
+            });
         }
         barrier(port)
     }

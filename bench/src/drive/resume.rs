@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::cases::Queue;
 use crate::document::document;
 use crate::environment::{Environment, Used};
 use crate::error::{Error, Result};
@@ -25,6 +26,7 @@ pub(super) struct Key {
     /// Where it is one of several over its transport.
     pub unit: Option<String>,
     pub progress: Option<String>,
+    pub queue: Queue,
 }
 
 /// How the jobs of a run and their rows belong together.
@@ -35,6 +37,9 @@ pub(super) struct Shape<'a> {
     pub most: usize,
     /// Over our own transports one job has the rows of all units, so many.
     pub sessions: Option<usize>,
+    /// Whether jobs differ by what lies in the queues or by engine, and whether by engine.
+    pub has_queues: bool,
+    pub has_engines: bool,
 }
 
 impl Shape<'_> {
@@ -46,6 +51,7 @@ impl Shape<'_> {
             launch: row.sampling.launch,
             unit: row.series.unit.clone().filter(|_| !is_one),
             progress: row.series.progress.clone(),
+            queue: Queue::of_row(row, self.has_queues, self.has_engines),
         }
     }
 

@@ -10,7 +10,7 @@ use tagwire_base::{Rank, Tag};
 
 use super::collective::{MpiCollectives, MpiNonblocking};
 use super::group::MpiGroup;
-use super::handles::{Handle, Handles, THREAD_SINGLE};
+use super::handles::{ANY_SOURCE, Handle, Handles, THREAD_SINGLE};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::collective::{Collectives, Form};
@@ -370,16 +370,11 @@ impl Port for MpiPort {
 
     #[inline]
     fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<MpiRequest> {
-        let (len, from, tag) = (count(data.len())?, number(from), tag.as_i32());
-        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
-        let mut request = ptr::null_mut();
-        let start = data.as_ptr().cast();
-        // SAFETY: as for `isend`; the piece is writable.
-        let code = unsafe {
-            (self.mpi.functions.irecv)(start, len, byte, from, tag, world, &raw mut request)
-        };
-        self.mpi.check("MPI_Irecv", code)?;
-        Ok(MpiRequest(request))
+        self.irecv_from(data, number(from), tag)
+    }
+
+    fn irecv_any(&self, data: Incoming, tag: Tag) -> Result<MpiRequest> {
+        self.irecv_from(data, ANY_SOURCE, tag)
     }
 
     #[inline]
@@ -391,5 +386,22 @@ impl Port for MpiPort {
         let code = unsafe { (self.mpi.functions.waitall)(len, list, ptr::null_mut()) };
         requests.clear();
         self.mpi.check("MPI_Waitall", code)
+    }
+}
+
+impl MpiPort {
+    /// Starts to receive from a rank by its number, or from any.
+    #[inline]
+    fn irecv_from(&self, data: Incoming, from: c_int, tag: Tag) -> Result<MpiRequest> {
+        let (len, tag) = (count(data.len())?, tag.as_i32());
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
+        let mut request = ptr::null_mut();
+        let start = data.as_ptr().cast();
+        // SAFETY: as for `isend`; the piece is writable.
+        let code = unsafe {
+            (self.mpi.functions.irecv)(start, len, byte, from, tag, world, &raw mut request)
+        };
+        self.mpi.check("MPI_Irecv", code)?;
+        Ok(MpiRequest(request))
     }
 }

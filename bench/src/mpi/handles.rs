@@ -37,6 +37,9 @@ unsafe impl Sync for Handles {}
 /// In both.
 pub(super) const THREAD_SINGLE: c_int = 0;
 
+/// The same.
+pub(super) const ANY_SOURCE: c_int = -1;
+
 impl Handles {
     /// Returns those of the library at `file`.
     ///

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
-use tagwire_base::{Config, ContextId, Rank, Tag};
+use tagwire_base::{Config, ContextId, Rank, SourceSelector, Tag};
 use tagwire_coll::operations::{
     Allgather, Allreduce, Alltoall, Barrier, Blocks, Broadcast, CollectiveOperation, Gather, Parts,
     Reduce, ReduceScatter, Root, Scatter,
 };
 use tagwire_coll::{Reduction, Team};
 use tagwire_layout::{Basic, Layout};
-use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
+use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, Stats, ThreadLevel};
 use tagwire_transport::Allocation;
 
 use super::collective::{Collectives, Form, Operation, Summand};
@@ -169,6 +169,10 @@ impl Endpoint for PmlPort {
         self.messenger.statistics().ok().map(|all| all.counters)
     }
 
+    fn matching(&self) -> Option<Stats> {
+        self.messenger.statistics().ok()?.matching
+    }
+
     fn ways(&self) -> Vec<String> {
         let all = self.messenger.statistics().ok();
         all.map(|all| all.ways).unwrap_or_default()
@@ -190,6 +194,13 @@ impl Port for PmlPort {
         Ok(self
             .messenger
             .irecv(data.buffer(), from.into(), tag.into(), WORLD)?)
+    }
+
+    fn irecv_any(&self, data: Incoming, tag: Tag) -> Result<RequestId> {
+        let any = SourceSelector::ANY;
+        Ok(self
+            .messenger
+            .irecv(data.buffer(), any, tag.into(), WORLD)?)
     }
 
     #[inline]

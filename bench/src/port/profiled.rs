@@ -15,7 +15,7 @@ use crate::args::partitioned::PartitionedPlan;
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
-use crate::profile::{Call, Messages, Profile};
+use crate::profile::{Call, Matching, Messages, Profile};
 
 /// The calls there are, as they are named in a profile.
 const CALLS: [&str; 9] = [
@@ -98,6 +98,7 @@ impl<'a, P: Port> Profiled<'a, P> {
         let messages = Messages::new(self.sent.read(), self.received.read(), self.counters());
         Profile {
             ways: self.port.ways(),
+            matching: self.port.matching().map(Matching::of),
             ..Profile::new(self.rank(), wall_ns, calls, messages)
         }
     }
@@ -160,6 +161,11 @@ impl<P: Port> Port for Profiled<'_, P> {
     fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<P::Request> {
         self.received.add(data.len() as u64);
         self.timed(1, || self.port.irecv(data, from, tag))
+    }
+
+    fn irecv_any(&self, data: Incoming, tag: Tag) -> Result<P::Request> {
+        self.received.add(data.len() as u64);
+        self.timed(1, || self.port.irecv_any(data, tag))
     }
 
     fn wait_all(&self, requests: &mut Vec<P::Request>) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::environment::{Machine, is_foreign};
 use crate::judgement::{Change, NOTABLE, Sense, Verdict, is_row_disturbed};
 use crate::line_transfer::{AFTER, BEFORE};
 use crate::load::OTHERS;
-use crate::record::{Quantity, Row};
+use crate::record::{Quantity, Row, Series};
 use crate::stats::Summary;
 use crate::suite::TestName;
 
@@ -80,10 +80,41 @@ impl Table {
             let is_told = one && row.series.layer.is_none() && side.is_some();
             let parts = [(!is_told).then(|| label(row, one)), side];
             let parts = parts.into_iter().flatten();
+            let parts = parts.chain(self.queue(row));
             let parts: Vec<String> = parts.chain(self.circumstances(row)).collect();
             parts.join(" ")
         };
         self.series.iter().map(name).collect()
+    }
+
+    /// Which engine matched, and what lay ahead, where series over one transport differ by them alone.
+    fn queue(&self, row: &Row) -> Vec<String> {
+        let ahead = |number: Option<u32>, queue: &str| number.map(|it| format!("{queue}:{it}"));
+        let of = |row: &Row| {
+            [
+                row.series.engine.clone(),
+                ahead(row.series.posted, "posted"),
+                ahead(row.series.unexpected, "unexpected"),
+                ahead(row.series.wild, "wild"),
+            ]
+        };
+        let own = of(row);
+        let differs = |place: usize| {
+            let mut all = self.series.iter();
+            all.any(|one| {
+                // With the same queue and engine it would be the same series.
+                let alike = Series {
+                    engine: row.series.engine.clone(),
+                    posted: row.series.posted,
+                    unexpected: row.series.unexpected,
+                    wild: row.series.wild,
+                    ..one.series.clone()
+                };
+                alike == row.series && of(one)[place] != own[place]
+            })
+        };
+        let told = (0..own.len()).filter(|place| differs(*place));
+        told.filter_map(|place| own[place].clone()).collect()
     }
 
     /// The titles of ratios to the first series, one for each of the others, as one word.

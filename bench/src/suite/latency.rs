@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Description;
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, Entries};
 use crate::body::{Latency, Unexpected};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
@@ -14,8 +14,9 @@ use crate::run::Test;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PingPong {
-    posted: u32,
-    unexpected: u32,
+    posted: Option<u32>,
+    wild: Option<u32>,
+    unexpected: Option<u32>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -29,6 +30,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "raw",
         "layers",
         "posted",
+        "wild",
         "unexpected",
     ],
     ..Description::PLAIN
@@ -37,37 +39,39 @@ pub(crate) const TESTS: &[Description] = &[Description {
 impl Test for PingPong {
     fn of(args: &BenchArgs) -> Self {
         Self {
-            posted: args.posted.unwrap_or(0),
-            unexpected: args.unexpected.unwrap_or(0),
+            posted: args.posted.as_ref().map(Entries::only),
+            wild: args.wild.as_ref().map(Entries::only),
+            unexpected: args.unexpected.as_ref().map(Entries::only),
         }
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        if self.unexpected == 0 {
-            let body = Latency::new(traffic, self.posted);
+        let Some(unexpected) = self.unexpected else {
+            let body =
+                Latency::new(traffic, self.posted.unwrap_or(0)).with_wild(self.wild.unwrap_or(0));
             return Ok(Box::new(Runner::new(port, body)));
-        }
+        };
         // Those of rank 1 that nobody has received: when bytes are checked, each needs memory of its own there until the end.
         let window = match port.rank().as_u32() {
             0 => 1,
-            _ => self.unexpected,
+            _ => unexpected.max(1),
         };
         let ahead = plan.traffic(port, 1, window)?;
-        let body = Unexpected::new(traffic, ahead, self.unexpected);
+        let body = Unexpected::new(traffic, ahead, unexpected);
         Ok(Box::new(Runner::new(port, body)))
     }
 
     fn effort(&self, plan: &Plan) -> Effort {
         match self.unexpected {
-            0 => Effort::of_latency(plan),
-            _ => Effort::of(plan, (100, 10), (20, 2)),
+            None => Effort::of_latency(plan),
+            Some(_) => Effort::of(plan, (100, 10), (20, 2)),
         }
     }
 
     fn label(&self, _: &Plan, row: &mut Row) {
-        let some = |number: u32| (number > 0).then_some(number);
-        row.series.posted = some(self.posted);
-        row.series.unexpected = some(self.unexpected);
+        row.series.posted = self.posted;
+        row.series.wild = self.wild;
+        row.series.unexpected = self.unexpected;
     }
 }

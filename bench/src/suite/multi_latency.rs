@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Description, Ranks};
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, Entries};
 use crate::body::{Body, Latency, Measured, Repeat};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
@@ -15,7 +15,8 @@ use crate::time::nanoseconds;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MultiLatency {
-    posted: u32,
+    posted: Option<u32>,
+    wild: Option<u32>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -29,6 +30,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "raw",
         "layers",
         "posted",
+        "wild",
     ],
     ranks: Ranks::PAIRS,
     ..Description::PLAIN
@@ -37,13 +39,16 @@ pub(crate) const TESTS: &[Description] = &[Description {
 impl Test for MultiLatency {
     fn of(args: &BenchArgs) -> Self {
         Self {
-            posted: args.posted.unwrap_or(0),
+            posted: args.posted.as_ref().map(Entries::only),
+            wild: args.wild.as_ref().map(Entries::only),
         }
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        let pairs = Pairs(Latency::new(traffic, self.posted));
+        let pairs = Pairs(
+            Latency::new(traffic, self.posted.unwrap_or(0)).with_wild(self.wild.unwrap_or(0)),
+        );
         Ok(Box::new(Runner::new(port, pairs)))
     }
 
@@ -52,7 +57,8 @@ impl Test for MultiLatency {
     }
 
     fn label(&self, _: &Plan, row: &mut Row) {
-        row.series.posted = (self.posted > 0).then_some(self.posted);
+        row.series.posted = self.posted;
+        row.series.wild = self.wild;
     }
 }
 

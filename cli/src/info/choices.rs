@@ -29,7 +29,10 @@ pub fn choices(config: &Config, name: &str) -> Vec<Named> {
         Kind::Choice { default, names } | Kind::Stack { default, names, .. } => {
             (default, names.to_vec())
         }
-        Kind::Named { default, known } => (default, known.iter().map(|one| one.name).collect()),
+        Kind::Named { default, known } => {
+            let names = known.iter().filter(|one| !one.is_of_files());
+            (default, names.map(|one| one.name).collect())
+        }
         _ => return Vec::new(),
     };
     let used = match entry.value() {

@@ -9,19 +9,20 @@ use super::pmls::PmlReport;
 use super::report::{LauncherReport, Machine, Report, SettingReport};
 use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
 use crate::stamp::Build;
+use tagwire_base::Config;
 use tagwire_base::config::parse::format_bytes;
 use tagwire_matching::registry;
 use tagwire_transport::Limits;
 
 /// The report as text.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &Report, config: &Config) -> String {
     let mut page = Page::default();
     build(&mut page, &report.build);
     launcher(&mut page, &report.launcher);
     machine(&mut page, &report.machine);
     transports(&mut page, &report.transports);
     all_messages(&mut page, &report.messages);
-    engines(&mut page, &report.engines);
+    engines(&mut page, &report.engines, config);
     pmls(&mut page, &report.pmls);
     collectives::render(&mut page, &report.collectives);
     settings(&mut page, &report.settings);
@@ -65,10 +66,10 @@ pub fn all_messages(page: &mut Page, all: &[MessagesReport]) {
 }
 
 /// The matching engines.
-pub fn engines(page: &mut Page, engines: &[Named]) {
+pub fn engines(page: &mut Page, engines: &[Named], config: &Config) {
     page.section("Matching engines");
     page.line(&format!("  {}", choices(engines)));
-    for engine in registry::DESCRIPTIONS {
+    for engine in tagwire_pml::settings::engines(config).descriptions() {
         describe_engine(page, engine);
     }
 }

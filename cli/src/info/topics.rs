@@ -3,7 +3,6 @@
 use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
-use tagwire_matching::registry;
 
 use super::choices::{ENGINE, PML, choices};
 use super::page::Page;
@@ -41,7 +40,7 @@ pub const TOPICS: &[Topic] = &[
         text::all_messages(page, &messages::gather(config));
     }),
     topic("engines", |page, config| {
-        text::engines(page, &choices(config, ENGINE));
+        text::engines(page, &choices(config, ENGINE), config);
     }),
     topic("pmls", |page, config| {
         text::pmls(page, &pmls::catalogue(config))
@@ -93,8 +92,9 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
     }
     if choices(config, ENGINE).iter().any(|one| one.name == name) {
         page.line(why_not::explain(name, config, topology)?.text.trim_end());
-        let mut engines = registry::DESCRIPTIONS.iter();
-        if let Some(engine) = engines.find(|engine| engine.named.name == name) {
+        let engines = tagwire_pml::settings::engines(config);
+        let mut descriptions = engines.descriptions();
+        if let Some(engine) = descriptions.find(|engine| engine.named.name == name) {
             text::describe_engine(&mut page, engine);
         }
         return Ok(page.into_text());

@@ -20,18 +20,22 @@ pub struct Outcome {
 
 /// The command of this build.
 pub fn tagwire() -> Tagwire {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tagwire"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TAGWIRE_") {
-            command.env_remove(name);
-        }
-    }
-    command.stdin(Stdio::null());
-    Tagwire(command)
+    Tagwire::of(Command::new(env!("CARGO_BIN_EXE_tagwire")))
 }
 
 // Each file of tests uses some of these.
 impl Tagwire {
+    /// A program that is the command too.
+    pub fn of(mut command: Command) -> Self {
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TAGWIRE_") {
+                command.env_remove(name);
+            }
+        }
+        command.stdin(Stdio::null());
+        Self(command)
+    }
+
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.0.arg(argument);
         self

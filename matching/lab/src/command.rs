@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use tagwire_base::config::parse;
-use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::{EngineName, Grade};
+use tagwire_matching::{Engines, Grade};
 
 use crate::app::{self, AppArgs};
 use crate::arrange;
@@ -96,35 +95,35 @@ Examples:
   tagwire match check source:any=rotate --grade exact       fails: MPI allows more than the oracle does
   tagwire match check chunks:k=7 --operations 1G --seed 7";
 
-/// Does what is asked for; returns the exit status.
+/// Does what is asked for, with these engines; returns the exit status.
 ///
 /// # Errors
 /// What cannot be asked for, and output that cannot be written.
-pub fn run(args: &MatchArgs) -> Result<u8> {
+pub fn run(args: &MatchArgs, engines: &Engines) -> Result<u8> {
     match &args.action {
-        Action::List => list(),
-        Action::Check(args) => check(args),
-        Action::Depth(args) => depth::run(args),
+        Action::List => list(engines),
+        Action::Check(args) => check(args, engines),
+        Action::Depth(args) => depth::run(args, engines),
         Action::Cat(args) => cat::run(args),
         Action::Stats(args) => stats::run(args),
-        Action::Replay(args) => replay::run(args),
+        Action::Replay(args) => replay::run(args, engines),
         Action::App(args) => app::run(args),
         Action::Import(args) => import::run(args),
-        Action::Order(args) => order::run(args),
-        Action::Threads(args) => threads::run(args),
-        Action::Offload(args) => offload::run(args),
+        Action::Order(args) => order::run(args, engines),
+        Action::Threads(args) => threads::run(args, engines),
+        Action::Offload(args) => offload::run(args, engines),
     }
 }
 
-fn list() -> Result<u8> {
-    let texts: Vec<String> = DESCRIPTIONS.iter().map(ToString::to_string).collect();
+fn list(engines: &Engines) -> Result<u8> {
+    let texts: Vec<String> = engines.descriptions().map(ToString::to_string).collect();
     print(&texts.join("\n"))?;
     Ok(PASSED)
 }
 
-fn check(args: &CheckArgs) -> Result<u8> {
+fn check(args: &CheckArgs, engines: &Engines) -> Result<u8> {
     let mut status = PASSED;
-    for engine in EngineName::parse_list(&args.engines.join(","))? {
+    for engine in engines.list(&args.engines.join(","))? {
         let grade = args.grade.unwrap_or_else(|| engine.grade());
         let gate = Gate {
             grade,
@@ -133,7 +132,7 @@ fn check(args: &CheckArgs) -> Result<u8> {
         };
         let seed = args.seed;
         let mut text = String::new();
-        match gate.check_named(&engine) {
+        match gate.check_named(&engine.unguarded()) {
             Ok(passed) => {
                 let (operations, programs) = (passed.operations, passed.programs);
                 let _ = writeln!(

@@ -3,7 +3,6 @@
 mod axes;
 mod cache;
 mod callgrind;
-mod cells;
 mod count;
 mod rows;
 mod scenario;
@@ -13,12 +12,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
-use tagwire_matching::registry::DESCRIPTIONS;
-use tagwire_matching::{Capacity, EngineName};
+use tagwire_matching::{Capacity, EngineName, Engines};
 
 pub(crate) use self::axes::Format;
 use self::axes::{Cache, Layout, Queue, WildKind};
-pub(crate) use self::cells::{Counting, take_log};
 use self::count::Counts;
 pub(crate) use self::rows::check_output;
 use self::rows::{Checked, Report, Row};
@@ -143,8 +140,8 @@ enum Count {
 }
 
 /// Measures what is asked for; returns the exit status.
-pub(crate) fn run(args: &DepthArgs) -> Result<u8> {
-    let engines = engines(args.engine.as_deref())?;
+pub(crate) fn run(args: &DepthArgs, known: &Engines) -> Result<u8> {
+    let engines = engines(args.engine.as_deref(), known)?;
     let scenarios = scenarios(args)?;
     if let Some(matches) = args.only_matches {
         return only(&engines, &scenarios, matches);
@@ -167,11 +164,11 @@ pub(crate) fn run(args: &DepthArgs) -> Result<u8> {
 }
 
 /// The engines of a list, or all without parameters.
-pub(crate) fn engines(list: Option<&str>) -> Result<Vec<EngineName>> {
-    let names: Vec<&str> = DESCRIPTIONS.iter().map(|one| one.named.name).collect();
+pub(crate) fn engines(list: Option<&str>, known: &Engines) -> Result<Vec<EngineName>> {
+    let names: Vec<&str> = known.descriptions().map(|one| one.named.name).collect();
     let all = || names.join(",");
     let list = list.map_or_else(all, str::to_owned);
-    Ok(EngineName::parse_list(&list)?)
+    Ok(known.list(&list)?)
 }
 
 /// Every combination of the lists, in the order in which rows are printed.
@@ -214,7 +211,7 @@ fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
         seed: args.seed,
         operations: CHECKED,
     };
-    match gate.check_named(engine) {
+    match gate.check_named(&engine.unguarded()) {
         Ok(passed) => Ok(Some(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,
@@ -238,7 +235,8 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
     let mut rows = Vec::new();
     for &cache in &args.cache {
         let counts = is_counted(Count::Lines)
-            .then(|| count::lines(engine, scenario, cache, [args.l1, args.l2]));
+            .then(|| count::lines(engine, scenario, cache, [args.l1, args.l2]))
+            .flatten();
         let times = match cache {
             Cache::Hot => time::hot(engine, scenario, args.blocks),
             Cache::Cold => time::cold(engine, scenario, args.blocks, args.sweep as usize),

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tagwire_base::config::parse;
-use tagwire_matching::EngineName;
 use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
 use tagwire_matching::storage::Local;
+use tagwire_matching::{EngineName, Engines};
 
 use crate::apps::AppName;
 use crate::depth::{Format, check_output};
@@ -135,9 +135,9 @@ struct Costs {
 }
 
 /// Prints the rows; returns the exit status.
-pub(crate) fn run(args: &OffloadArgs) -> Result<u8> {
+pub(crate) fn run(args: &OffloadArgs, known: &Engines) -> Result<u8> {
     check_output(args.output.as_deref())?;
-    let engines = EngineName::parse_list(&args.engine)?;
+    let engines = known.list(&args.engine)?;
     if args.hw == 0.0 {
         return Err(Error::Usage(
             "--hw is more than 0: the ratios are to it".to_owned(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tagwire_base::config::parse;
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_matching::trace::{Event, Header, Size};
-use tagwire_matching::{Capacity, EngineName, Envelope, Pattern};
+use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
 use crate::depth::{Format, check_output, engines};
 use crate::error::{Error, Result};
@@ -235,13 +235,13 @@ impl DrainArgs {
 struct Plain {}
 
 /// Drains the queues that are asked for; returns the exit status.
-pub(crate) fn run(args: &OrderArgs) -> Result<u8> {
+pub(crate) fn run(args: &OrderArgs, known: &Engines) -> Result<u8> {
     args.drain.check()?;
     let mut rows = Vec::new();
     for entries in &args.entries {
         let receives: Vec<Envelope> = (0..*entries).map(|tag| envelope(0, tag)).collect();
         for order in &args.order {
-            rows.extend(drain(&Plain {}, &receives, *order, &args.drain)?);
+            rows.extend(drain(&Plain {}, &receives, *order, &args.drain, known)?);
         }
     }
     let mut text = String::from("# tagwire match order: a queue of receives is drained\n");
@@ -278,6 +278,7 @@ pub(crate) fn drain<C: Serialize + Clone>(
     receives: &[Envelope],
     order: Order,
     args: &DrainArgs,
+    known: &Engines,
 ) -> Result<Vec<Row<C>>> {
     let mut random = Random::new(args.seed);
     let count = receives.len() as u32;
@@ -305,6 +306,8 @@ pub(crate) fn drain<C: Serialize + Clone>(
             capacity: Capacity::default(),
             clock: "steps".to_owned(),
             arrivals: order.to_string(),
+            ring: 0,
+            before: 0,
             host: "-".to_owned(),
             command: "match order".to_owned(),
         },
@@ -328,7 +331,7 @@ pub(crate) fn drain<C: Serialize + Clone>(
         return Ok(vec![row(None, None)]);
     };
     let mut rows = Vec::new();
-    for engine in engines(Some(list))? {
+    for engine in engines(Some(list), known)? {
         if verify(&trace, &engine).is_err() {
             return Err(Error::Unsound {
                 engine: engine.to_string(),
@@ -382,10 +385,11 @@ pub(crate) fn line<C: Serialize>(row: &Row<C>) -> String {
             attempts,
             lines,
         } = cost;
+        let lines = lines.map_or_else(|| "-".to_owned(), |lines| format!("{lines:.2}"));
         let drain = row.drain_ns.unwrap_or_default();
         let _ = write!(
             text,
-            "  {engine:<20}{ns:>9.1}{attempts:>10.2}{lines:>8.2}{drain:>14.0}"
+            "  {engine:<20}{ns:>9.1}{attempts:>10.2}{lines:>8}{drain:>14.0}"
         );
     }
     text.push('\n');
@@ -434,7 +438,7 @@ mod tests {
         ] {
             let order: Order = text.parse().unwrap();
             assert_eq!(order.to_string(), text);
-            let rows = drain(&Plain {}, &receives, order, &args(30)).unwrap();
+            let rows = drain(&Plain {}, &receives, order, &args(30), &Engines::default()).unwrap();
             let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
             assert!(
                 (depth - theory).abs() <= error * theory,

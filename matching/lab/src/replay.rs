@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use tagwire_matching::{EngineName, Grade};
+use tagwire_matching::{EngineName, Engines, Grade};
 
 pub(crate) use self::cost::{Cost, Entries, cost};
 pub(crate) use self::verify::verify;
@@ -83,9 +83,9 @@ struct Row {
 }
 
 /// Replays what is asked for; returns the exit status.
-pub(crate) fn run(args: &ReplayArgs) -> Result<u8> {
+pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
     crate::depth::check_output(args.output.as_deref())?;
-    let engines = crate::depth::engines(args.engine.as_deref())?;
+    let engines = crate::depth::engines(args.engine.as_deref(), known)?;
     let mut rows = Vec::new();
     for (path, mut trace) in Trace::read_all(&args.files, args.partial)? {
         let file = shown(&path);
@@ -170,7 +170,8 @@ fn line(row: &Row) -> String {
         lines,
     }) = row.cost
     {
-        let _ = write!(text, " {ns:>9.1} {attempts:>9.2} {lines:>9.2}");
+        let lines = lines.map_or_else(|| "-".to_owned(), |lines| format!("{lines:.2}"));
+        let _ = write!(text, " {ns:>9.1} {attempts:>9.2} {lines:>9}");
     }
     text.push('\n');
     if let Some(wrong) = &row.wrong {

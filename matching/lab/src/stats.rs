@@ -3,6 +3,7 @@
 pub(crate) mod distribution;
 pub(crate) mod group;
 mod order;
+mod qstat;
 mod show;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,10 @@ pub struct StatsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     by: Vec<By>,
 
+    /// Also write what searches found as LogGOPSim does with its option --qstat: PREFIX-rq-hit.data and five others
+    #[arg(long, value_name = "PREFIX")]
+    qstat: Option<PathBuf>,
+
     /// Take what comes before something that is wrong
     #[arg(long)]
     partial: bool,
@@ -49,11 +54,12 @@ The program's receives and messages have tags of users, the library's (collectiv
 ones; no wildcard matches both, so each part has queues of its own in the figures. Depth is the number of entries that a
 list compares: up to the match, or all. It is a property of the traffic and not of an engine.
 
-Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace.
+Exit status: 0 good, 1 usage, 2 a file cannot be read, is no trace, or cannot be written.
 
 Examples:
   tagwire run -n 4 --record traces -- ./halo && tagwire match stats traces
-  tagwire match stats traces --by rank,context -o stats.csv";
+  tagwire match stats traces --by rank,context -o stats.csv
+  tagwire match stats traces --qstat halo                   halo-rq-hit.data and the others";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
@@ -144,6 +150,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
             path: shown(path),
             why,
         })?;
+        if trace.header.before > 0 {
+            notes.push(format!(
+                "{}: {} calls are missing before its beginning",
+                shown(path),
+                trace.header.before
+            ));
+        }
         if trace.lost > 0 {
             notes.push(format!(
                 "{}: {} calls are missing behind its end",
@@ -157,6 +170,9 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         merge(&mut sum, &groups);
     }
     push(&mut rows, None, &sum, &args.by);
+    if let Some(prefix) = &args.qstat {
+        qstat::write(prefix, &traces)?;
+    }
     show::print_rows(&rows, &notes, args.format, args.output.as_deref())?;
     Ok(0)
 }

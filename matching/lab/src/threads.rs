@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use serde::Serialize;
-use tagwire_matching::Envelope;
+use tagwire_matching::{Engines, Envelope};
 
 use crate::error::Result;
 use crate::order::{DrainArgs, Order, Row, drain, envelope, finish, head, line};
@@ -172,7 +172,7 @@ fn messages(grid: &Grid, stencil: Stencil) -> (Process, Vec<Envelope>) {
 }
 
 /// Drains the lists that are asked for; returns the exit status.
-pub(crate) fn run(args: &ThreadsArgs) -> Result<u8> {
+pub(crate) fn run(args: &ThreadsArgs, known: &Engines) -> Result<u8> {
     args.drain.check()?;
     let mut rows: Vec<Row<Process>> = Vec::new();
     for grid in &args.grid {
@@ -183,7 +183,7 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<u8> {
         {
             let (process, receives) = messages(grid, *stencil);
             for order in &args.order {
-                rows.extend(drain(&process, &receives, *order, &args.drain)?);
+                rows.extend(drain(&process, &receives, *order, &args.drain, known)?);
             }
         }
     }

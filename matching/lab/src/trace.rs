@@ -3,6 +3,7 @@
 //! The binary format is [`tagwire_matching::trace`]. The twin is CSV behind a `#` line for each line of the header; it is what
 //! `tagwire match cat` prints, and is read wherever a trace is.
 
+mod ring;
 mod text;
 
 use std::fs;
@@ -147,41 +148,58 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
         lost: 0,
     };
     let (records, rest) = bytes[HEADER..].as_chunks::<RECORD>();
-    let mut at = 0_u64;
-    for (index, bytes) in records.iter().enumerate() {
-        let number = index + 1;
-        let record = match Record::from_bytes(*bytes) {
-            Ok(Some(record)) => record,
-            // Room that was reserved and is not written: the rank died, or still runs.
-            Ok(None) => {
-                let ends = records[index..].iter().all(|bytes| *bytes == [0; RECORD]);
-                let wrong = "is empty, and others follow".to_owned();
-                return Ok((trace, (!ends).then(|| format!("record {number} {wrong}"))));
-            }
-            Err(why) => return Ok((trace, Some(format!("record {number}: {why}")))),
-        };
-        at = at.saturating_add(u64::from(record.after));
-        match record.event {
-            Event::Time(nanos) => at = at.saturating_add(nanos),
-            Event::Lost(calls) => {
-                trace.lost = calls;
-                let is_last = index + 1 == records.len();
-                let wrong = format!("record {number} ends the trace, and others follow");
-                return Ok((trace, (!is_last).then_some(wrong)));
-            }
-            event => trace.calls.push(Call {
-                at,
-                event,
-                matched: record.matched,
-            }),
-        }
+    if trace.header.ring > 0 {
+        return Ok(ring::parse(trace, records));
+    }
+    if let Some(wrong) = parse_records(&mut trace, records, 0, &mut 0) {
+        return Ok((trace, Some(wrong)));
     }
     let wrong = format!(
         "record {} has {} bytes of {RECORD}: the file was cut",
         records.len() + 1,
         rest.len()
     );
-    Ok((trace, (!rest.is_empty()).then_some(wrong)))
+    Ok((trace, rest.iter().any(|byte| *byte != 0).then_some(wrong)))
+}
+
+/// Adds the calls of records, before which are others, from a time on. Returns what is wrong behind the last one.
+fn parse_records(
+    trace: &mut Trace,
+    records: &[[u8; RECORD]],
+    before: usize,
+    at: &mut u64,
+) -> Option<String> {
+    for (index, bytes) in records.iter().enumerate() {
+        let number = before + index + 1;
+        let record = match Record::from_bytes(*bytes) {
+            Ok(Some(record)) => record,
+            // Room that was reserved and is not written: the rank died, or still runs.
+            Ok(None) => {
+                let ends = records[index..].iter().all(|bytes| *bytes == [0; RECORD]);
+                return (!ends).then(|| format!("record {number} is empty, and others follow"));
+            }
+            Err(why) => return Some(format!("record {number}: {why}")),
+        };
+        *at = at.saturating_add(u64::from(record.after));
+        match record.event {
+            Event::Time(nanos) => *at = at.saturating_add(nanos),
+            Event::Lost(calls) => {
+                trace.lost = calls;
+                let is_last = index + 1 == records.len();
+                return (!is_last)
+                    .then(|| format!("record {number} ends the trace, and others follow"));
+            }
+            Event::Begin(_) | Event::Lengths(_) | Event::Queued(_) => {
+                return Some(format!("record {number} is of a ring, and this is none"));
+            }
+            event => trace.calls.push(Call {
+                at: *at,
+                event,
+                matched: record.matched,
+            }),
+        }
+    }
+    None
 }
 
 /// Cuts a trace before the first call that is of no rank of the job: engines may have a word for each rank up to the highest.
@@ -236,6 +254,8 @@ pub(crate) mod tests {
             capacity: Capacity::default(),
             clock: "each".to_owned(),
             arrivals: "recorded".to_owned(),
+            ring: 0,
+            before: 0,
             host: "here".to_owned(),
             command: "program --with words".to_owned(),
         }

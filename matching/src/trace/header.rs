@@ -18,6 +18,10 @@ pub struct Header {
     pub clock: String,
     /// Where the order of arrivals comes from: `recorded`, or the model that made it.
     pub arrivals: String,
+    /// The most calls that a ring keeps, and 0 where all are kept.
+    pub ring: u32,
+    /// How many calls are missing before the first one.
+    pub before: u64,
     /// The host.
     pub host: String,
     /// The program with its arguments, or what the trace was made from.
@@ -47,10 +51,11 @@ impl Header {
     #[must_use]
     pub fn to_page(&self) -> [u8; HEADER] {
         let Capacity { posted, unexpected } = self.capacity;
+        let (ring, before) = (more("ring", self.ring), more("before", self.before));
         // The command comes last: it alone may be too long.
         let text = format!(
             "{FIRST}{VERSION}\nrank: {}\nranks: {}\nengine: {}\nposted: {posted}\nunexpected: {unexpected}\nclock: {}\n\
-             arrivals: {}\nhost: {}\ncommand: {}",
+             arrivals: {}\n{ring}{before}host: {}\ncommand: {}",
             self.rank,
             self.ranks,
             line(&self.engine),
@@ -94,6 +99,11 @@ impl Header {
                 .map(|(_, value)| (*value).to_owned())
                 .ok_or(BadHeader::Lacks(name))
         };
+        // Those that not every trace has.
+        let more = |name: &'static str| match text_of(name) {
+            Ok(value) => value.parse::<u64>().map_err(|_| BadHeader::Lacks(name)),
+            Err(_) => Ok(0),
+        };
         let number = |name: &'static str| {
             let value = text_of(name)?.parse::<u32>();
             value.map_err(|_| BadHeader::Lacks(name))
@@ -105,6 +115,8 @@ impl Header {
             capacity: Capacity::new(number("posted")?, number("unexpected")?),
             clock: text_of("clock")?,
             arrivals: text_of("arrivals")?,
+            ring: u32::try_from(more("ring")?).map_err(|_| BadHeader::Lacks("ring"))?,
+            before: more("before")?,
             host: text_of("host")?,
             command: text_of("command")?,
         })
@@ -117,6 +129,14 @@ fn line(text: &str) -> String {
     match clean.is_empty() {
         true => "-".to_owned(),
         false => clean,
+    }
+}
+
+/// A line that is left out where the number is 0.
+fn more(name: &str, number: impl Into<u64>) -> String {
+    match number.into() {
+        0 => String::new(),
+        number => format!("{name}: {number}\n"),
     }
 }
 
@@ -135,6 +155,8 @@ mod tests {
             capacity: Capacity::new(7, 1 << 20),
             clock: "each".to_owned(),
             arrivals: "recorded".to_owned(),
+            ring: 1 << 20,
+            before: 1 << 40,
             host: "here".to_owned(),
             command: command.to_owned(),
         }

@@ -400,6 +400,7 @@ impl LocalRank for Cm {
                 unexpected_long: self.driver.rail.fetched(),
                 ..self.core.counters
             },
+            matching: None,
             // Where messages are matched by the transport it moves them by one way.
             ways: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! The settings of ob1.
 
+use tagwire_matching::Engines;
 use tagwire_transport::{Capabilities, Limits, Preference};
 
 use super::path::{FULL, HEADER, Terms};
@@ -25,6 +26,8 @@ pub(super) fn piece(capabilities: Capabilities, limits: &Limits) -> usize {
 pub struct Ob1Options {
     /// The matching engine's name.
     pub engine: String,
+    /// The engines that have names.
+    pub engines: Engines,
     /// Entries that the engine may hold, posted and unexpected each.
     pub match_capacity: u32,
     /// Where what the engine is given is recorded; `None`: nowhere.
@@ -103,6 +106,7 @@ impl Default for Ob1Options {
     fn default() -> Self {
         Self {
             engine: "bins".to_owned(),
+            engines: Engines::default(),
             match_capacity: 1 << 26,
             record: None,
             packet: None,

@@ -11,6 +11,7 @@ use tagwire_transport::Payload;
 
 use super::peer::PeerIndex;
 use super::unexpected::{Content, Unexpected};
+use crate::record::Direct;
 use crate::slab::{Handle, Slab};
 
 /// A receive's place among those that wait for a message.
@@ -47,14 +48,14 @@ pub(super) enum Arrived {
 /// The matching of one rank.
 #[derive(Debug)]
 pub(super) struct Matcher {
-    engine: AnyEngine,
+    engine: AnyEngine<Direct>,
     unexpected: Slab<Unexpected>,
     /// How many receives were posted.
     posted: u64,
 }
 
 impl Matcher {
-    pub(super) fn new(engine: AnyEngine) -> Self {
+    pub(super) fn new(engine: AnyEngine<Direct>) -> Self {
         Self {
             engine,
             unexpected: Slab::default(),
@@ -238,10 +239,9 @@ impl Matcher {
         self.unexpected.iter().map(|(_, message)| message)
     }
 
-    /// Returns how many receives searches among posted ones have looked at.
-    #[cfg(test)]
-    pub(super) fn attempts(&self) -> u64 {
-        self.engine.stats().posted.attempts
+    /// Returns what the engine has done.
+    pub(super) fn stats(&self) -> matching::Stats {
+        self.engine.stats()
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
 
     fn matcher(capacity: u32) -> Matcher {
         let capacity = Capacity::new(capacity, capacity);
-        Matcher::new(AnyEngine::by_name("list", capacity).unwrap())
+        Matcher::new(AnyEngine::by_name("list", capacity).unwrap().beside())
     }
 
     fn envelope(tag: i32) -> Envelope {

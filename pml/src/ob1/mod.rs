@@ -51,7 +51,7 @@ use std::fmt;
 pub use config::Ob1Options;
 pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_matching::{Capacity, EngineName, Pattern};
+use tagwire_matching::{Capacity, Pattern};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{ByteTransport, RecvBuffer, RemoteAccess, SendBuffer, Transport};
 
@@ -101,12 +101,12 @@ impl Ob1 {
         rail: Box<dyn ByteTransport>,
         bootstrap: Box<dyn Bootstrap>,
     ) -> Result<Self> {
-        let engine: EngineName = options.engine.parse()?;
+        let engine = options.engines.named(&options.engine)?;
         let capacity = Capacity::new(options.match_capacity, options.match_capacity);
         let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
         let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
         let engine = match &options.record {
-            None => engine.open(capacity),
+            None => engine.open(capacity).beside(),
             Some(record) => {
                 let (rank, clock) = (lane.rank.as_u32(), lane.clock.clone());
                 record.open(&engine, capacity, (rank, lane.size), clock)?
@@ -487,6 +487,7 @@ impl LocalRank for Ob1 {
             layer: LAYER,
             matcher: self.core.matcher.name(),
             counters: self.core.counters,
+            matching: Some(self.core.matcher.stats()),
             ways,
         }
     }

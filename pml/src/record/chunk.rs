@@ -3,40 +3,94 @@
 
 use std::fs::File;
 use std::io;
+use std::mem;
 use std::os::unix::fs::FileExt;
+use std::slice;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
-use tagwire_matching::trace::RECORD;
+use tagwire_matching::trace::{PART, RECORD};
 
-/// A mapped piece of a file: places for records.
-pub(super) struct Chunk(MmapMut);
+/// A mapped piece of a file: places for records, which are taken in order.
+///
+/// ```text
+///   | taken | near: taken without a look at anything else | far, of which the last is a place of its own |
+/// ```
+pub(super) struct Chunk {
+    near: slice::IterMut<'static, [u8; RECORD]>,
+    far: &'static mut [[u8; RECORD]],
+    /// What the places above are in: private, so that they do not outlive it.
+    _map: MmapMut,
+}
 
 impl Chunk {
     /// Bytes of a chunk.
-    pub(super) const BYTES: u64 = 1 << 20;
+    pub(super) const BYTES: u64 = PART as u64;
 
     /// The last place of a chunk.
-    pub(super) const LAST: usize = Self::BYTES as usize / RECORD - 1;
+    pub(super) const LAST: usize = PART / RECORD - 1;
 
     /// Maps the chunk that begins at `begin`, a multiple of the page size, and has the disk keep its room: to write into a mapping
     /// for which there is none ends the process.
     pub(super) fn map(file: &File, begin: u64) -> io::Result<Self> {
         reserve(file, begin)?;
         let mut options = MmapOptions::new();
-        let options = options.offset(begin).len(Self::BYTES as usize);
+        let options = options.offset(begin).len(PART);
         // SAFETY: the file was made by this rank and is new (`create_new`); nobody else maps it, and those who read it do so by
         // calls of the system, into memory of their own. Who changes or cuts it from outside changes bytes that this process
         // writes and does not read; past a cut end the process is ended by a signal.
-        let map = unsafe { options.map_mut(file) }?;
-        Ok(Self(map))
+        let mut map = unsafe { options.map_mut(file) }?;
+        let first = map.as_mut_ptr().cast::<[u8; RECORD]>();
+        // SAFETY: the mapping has PART bytes, whole records of bytes, any of which is valid; it does not move with `map`, nobody
+        // else refers to it, and both stay in this value, from which references go out for as long as it is borrowed alone.
+        let far = unsafe { slice::from_raw_parts_mut(first, PART / RECORD) };
+        Ok(Self {
+            near: [].iter_mut(),
+            far,
+            _map: map,
+        })
     }
 
-    /// Returns the places.
+    /// Takes a place that was [brought near](Chunk::bring_near).
     #[inline(always)]
-    pub(super) fn records(&mut self) -> &mut [[u8; RECORD]] {
-        self.0.as_chunks_mut().0
+    pub(super) fn take_near(&mut self) -> Option<&mut [u8; RECORD]> {
+        self.near.next()
+    }
+
+    /// Takes a place when none is near; `None` where only the last is left.
+    pub(super) fn take(&mut self) -> Option<&mut [u8; RECORD]> {
+        if self.far.len() <= 1 {
+            return None;
+        }
+        self.far.split_off_first_mut()
+    }
+
+    /// The last place.
+    pub(super) fn last(&mut self) -> Option<&mut [u8; RECORD]> {
+        self.far.last_mut()
+    }
+
+    /// Makes at most so many places, and not the last, such that they are taken the short way. Returns how many there are.
+    pub(super) fn bring_near(&mut self, places: usize) -> usize {
+        let places = places.min(self.far.len().saturating_sub(1));
+        let (near, far) = mem::take(&mut self.far).split_at_mut(places);
+        (self.near, self.far) = (near.iter_mut(), far);
+        places
+    }
+
+    /// Empties the chunk, of which no place is taken.
+    pub(super) fn clear(&mut self) {
+        // Whoever finds it half empty finds no beginning.
+        if let Some(first) = self.far.first_mut() {
+            *first = [0; RECORD];
+        }
+        self.far.fill([0; RECORD]);
+    }
+
+    /// How many places are taken, the last left out.
+    pub(super) fn taken(&self) -> usize {
+        Self::LAST + 1 - self.near.len() - self.far.len()
     }
 }
 

@@ -20,6 +20,8 @@ fn kept(rows: Vec<Row>, most: usize, sessions: Option<usize>) -> Kept {
         sizes: &SIZES,
         most,
         sessions,
+        has_queues: false,
+        has_engines: false,
     };
     earlier(rows).kept(shape).0
 }
@@ -32,6 +34,7 @@ fn job(transport: &str, launch: u32, unit: Option<&str>) -> Key {
         launch: Some(launch),
         unit: unit.map(str::to_owned),
         progress: None,
+        queue: Queue::default(),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::cells::LINE;
+use tagwire_matching::storage::counting::LINE;
 
 /// The two levels.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! What matches cost in entries, cache lines and misses.
 
+use tagwire_matching::storage::counting::take_log;
 use tagwire_matching::{Capacity, Engine, EngineName};
 
 use super::axes::Cache;
 use super::cache::{Caches, Misses};
-use super::cells::{Counting, take_log};
 use super::scenario::Scenario;
 
 /// Figures of one match, on the average.
@@ -42,18 +42,18 @@ pub(super) fn attempts(engine: &EngineName, scenario: &Scenario) -> Looked {
     }
 }
 
-/// Returns the lines of a match and the misses of caches of these sizes.
+/// Returns the lines of a match and the misses of caches of these sizes; `None` for an engine whose lines cannot be counted.
 pub(super) fn lines(
     engine: &EngineName,
     scenario: &Scenario,
     cache: Cache,
     sizes: [u64; 2],
-) -> Counts {
+) -> Option<Counts> {
     let matches = scenario.matches(MOST);
     let mut caches = Caches::new(sizes);
     let mut log = Vec::new();
     take_log(&mut log);
-    let mut engine = engine.open_over::<Counting>(Capacity::default());
+    let mut engine = engine.open_counting(Capacity::default())?;
     scenario.prepare(&mut *engine, matches);
     take_log(&mut log);
     caches.touch(&log);
@@ -72,11 +72,11 @@ pub(super) fn lines(
         distinct += log.len();
     }
     let each = |total: u64| total as f64 / f64::from(matches);
-    Counts {
+    Some(Counts {
         lines: each(distinct as u64),
         first: each(misses.first),
         second: each(misses.second),
-    }
+    })
 }
 
 /// Matches that are counted.
@@ -101,7 +101,7 @@ mod tests {
 
     fn cold(name: &str, ahead: u32) -> Counts {
         let engine: EngineName = name.parse().unwrap();
-        lines(&engine, &scenario(ahead), Cache::Cold, [32 << 10, 1 << 20])
+        lines(&engine, &scenario(ahead), Cache::Cold, [32 << 10, 1 << 20]).unwrap()
     }
 
     /// 32-byte nodes in a row: a line for every two, or three where nodes lie across lines, and whatever else falls on the lines that the allocator gave.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn hot_caches_miss_what_does_not_fit() {
         let engine: EngineName = "list".parse().unwrap();
-        let hot = |ahead, sizes| lines(&engine, &scenario(ahead), Cache::Hot, sizes);
+        let hot = |ahead, sizes| lines(&engine, &scenario(ahead), Cache::Hot, sizes).unwrap();
         assert_eq!(hot(256, [32 << 10, 1 << 20]).first, 0.0);
         let walk = hot(4096, [32 << 10, 1 << 20]);
         assert!(walk.first > 2000.0 && walk.second == 0.0, "{walk:?}");

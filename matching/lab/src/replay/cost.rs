@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use serde::Serialize;
+use tagwire_matching::storage::counting::take_log;
 use tagwire_matching::trace::Event;
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, EngineName, Handle, PostOutcome};
 
-use crate::depth::{Counting, take_log};
 use crate::trace::{Call, Trace};
 
 /// Figures of one call, on the average.
@@ -16,7 +16,8 @@ pub(crate) struct Cost {
     /// The median of passes.
     pub(crate) ns: f64,
     pub(crate) attempts: f64,
-    pub(crate) lines: f64,
+    /// `None` for an engine whose lines cannot be counted.
+    pub(crate) lines: Option<f64>,
 }
 
 /// Returns what a call costs on the average, the times by so many passes.
@@ -36,7 +37,7 @@ pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
     Cost {
         ns: times.get(times.len() / 2).copied().unwrap_or_default(),
         attempts: opened.stats().attempts() as f64 / calls,
-        lines: lines(trace, engine) as f64 / calls,
+        lines: lines(trace, engine).map(|lines| lines as f64 / calls),
     }
 }
 
@@ -48,8 +49,8 @@ fn run(engine: &mut AnyEngine, calls: &[Call]) {
 }
 
 /// The distinct lines of each call, summed up.
-fn lines(trace: &Trace, engine: &EngineName) -> u64 {
-    let mut engine = engine.open_over::<Counting>(trace.header.capacity);
+fn lines(trace: &Trace, engine: &EngineName) -> Option<u64> {
+    let mut engine = engine.open_counting(trace.header.capacity)?;
     let (mut entries, mut log, mut sum) = (Entries::default(), Vec::new(), 0);
     take_log(&mut log);
     for call in &trace.calls {
@@ -59,7 +60,7 @@ fn lines(trace: &Trace, engine: &EngineName) -> u64 {
         log.dedup();
         sum += log.len() as u64;
     }
-    sum
+    Some(sum)
 }
 
 /// The handles of all that was queued, by number.

@@ -111,6 +111,8 @@ impl Model {
                 capacity: Capacity::default(),
                 clock: clock.to_owned(),
                 arrivals: self.to_string(),
+                ring: 0,
+                before: 0,
                 host: "-".to_owned(),
                 command: origin.to_owned(),
             },

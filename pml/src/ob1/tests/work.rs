@@ -28,7 +28,7 @@ fn a_pull_does_not_look_at_all_requests() {
     assert!(!world.ranks[1].core.budget.starving().is_empty(), "no test");
     let work = |world: &World| {
         let core = &world.ranks[1].core;
-        let seen = core.matcher.attempts() as usize;
+        let seen = core.matcher.stats().posted.attempts as usize;
         (seen, core.requests.walked.get())
     };
     let before = work(&world);

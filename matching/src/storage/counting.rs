@@ -7,11 +7,11 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 
-use tagwire_matching::storage::{Cells, Word};
+use super::{Cells, Word};
 
 /// The kind of these words.
 #[derive(Debug)]
-pub(crate) enum Counting {}
+pub enum Counting {}
 
 impl Cells for Counting {
     type Word = Counted<u32>;
@@ -30,7 +30,7 @@ impl Cells for Counting {
 /// A word whose accesses are noted; as large as a plain one, so that entries lie as they always do.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Counted<T: Copy>(Cell<T>);
+pub struct Counted<T: Copy>(Cell<T>);
 
 impl<T: Copy + Debug + Send> Word<T> for Counted<T> {
     fn with(value: T) -> Self {
@@ -67,10 +67,10 @@ fn note_line(line: usize) {
 }
 
 /// Hands over the lines that this thread's engines have touched since the last call.
-pub(crate) fn take_log(into: &mut Vec<usize>) {
+pub fn take_log(into: &mut Vec<usize>) {
     into.clear();
     LOG.with_borrow_mut(|log| std::mem::swap(log, into));
 }
 
 /// Bytes of a cache line.
-pub(crate) const LINE: usize = 64;
+pub const LINE: usize = 64;

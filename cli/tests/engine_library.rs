@@ -1,0 +1,113 @@
+//! Engines in libraries: the example in C, checked, measured, in jobs, recorded, and refused where it cannot be.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command::{Outcome, tagwire};
+use crate::process::{example, run_line};
+
+/// Builds the example as its page says.
+fn library(folder: &Path) -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/engine_c");
+    let file = folder.join("liblist.so");
+    let made = Command::new("make")
+        .arg("-C")
+        .arg(here)
+        .args(["--silent"])
+        .arg(format!("OUTPUT={}", file.display()))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    file.to_str().unwrap().to_owned()
+}
+
+fn run(line: &str) -> Outcome {
+    tagwire().args(line.split_whitespace()).outcome()
+}
+
+#[test]
+fn an_engine_in_c_is_checked_measured_and_matches_the_messages_of_a_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = library(folder.path());
+    let checked = run(&format!("match check {file} --operations 20000"));
+    assert_eq!((checked.status, &*checked.stderr), (0, ""), "{checked:#?}");
+    assert!(
+        checked.stdout.contains("passed as exact: 20000 operations"),
+        "{checked:#?}"
+    );
+    let list = format!("list,{file},{file}:guard=off");
+    let depth = run(&format!(
+        "match depth --engine {list} --ahead 16 --cache hot --blocks 1 --format json"
+    ));
+    assert_eq!((depth.status, &*depth.stderr), (0, ""), "{depth:#?}");
+    let depth: Value = serde_json::from_str(&depth.stdout).unwrap();
+    let rows = depth["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert_eq!(row["attempts"], 17.0, "{row}");
+        assert_eq!(row["lines"].is_null(), row["engine"] != "list", "{row}");
+        assert_eq!(row["checked"]["grade"], "exact", "{row}");
+    }
+    for queue in ["--posted", "--unexpected"] {
+        let line =
+            format!("bench latency -m 8 -i 20 -x 2 {queue} 40 --format json --engine {file}");
+        let outcome = run(&line);
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let used = &document["environment"]["transports"][0];
+        assert_eq!(used["engine"], *file);
+    }
+}
+
+#[test]
+fn a_program_of_ranks_is_recorded_on_it_and_the_trace_replays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = library(folder.path());
+    let traces = folder.path().join("traces");
+    let record = traces.to_str().unwrap();
+    let job = run_line(2, &["--record", record, "--engine", &file]);
+    let job = job.args([example("halo")]).args(["20"]).finish();
+    assert_eq!(job.status, 0, "{job:#?}");
+    let line = format!("match replay {record} --engine list,bins,{file} --passes 1 --format json");
+    let replayed = run(&line);
+    assert_eq!(replayed.status, 0, "{replayed:#?}");
+    let document: Value = serde_json::from_str(&replayed.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().all(|row| row["other"] == 0), "{rows:#?}");
+    let unguarded = format!("{file}:guard=off");
+    let job = run_line(1, &["--record", record, "--engine", &unguarded]);
+    let job = job.args([example("ring")]).args(["1"]).finish();
+    assert_ne!(job.status, 0, "{job:#?}");
+    assert!(
+        job.errors().contains("does not count its entries"),
+        "{job:#?}"
+    );
+}
+
+#[test]
+fn a_library_is_refused_where_it_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = library(folder.path());
+    for (line, told) in [
+        (
+            format!("match check {file}:bins=64"),
+            "it takes no parameters, and is given 'bins=64'",
+        ),
+        ("match check ./no/such.so".to_owned(), "No such file"),
+        (
+            format!("bench latency -m 8 -i 10 -p cm --engine {file}"),
+            "runs under ob1 alone: under cm the transport matches, here bins",
+        ),
+        (
+            "bench latency -m 8 -i 10 --engine ./no/such.so".to_owned(),
+            "No such file",
+        ),
+    ] {
+        let refused = run(&line);
+        assert_ne!(refused.status, 0, "{line}: {refused:#?}");
+        assert!(refused.stderr.contains(told), "{line}: {refused:#?}");
+    }
+}

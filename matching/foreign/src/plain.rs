@@ -1,0 +1,302 @@
+//! An engine of a library's calls, whatever is answered.
+
+use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_matching::{
+    ArriveOutcome, CancelOutcome, ContextAssertions, Cookie, Engine, Envelope, Handle, Pattern,
+    PostOutcome, QueueStats, Stats,
+};
+
+use crate::library::{
+    ANY_SOURCE, ANY_TAG, Answer, EXPECTED_ONLY, FULL, Instance, Key, LOOK, MATCHED, NONE, QUEUE,
+    QUEUED, QueueFigures,
+};
+
+/// An engine that believes its library. Where there is none, every queue is full.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    instance: Option<Instance>,
+    /// Entries of each queue: asked for with every message, which the library is not.
+    posted: usize,
+    unexpected: usize,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    Nothing,
+    Queued(u64),
+    Matched(u32, u64),
+    Full,
+    /// What no call answers.
+    Status(u32),
+}
+
+impl Plain {
+    pub(crate) const fn new(instance: Option<Instance>) -> Self {
+        Self {
+            instance,
+            posted: 0,
+            unexpected: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn say_post(&mut self, pattern: Pattern, cookie: Cookie) -> Said {
+        let Some(instance) = &mut self.instance else {
+            return Said::Full;
+        };
+        let said = Said::of(instance.post(receive(pattern), cookie.0));
+        match said {
+            Said::Matched(..) => self.unexpected = self.unexpected.saturating_sub(1),
+            Said::Queued(_) => self.posted += 1,
+            _ => {}
+        }
+        said
+    }
+
+    #[inline]
+    pub(crate) fn say_arrive(&mut self, envelope: Envelope, cookie: Cookie, how: u32) -> Said {
+        let Some(instance) = &mut self.instance else {
+            return if how == QUEUE {
+                Said::Full
+            } else {
+                Said::Nothing
+            };
+        };
+        let said = Said::of(instance.arrive(message(envelope), cookie.0, how));
+        match said {
+            Said::Matched(..) if how != LOOK => self.posted = self.posted.saturating_sub(1),
+            Said::Queued(_) => self.unexpected += 1,
+            _ => {}
+        }
+        said
+    }
+
+    #[inline]
+    pub(crate) fn say_look(&mut self, pattern: Pattern, take: bool) -> (Said, Key) {
+        let Some(instance) = &mut self.instance else {
+            return (Said::Nothing, Key::default());
+        };
+        let (answer, found) = instance.look(receive(pattern), take);
+        let said = Said::of(answer);
+        if take && matches!(said, Said::Matched(..)) {
+            self.unexpected = self.unexpected.saturating_sub(1);
+        }
+        (said, found)
+    }
+
+    pub(crate) fn say_withdraw(&mut self, handle: u64, is_message: bool) -> Said {
+        let Some(instance) = &mut self.instance else {
+            return Said::Nothing;
+        };
+        let said = Said::of(instance.withdraw(handle, is_message));
+        if matches!(said, Said::Matched(..)) {
+            let length = match is_message {
+                true => &mut self.unexpected,
+                false => &mut self.posted,
+            };
+            *length = length.saturating_sub(1);
+        }
+        said
+    }
+
+    fn withdrawn(&mut self, handle: Handle, is_message: bool) -> CancelOutcome {
+        match self.say_withdraw(whole(handle), is_message) {
+            Said::Matched(cookie, _) => CancelOutcome::Cancelled(Cookie(cookie)),
+            _ => CancelOutcome::AlreadyMatched,
+        }
+    }
+}
+
+impl Said {
+    #[inline]
+    const fn of(answer: Answer) -> Self {
+        let Answer {
+            status,
+            cookie,
+            handle,
+        } = answer;
+        match status {
+            NONE => Self::Nothing,
+            QUEUED => Self::Queued(handle),
+            MATCHED => Self::Matched(cookie, handle),
+            FULL => Self::Full,
+            other => Self::Status(other),
+        }
+    }
+}
+
+impl Engine for Plain {
+    fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        match self.say_post(pattern, cookie) {
+            Said::Matched(cookie, _) => PostOutcome::Matched(Cookie(cookie)),
+            Said::Queued(handle) => PostOutcome::Queued(halves(handle)),
+            _ => PostOutcome::Full,
+        }
+    }
+
+    fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
+        match self.say_arrive(envelope, cookie, QUEUE) {
+            Said::Matched(cookie, _) => ArriveOutcome::Matched(Cookie(cookie)),
+            Said::Queued(handle) => ArriveOutcome::Queued(halves(handle)),
+            _ => ArriveOutcome::Full,
+        }
+    }
+
+    fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
+        match self.say_arrive(envelope, Cookie(0), EXPECTED_ONLY) {
+            Said::Matched(cookie, _) => Some(Cookie(cookie)),
+            _ => None,
+        }
+    }
+
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        match self.say_arrive(envelope, Cookie(0), LOOK) {
+            Said::Matched(cookie, _) => Some(Cookie(cookie)),
+            _ => None,
+        }
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        match self.say_look(pattern, false) {
+            (Said::Matched(cookie, _), found) => Some((envelope(found)?, Cookie(cookie))),
+            _ => None,
+        }
+    }
+
+    fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        match self.say_look(pattern, true) {
+            (Said::Matched(cookie, _), found) => Some((envelope(found)?, Cookie(cookie))),
+            _ => None,
+        }
+    }
+
+    fn cancel(&mut self, handle: Handle) -> CancelOutcome {
+        self.withdrawn(handle, false)
+    }
+
+    fn discard(&mut self, handle: Handle) -> CancelOutcome {
+        self.withdrawn(handle, true)
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected
+    }
+
+    fn stats(&self) -> Stats {
+        let figures = self.instance.as_ref().map(Instance::figures);
+        let figures = figures.unwrap_or_default();
+        Stats {
+            posted: queue(figures.posted),
+            unexpected: queue(figures.unexpected),
+        }
+    }
+
+    fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        let Some(instance) = &self.instance else {
+            return;
+        };
+        instance.visit(false, &mut |key, cookie| {
+            if let Some(pattern) = pattern(key) {
+                visit(pattern, Cookie(cookie));
+            }
+        });
+    }
+
+    fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
+        let Some(instance) = &self.instance else {
+            return;
+        };
+        instance.visit(true, &mut |key, cookie| {
+            if let Some(envelope) = envelope(key) {
+                visit(envelope, Cookie(cookie));
+            }
+        });
+    }
+
+    fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
+        let ContextAssertions {
+            no_any_source,
+            no_any_tag,
+            overtaking,
+        } = assertions;
+        let promises =
+            u32::from(no_any_source) | u32::from(no_any_tag) << 1 | u32::from(overtaking) << 2;
+        if let Some(instance) = &mut self.instance {
+            instance.promise(context.as_u16().into(), promises);
+        }
+    }
+}
+
+/// A handle of 64 bits, whatever the library names by it.
+const fn halves(handle: u64) -> Handle {
+    Handle::from_parts(handle as u32, (handle >> 32) as u32)
+}
+
+const fn whole(handle: Handle) -> u64 {
+    handle.slot() as u64 | (handle.generation() as u64) << 32
+}
+
+fn message(envelope: Envelope) -> Key {
+    Key {
+        source: envelope.source.as_u32(),
+        tag: envelope.tag.as_i32(),
+        context: envelope.context.as_u16().into(),
+        flags: 0,
+    }
+}
+
+fn receive(pattern: Pattern) -> Key {
+    let any_source = if pattern.source.is_any() {
+        ANY_SOURCE
+    } else {
+        0
+    };
+    let any_tag = if pattern.tag.is_any() { ANY_TAG } else { 0 };
+    Key {
+        source: pattern.source.as_u32(),
+        tag: pattern.tag.as_i32(),
+        context: pattern.context.as_u16().into(),
+        flags: any_source | any_tag,
+    }
+}
+
+/// The message that a key is of; `None` where it is of none.
+pub(crate) fn envelope(key: Key) -> Option<Envelope> {
+    let context = u16::try_from(key.context).ok()?;
+    Some(Envelope {
+        source: SourceSelector::from_u32(key.source).rank()?,
+        tag: Tag::from_wire(key.tag)?,
+        context: ContextId::new(context),
+    })
+}
+
+fn pattern(key: Key) -> Option<Pattern> {
+    let context = u16::try_from(key.context).ok()?;
+    Some(Pattern {
+        source: match key.flags & ANY_SOURCE {
+            0 => SourceSelector::from_u32(key.source),
+            _ => SourceSelector::ANY,
+        },
+        tag: match key.flags & ANY_TAG {
+            0 => TagSelector::from_i32(key.tag),
+            _ => TagSelector::ANY,
+        },
+        context: ContextId::new(context),
+    })
+}
+
+fn queue(figures: QueueFigures) -> QueueStats {
+    QueueStats {
+        queued: figures.queued,
+        high_water: u32::try_from(figures.high_water).unwrap_or(u32::MAX),
+        hits: figures.hits,
+        misses: figures.misses,
+        probes: figures.probes,
+        attempts: figures.attempts,
+    }
+}

@@ -1,0 +1,282 @@
+//! Rings: traces that keep the last calls.
+//!
+//! What was queued when the first call that is kept was made is not in the trace. It is nothing at the first moment at which
+//! both queues are empty, which their lengths tell: from there on the calls can be repeated and counted.
+
+use tagwire_matching::Capacity;
+use tagwire_matching::trace::{Both, Event, PART, Queues, RECORD, Record};
+
+use super::{Call, Parsed, Trace, parse_records};
+
+/// A part of the file, with what it begins with.
+struct Part<'a> {
+    /// Calls before it.
+    calls: u64,
+    queues: Queues,
+    records: &'a [[u8; RECORD]],
+    /// Where it is among all records.
+    place: usize,
+}
+
+/// Reads the records of a ring, of whose trace there is the header.
+pub(super) fn parse(mut trace: Trace, records: &[[u8; RECORD]]) -> Parsed {
+    trace.header.ring = 0;
+    let size = PART / RECORD;
+    let places = (0..records.len()).step_by(size);
+    let parts = places.zip(records.chunks(size));
+    let mut parts: Vec<Part<'_>> = parts
+        .filter_map(|(place, records)| Part::of(place, records))
+        .collect();
+    parts.sort_by_key(|part| part.calls);
+    let Some(first) = parts.first() else {
+        return (trace, None);
+    };
+    let (before, mut queues) = (first.calls, first.queues);
+    let mut at = 0;
+    for part in &parts {
+        let calls = before + trace.calls.len() as u64;
+        if part.calls != calls {
+            let (place, found) = (part.place + 1, part.calls);
+            let wrong = format!("record {place} is behind {found} calls, and {calls} are there");
+            return (trace, Some(wrong));
+        }
+        if let Some(wrong) =
+            parse_records(&mut trace, part.records, part.place + BEGINNING, &mut at)
+        {
+            return (trace, Some(wrong));
+        }
+    }
+    trace.header.before = before;
+    let Some(start) = start(&trace.calls, &mut queues, trace.header.capacity) else {
+        let wrong = "at no time within what it keeps are both queues empty, so that nobody knows what was in them";
+        return (trace, Some(wrong.to_owned()));
+    };
+    trace.header.before += start as u64;
+    trace.calls = renumbered(&trace.calls[start..], queues.queued);
+    (trace, None)
+}
+
+impl<'a> Part<'a> {
+    /// Returns the part, where it is one and not a part that was about to be written over.
+    fn of(place: usize, records: &'a [[u8; RECORD]]) -> Option<Self> {
+        let (beginning, records) = records.split_first_chunk::<BEGINNING>()?;
+        let events = beginning.map(|bytes| Some(Record::from_bytes(bytes).ok()??.event));
+        let [
+            Some(Event::Begin(calls)),
+            Some(Event::Lengths(lengths)),
+            Some(Event::Queued(queued)),
+        ] = events
+        else {
+            return None;
+        };
+        Some(Self {
+            calls,
+            queues: Queues { lengths, queued },
+            records,
+            place,
+        })
+    }
+}
+
+/// Returns the place of the first call before which both queues are empty; `queues` are then as they are there.
+fn start(calls: &[Call], queues: &mut Queues, capacity: Capacity) -> Option<usize> {
+    let is_empty = |queues: &Queues| queues.lengths == Both::default();
+    for (place, call) in calls.iter().enumerate() {
+        if is_empty(queues) {
+            return Some(place);
+        }
+        follow(call, queues, capacity)?;
+    }
+    is_empty(queues).then_some(calls.len())
+}
+
+/// What the queues are after a call; `None` where it takes from an empty queue.
+fn follow(call: &Call, queues: &mut Queues, capacity: Capacity) -> Option<()> {
+    let Queues { lengths, queued } = queues;
+    let takes = |length: &mut u32| {
+        *length = length.checked_sub(1)?;
+        Some(())
+    };
+    let puts = |length: &mut u32, queued: &mut u32, most: u32| {
+        if *length < most {
+            *length += 1;
+            *queued = queued.wrapping_add(1);
+        }
+        Some(())
+    };
+    match (call.event, call.matched) {
+        (Event::Post(_) | Event::Claim(_) | Event::Discard(_), true) => {
+            takes(&mut lengths.unexpected)
+        }
+        (Event::Arrive(..) | Event::ArriveExpected(_) | Event::Cancel(_), true) => {
+            takes(&mut lengths.posted)
+        }
+        (Event::Post(_), false) => puts(&mut lengths.posted, &mut queued.posted, capacity.posted),
+        (Event::Arrive(..), false) => puts(
+            &mut lengths.unexpected,
+            &mut queued.unexpected,
+            capacity.unexpected,
+        ),
+        _ => Some(()),
+    }
+}
+
+/// The calls with the numbers of entries from 0. Those of entries that were queued before found nothing, and are left out.
+fn renumbered(calls: &[Call], before: Both) -> Vec<Call> {
+    let mut kept = Vec::with_capacity(calls.len());
+    for call in calls {
+        let mut call = *call;
+        let (number, before) = match &mut call.event {
+            Event::Cancel(number) => (number, before.posted),
+            Event::Discard(number) => (number, before.unexpected),
+            _ => {
+                kept.push(call);
+                continue;
+            }
+        };
+        *number = number.wrapping_sub(before);
+        // Numbers go round at 2^32: what lies before is far ahead.
+        if *number < 1 << 31 {
+            kept.push(call);
+        }
+    }
+    kept
+}
+
+/// Records that a part begins with.
+const BEGINNING: usize = 3;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use std::fs;
+
+    use tagwire_matching::Pattern;
+    use tagwire_matching::trace::{HEADER, Packed, Size};
+
+    use super::super::tests::{header, message};
+    use super::*;
+
+    fn both(posted: u32, unexpected: u32) -> Both {
+        Both { posted, unexpected }
+    }
+
+    /// A part with these calls, behind so many.
+    fn part(calls: u64, lengths: Both, queued: Both, events: &[(Event, bool)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let [lengths, queued] = Packed::queues(Queues { lengths, queued });
+        for record in [Packed::begin(calls), lengths, queued] {
+            bytes.extend(record.after(0));
+        }
+        for (event, matched) in events {
+            let record = Record {
+                event: *event,
+                matched: *matched,
+                after: 1,
+            };
+            bytes.extend(record.to_bytes());
+        }
+        bytes
+    }
+
+    fn file(parts: &[Vec<u8>]) -> Vec<u8> {
+        let mut header = header();
+        header.ring = 5;
+        let mut bytes = header.to_page().to_vec();
+        for (index, part) in parts.iter().enumerate() {
+            bytes.resize(HEADER + index * PART, 0);
+            bytes.extend(part);
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Trace, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.twm");
+        fs::write(&path, bytes).unwrap();
+        Trace::read(&path, false).map_err(|error| error.to_string())
+    }
+
+    fn calls() -> [(Event, bool); 6] {
+        let arrive = |tag| Event::Arrive(message(0, tag), Size::of(8));
+        [
+            // Of the two receives that were queued one is taken, the other goes.
+            (arrive(1), true),
+            (Event::Cancel(9), true),
+            (Event::Cancel(8), false),
+            (Event::Post(Pattern::exact(message(0, 3))), false),
+            (Event::Cancel(10), true),
+            (arrive(4), false),
+        ]
+    }
+
+    /// A part that is full of what changes nothing.
+    fn full(calls: u64, lengths: Both, queued: Both) -> Vec<u8> {
+        let look = (Event::Expects(message(0, 7)), false);
+        part(
+            calls,
+            lengths,
+            queued,
+            &vec![look; PART / RECORD - BEGINNING],
+        )
+    }
+
+    #[test]
+    fn a_ring_begins_where_both_queues_are_empty_and_its_numbers_do_too() {
+        let each = (PART / RECORD - BEGINNING) as u64;
+        let (two, ten) = (both(2, 0), both(10, 4));
+        let newest = part(1000 + each, two, ten, &calls());
+        let read = super::tests::read(&file(&[newest, full(1000, two, ten)])).unwrap();
+        assert_eq!((read.header.ring, read.header.before), (0, 1000 + each + 2));
+        let mut wanted = calls()[3..].to_vec();
+        wanted[1].0 = Event::Cancel(0);
+        let told: Vec<_> = read
+            .calls
+            .iter()
+            .map(|one| (one.event, one.matched))
+            .collect();
+        assert_eq!(told, wanted);
+        // Both forms keep how many came before.
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.twm", "a.csv"] {
+            let path = folder.path().join(name);
+            read.write(&path).unwrap();
+            assert_eq!(Trace::read(&path, false).unwrap(), read, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_ring_that_was_not_full_is_all_there_and_a_part_that_was_about_to_be_written_over_is_not() {
+        let none = Both::default();
+        let post = (Event::Post(Pattern::exact(message(0, 3))), false);
+        let whole = part(0, none, none, &[post; 3]);
+        let mut gone = full(7, none, none);
+        gone[..RECORD].fill(0);
+        let read = read(&file(&[whole, gone])).unwrap();
+        assert_eq!(read.header.before, 0);
+        let told: Vec<_> = read
+            .calls
+            .iter()
+            .map(|one| (one.event, one.matched))
+            .collect();
+        assert_eq!(told, [post; 3]);
+    }
+
+    #[test]
+    fn what_is_missing_in_a_ring_is_told() {
+        let (one, ten) = (both(1, 0), both(10, 4));
+        let look = (Event::Expects(message(0, 7)), false);
+        let refused = read(&file(&[part(5, one, ten, &[look])])).unwrap_err();
+        assert!(
+            refused.contains("at no time within what it keeps"),
+            "{refused}"
+        );
+        let parts = [part(5, one, ten, &[look]), part(9, one, ten, &[look])];
+        let refused = read(&file(&parts)).unwrap_err();
+        let told = format!(
+            "record {} is behind 9 calls, and 6 are there",
+            PART / RECORD + 1
+        );
+        assert!(refused.contains(&told), "{refused}");
+    }
+}
