@@ -438,7 +438,7 @@ mod tests {
         ] {
             let order: Order = text.parse().unwrap();
             assert_eq!(order.to_string(), text);
-            let rows = drain(&Plain {}, &receives, order, &args(30)).unwrap();
+            let rows = drain(&Plain {}, &receives, order, &args(30), &Engines::default()).unwrap();
             let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
             assert!(
                 (depth - theory).abs() <= error * theory,
