@@ -36,6 +36,8 @@ pub struct OfiOptions {
     pub unexpected_bytes: usize,
     /// Unexpected messages that it keeps with their bytes.
     pub unexpected_messages: usize,
+    /// The number of the first message to each peer. They wrap at 2^32.
+    pub first_message: u32,
     /// Never use what the provider says it has, but how it is done without: for tests.
     #[doc(hidden)]
     pub plain_receives: bool,
@@ -60,6 +62,7 @@ impl Default for OfiOptions {
             notices: Notices::Data,
             unexpected_bytes: UNEXPECTED_BYTES,
             unexpected_messages: UNEXPECTED_MESSAGES,
+            first_message: 0,
             plain_receives: false,
             little_data: false,
             silent: Arc::default(),
@@ -113,6 +116,7 @@ impl OfiOptions {
                 _ => Notices::Data,
             },
             unexpected_bytes: config.bytes("ofi-unexpected"),
+            first_message: config.integer("ofi-first-message") as u32,
             ..Self::default()
         }
     }
@@ -158,6 +162,13 @@ pub const SETTINGS: &[Setting] = &[
         0..=1 << 40,
         "Payload of unexpected short messages that a rank keeps where the provider matches, all \
          senders together; past it they keep it themselves",
+    ),
+    Setting::integer(
+        READER,
+        "ofi-first-message",
+        0,
+        0..=u32::MAX as u64,
+        "The number of the first message to each peer: one shortly below 2^32 has the numbers wrap early, as they do in long runs",
     ),
 ];
 

@@ -84,7 +84,8 @@ pub(crate) struct Flush {
 }
 
 impl Link {
-    fn new(rank: Rank) -> Self {
+    /// A link to a rank, to which the first message has the number `first`.
+    fn new(rank: Rank, first: u32) -> Self {
         Self {
             rank,
             peer: None,
@@ -94,8 +95,8 @@ impl Link {
             farewell_said: false,
             farewell_heard: false,
             slot: NO_SLOT,
-            sent: 0,
-            credited: 0,
+            sent: first,
+            credited: first,
             consumed: 0,
             told: 0,
             early: BTreeMap::new(),
@@ -110,6 +111,14 @@ impl Link {
         }
     }
 
+    /// Takes note of its hello, whose slot for us is `slot`: its messages count from that one on.
+    pub(crate) const fn meet(&mut self, hello: &Header, slot: u32) {
+        self.stamp = Some(hello.stamp);
+        self.slot = slot;
+        self.consumed = hello.sequence.wrapping_add(1);
+        self.told = hello.sequence;
+    }
+
     /// Whether this rank is in contact with it, and has not told it that it ends.
     pub(crate) fn is_untold(&self) -> bool {
         let met = self.greeting != Greeting::Unsaid || self.stamp.is_some();
@@ -122,10 +131,17 @@ impl Link {
         self.sent.wrapping_sub(self.credited)
     }
 
-    /// Takes note of what the peer says to have consumed; returns whether that can be.
+    /// Takes note of what the peer says to have consumed; returns whether that can be. One that has not heard our hello knows nothing of
+    /// our numbers.
     #[inline]
     #[must_use]
-    pub(crate) const fn credit(&mut self, credited: u32) -> bool {
+    pub(crate) const fn credit(&mut self, header: &Header) -> bool {
+        header.slot == NO_SLOT || self.credit_up_to(header.credit)
+    }
+
+    /// The same of one that has.
+    #[inline]
+    const fn credit_up_to(&mut self, credited: u32) -> bool {
         let step = credited.wrapping_sub(self.credited);
         if step <= self.in_flight() {
             self.credited = credited;
@@ -187,15 +203,25 @@ pub(crate) enum Turn {
 /// All peers in contact, by endpoint and by rank.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
+    /// The number of the first message to a peer.
+    first: u32,
     list: Vec<Link>,
     by_rank: HashMap<Rank, EndpointId>,
 }
 
 impl Links {
+    /// Returns none, to whose ranks the first messages will have the number `first`.
+    pub(crate) fn counted_from(first: u32) -> Self {
+        Self {
+            first,
+            ..Self::default()
+        }
+    }
+
     /// The link to `rank`, made on first contact.
     pub(crate) fn at(&mut self, rank: Rank) -> EndpointId {
         *self.by_rank.entry(rank).or_insert_with(|| {
-            self.list.push(Link::new(rank));
+            self.list.push(Link::new(rank, self.first));
             EndpointId(self.list.len() as u32 - 1)
         })
     }
@@ -250,25 +276,25 @@ mod tests {
 
     #[test]
     fn credit_never_exceeds_what_was_sent() {
-        let mut link = Link::new(Rank::new(1));
+        let mut link = Link::new(Rank::new(1), 0);
         for _ in 0..10 {
             link.note_sent();
         }
-        assert!(link.credit(4));
+        assert!(link.credit_up_to(4));
         assert_eq!(link.in_flight(), 6);
-        assert!(link.credit(3), "an overtaken one is no offence");
+        assert!(link.credit_up_to(3), "an overtaken one is no offence");
         assert_eq!(link.in_flight(), 6);
-        assert!(!link.credit(11), "more than was ever sent");
+        assert!(!link.credit_up_to(11), "more than was ever sent");
         assert_eq!(link.in_flight(), 6);
     }
 
     #[test]
     fn counters_wrap() {
-        let mut link = Link::new(Rank::new(1));
+        let mut link = Link::new(Rank::new(1), 0);
         (link.sent, link.credited, link.consumed) = (u32::MAX, u32::MAX - 1, u32::MAX);
         link.note_sent();
         assert_eq!(link.in_flight(), 2);
-        assert!(link.credit(0));
+        assert!(link.credit_up_to(0));
         assert_eq!(link.in_flight(), 0);
         assert_eq!(link.turn(u32::MAX), Turn::Now);
         assert_eq!(link.turn(2), Turn::Early);

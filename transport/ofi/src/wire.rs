@@ -1,19 +1,19 @@
 //! What travels in front of every message, and in the first one.
 //!
 //! ```text
-//!  0     sequence      u32   of this sender's messages to this receiver, from 0
+//!  0     sequence      u32   of this sender's messages to this receiver, from that of its hello on
 //!  4     kind          u8
 //!  5     version       u8
 //!  6     (zero)        u16
 //!  8     source        u32   the sender's rank
 //! 12     stamp         u32   the sender's, told in its hello: who does not know it is refused
 //! 16     slot          u32   where the receiver keeps this sender, or all ones
-//! 20     credit        u32   how many messages of the receiver the sender has consumed
+//! 20     credit        u32   the sequence number behind the receiver's messages that the sender has consumed; nothing without a slot
 //! 24     words         2 x u64   the header of the layer above, or operands
 //! 40     payload
 //! ```
 //!
-//! Everything is little-endian. The payload of a hello is the job's secret, then the sender's
+//! Everything is little-endian. The payload of a hello is the proof that the sender knows the job's secret (32 bytes), then its
 //! address as it publishes it.
 
 use tagwire_base::Rank;
@@ -24,7 +24,7 @@ use tagwire_transport::AmHeader;
 pub(crate) const HEADER: usize = 40;
 
 /// Changes when what travels changes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What stands in `slot` before the receiver has told it.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
@@ -128,18 +128,48 @@ const fn rank_of(number: u32) -> Option<Rank> {
     }
 }
 
-/// The payload of a hello.
-pub(crate) fn hello(secret: &JobSecret, address: &Address) -> Vec<u8> {
-    [&secret.as_bytes()[..], &address.encode()].concat()
+/// What a hello says beside the address of its sender: it is good for nothing else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Greets {
+    /// The sender's stamp.
+    pub(crate) stamp: u32,
+    /// The number of the hello among the sender's messages, which is the first.
+    pub(crate) first: u32,
+    /// Its slot for the receiver.
+    pub(crate) slot: u64,
+    /// The receiver.
+    pub(crate) to: Rank,
 }
 
-/// The address in a hello, if it proves to be of this job.
-pub(crate) fn read_hello(payload: &[u8], secret: &JobSecret) -> Option<Address> {
-    let (proof, address) = payload.split_at_checked(JobSecret::LEN)?;
-    if !secret.matches(proof) {
-        return None;
+impl Greets {
+    fn words(self) -> [u8; 20] {
+        let mut words = [0; 20];
+        words[..4].copy_from_slice(&self.stamp.to_le_bytes());
+        words[4..8].copy_from_slice(&self.first.to_le_bytes());
+        words[8..16].copy_from_slice(&self.slot.to_le_bytes());
+        words[16..].copy_from_slice(&self.to.as_u32().to_le_bytes());
+        words
     }
-    Address::decode(address)
+}
+
+/// What proofs are over before all else.
+const PROOF: &[u8] = b"tagwire.ofi\0";
+
+/// The payload of a hello of the rank with this address.
+pub(crate) fn hello(secret: &JobSecret, address: &Address, greets: Greets) -> Vec<u8> {
+    let address = address.encode();
+    let proof = secret.prove(&[PROOF, &greets.words(), &address]);
+    [&proof[..], &address].concat()
+}
+
+/// The longest payload of a hello.
+pub(crate) const MAX_HELLO: usize = JobSecret::LEN + 16 + MAX_NAME;
+
+/// The address in a hello that says this beside, if it proves to be of this job.
+pub(crate) fn read_hello(payload: &[u8], secret: &JobSecret, greets: Greets) -> Option<Address> {
+    let (proof, address) = payload.split_at_checked(JobSecret::LEN)?;
+    let is_proved = secret.is_proved(proof, &[PROOF, &greets.words(), address]);
+    is_proved.then(|| Address::decode(address)).flatten()
 }
 
 /// What a rank publishes.
@@ -216,13 +246,58 @@ mod tests {
         assert_eq!(Header::decode(&bytes), None);
     }
 
-    #[test]
-    fn addresses_are_taken_whole_or_not_at_all() {
-        let address = Address {
+    fn address() -> Address {
+        Address {
             rank: Rank::new(5),
             format: 3,
             name: vec![1, 2, 3, 4],
+        }
+    }
+
+    #[test]
+    fn a_hello_is_of_one_sender_to_one_receiver() {
+        let secret = JobSecret::from_bytes([5; JobSecret::LEN]);
+        let greets = Greets {
+            stamp: 9,
+            first: 1,
+            slot: 1 << 40,
+            to: Rank::new(7),
         };
+        let payload = hello(&secret, &address(), greets);
+        assert_eq!(read_hello(&payload, &secret, greets), Some(address()));
+        let others = [
+            Greets { stamp: 8, ..greets },
+            Greets { first: 0, ..greets },
+            Greets { slot: 0, ..greets },
+            Greets {
+                to: Rank::new(6),
+                ..greets
+            },
+        ];
+        for other in others {
+            assert_eq!(read_hello(&payload, &secret, other), None, "{other:?}");
+        }
+        for place in 0..payload.len() {
+            let mut changed = payload.clone();
+            changed[place] ^= 1;
+            assert_eq!(read_hello(&changed, &secret, greets), None, "byte {place}");
+            let cut = &payload[..place];
+            assert_eq!(read_hello(cut, &secret, greets), None, "{place} bytes");
+        }
+        let theirs = JobSecret::from_bytes([6; JobSecret::LEN]);
+        assert_eq!(read_hello(&payload, &theirs, greets), None);
+        let words = payload.windows(JobSecret::LEN);
+        assert!(words.into_iter().all(|words| words != secret.as_bytes()));
+        let longest = Address {
+            name: vec![0; MAX_NAME],
+            ..address()
+        };
+        assert_eq!(hello(&secret, &longest, greets).len(), MAX_HELLO);
+    }
+
+    #[test]
+    fn addresses_are_taken_whole_or_not_at_all() {
+        let address = address();
         let bytes = address.encode();
         assert_eq!(Address::decode(&bytes), Some(address));
         for len in 0..bytes.len() {

@@ -317,7 +317,7 @@ impl Inbox {
     /// A peer introduces itself.
     fn greet(&mut self, control: &Control, address: &[u8]) {
         let rank = named(control.rank.get());
-        if !control.proves(&self.secret) {
+        if !control.proves(&self.secret, address) {
             return self.refuse(rank, "it does not know the job's secret".to_owned());
         }
         if rank.as_u32() >= self.size {

@@ -216,8 +216,9 @@ impl Core {
             .connect(worker, &link.mark)
             .map_err(|status| crate::worker::status_text(self.shared.ucp, status))?;
         link.endpoint = Some(endpoint);
-        let hello = Control::hello(self.rank, self.session, link.rank, &self.secret);
+        let to = link.rank;
         let address = self.address();
+        let hello = Control::hello(self.rank, self.session, to, (&self.secret, &address));
         self.send_own(id, Purpose::Hello, &hello, &address);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //!     data       session u32 | AmHeader 16 bytes | payload
 //!     write      session u32 | access, whose tag is the value to tell | payload
 //!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
-//!                b u64 | secret 32 bytes | payload (hello: the sender's address; get, put and
+//!                b u64 | proof 32 bytes | payload (hello: the sender's address; get, put and
 //!                what is said of them: an access)
 //!     access     registration u32 | generation u32 | offset u64 | length u64 | tag u64
 //!     key        registration u32 | generation u32 | address u64 | length u64 | digest u64
@@ -25,7 +25,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const DATA_MESSAGES: usize = 64;
 
 const MAGIC: u32 = 0x5857_4754;
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
+/// What proofs are over before all else.
+const PROOF: &[u8] = b"tagwire.ucx\0";
 
 /// What stands before the payload of data: as few bytes as can be. Over shared memory UCX's own header
 /// of 36 bytes comes before it, and 28 more are what is left of the cache line; a message that takes
@@ -115,7 +117,7 @@ pub(crate) struct Control {
     pub(crate) to: U32,
     pub(crate) a: U32,
     pub(crate) b: U64,
-    secret: [u8; JobSecret::LEN],
+    proof: [u8; JobSecret::LEN],
 }
 
 impl Control {
@@ -129,15 +131,22 @@ impl Control {
             to: to.as_u32().into(),
             a: U32::ZERO,
             b: U64::ZERO,
-            secret: [0; JobSecret::LEN],
+            proof: [0; JobSecret::LEN],
         }
     }
 
-    /// A hello, which proves that the sender belongs to the job.
-    pub(crate) fn hello(from: Rank, session: u32, to: Rank, secret: &JobSecret) -> Self {
+    /// A hello with the sender's address behind it, which proves that the sender belongs to the job. It is good for this sender, session,
+    /// receiver and address alone.
+    pub(crate) fn hello(
+        from: Rank,
+        session: u32,
+        to: Rank,
+        (secret, address): (&JobSecret, &[u8]),
+    ) -> Self {
+        let hello = Self::new(ControlKind::Hello, from, session, to);
         Self {
-            secret: *secret.as_bytes(),
-            ..Self::new(ControlKind::Hello, from, session, to)
+            proof: secret.prove(&[PROOF, hello.as_bytes(), address]),
+            ..hello
         }
     }
 
@@ -169,8 +178,13 @@ impl Control {
         }
     }
 
-    pub(crate) fn proves(&self, secret: &JobSecret) -> bool {
-        secret.matches(&self.secret)
+    /// Whether the sender of this hello knows the secret, and this address is its own.
+    pub(crate) fn proves(&self, secret: &JobSecret, address: &[u8]) -> bool {
+        let said = Self {
+            proof: [0; JobSecret::LEN],
+            ..*self
+        };
+        secret.is_proved(&self.proof, &[PROOF, said.as_bytes(), address])
     }
 }
 
@@ -340,10 +354,25 @@ mod tests {
 
     #[test]
     fn control_messages_prove_and_name_their_kind() {
-        let hello = Control::hello(Rank::new(1), 7, Rank::new(2), &secret(5));
+        let hello = Control::hello(Rank::new(1), 7, Rank::new(2), (&secret(5), b"here"));
         let back = Control::read_from_bytes(hello.as_bytes()).unwrap();
         assert_eq!(back.kind(), Ok(ControlKind::Hello));
-        assert!(back.proves(&secret(5)) && !back.proves(&secret(6)));
+        assert!(back.proves(&secret(5), b"here"));
+        assert!(!back.proves(&secret(6), b"here") && !back.proves(&secret(5), b"there"));
+        // What was overheard is no hello of another rank, to another, or of another session.
+        for place in 0..size_of::<Control>() {
+            let mut bytes = [0; size_of::<Control>()];
+            bytes.copy_from_slice(hello.as_bytes());
+            bytes[place] ^= 1;
+            let other = Control::read_from_bytes(&bytes).unwrap();
+            assert!(!other.proves(&secret(5), b"here"), "byte {place}");
+        }
+        let text = format!("{:?}", hello.as_bytes());
+        let words = format!("{:?}", secret(5).as_bytes());
+        assert!(
+            !text.contains(words.trim_matches(['[', ']'])),
+            "the secret itself"
+        );
         assert!(Control::read_from_bytes(&[0; 64]).unwrap().kind().is_err());
         assert_eq!(size_of::<Control>(), 64);
     }

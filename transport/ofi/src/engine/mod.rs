@@ -102,6 +102,8 @@ pub(crate) struct Engine {
     waiter: Arc<OfiWaiter>,
     /// Writes may tell their target a value, as far as the user is concerned.
     notices: bool,
+    /// Messages of nobody in the job.
+    refused: u64,
 }
 
 impl Engine {
@@ -146,7 +148,7 @@ impl Engine {
         let start = failed("posting receives");
         let mut peers = Peers {
             net,
-            links: Links::default(),
+            links: Links::counted_from(options.first_message),
             ops: Ops::default(),
             clock: bootstrap.clock(),
             identity: Identity {
@@ -179,6 +181,7 @@ impl Engine {
             silent: Arc::clone(&options.silent),
             waiter: Arc::new(waiter),
             notices: options.notices == Notices::Data,
+            refused: 0,
         })
     }
 

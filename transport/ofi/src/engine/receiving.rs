@@ -8,7 +8,7 @@ use super::{Engine, Sink};
 use crate::NAME;
 use crate::fabric::Completion;
 use crate::link::Turn;
-use crate::wire::{self, HEADER, Header, Kind};
+use crate::wire::{self, Greets, HEADER, Header, Kind, MAX_HELLO};
 
 /// How a message that is neither now nor later to be delivered was dealt with.
 enum Place {
@@ -45,13 +45,15 @@ impl Engine {
             .filter(|payload| payload.read_into(&mut bytes))
             .and_then(|_| Header::decode(&bytes));
         let (Some(whole), Some(header)) = (whole, header) else {
-            return refuse(sink, None, "a message that is none of ours");
+            return self.refuse(sink, "a message that is none of ours");
         };
         // The bytes stay where they are while the message is dealt with: nothing below gives the
         // block back to the provider.
         let payload = whole.slice(HEADER..whole.len());
         let endpoint = match self.peers.links.sender(&header) {
             Some(endpoint) => endpoint,
+            // Of who has not shown that it is of this job no more is kept than its hello.
+            None if payload.len() > MAX_HELLO => return self.refuse(sink, STRANGER),
             None => {
                 let copy = payload.to_vec();
                 return self.meet(&header, &copy, sink);
@@ -66,6 +68,10 @@ impl Engine {
             Turn::Early => {
                 link.hold(header, payload.to_vec());
                 return 0;
+            }
+            // Whoever has overheard it can say it again, and breaks nothing by it.
+            Turn::Never if header.kind == Kind::Hello => {
+                return self.refuse(sink, "a hello that was said before");
             }
             Turn::Never => return self.break_off(endpoint, "a message out of order", sink),
         }
@@ -96,7 +102,7 @@ impl Engine {
     #[inline]
     fn accept(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> Place {
         let link = &mut self.peers.links[from];
-        if !link.credit(header.credit) {
+        if !link.credit(header) {
             return Place::Done(self.break_off(from, "credit for what was not sent", sink));
         }
         link.consumed = link.consumed.wrapping_add(1);
@@ -135,7 +141,7 @@ impl Engine {
     #[cold]
     fn obey(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> usize {
         let link = &mut self.peers.links[from];
-        if !link.credit(header.credit) {
+        if !link.credit(header) {
             return self.break_off(from, "credit for what was not sent", sink);
         }
         link.consumed = link.consumed.wrapping_add(1);
@@ -163,10 +169,17 @@ impl Engine {
     /// A message of somebody who has not said who it is: it had better be a hello.
     #[cold]
     fn meet(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> usize {
-        let address = wire::read_hello(payload, &self.peers.identity.secret)
+        let identity = &self.peers.identity;
+        let greets = Greets {
+            stamp: header.stamp,
+            first: header.sequence,
+            slot: header.words.0[0],
+            to: identity.rank,
+        };
+        let address = wire::read_hello(payload, &identity.secret, greets)
             .filter(|address| header.kind == Kind::Hello && address.rank == header.source);
-        let Some(address) = address.filter(|_| header.sequence == 0) else {
-            return refuse(sink, None, "a stranger that does not know the job's secret");
+        let Some(address) = address else {
+            return self.refuse(sink, STRANGER);
         };
         let endpoint = self.peers.links.at(header.source);
         if self.peers.links[endpoint].closed {
@@ -181,13 +194,11 @@ impl Engine {
             return 1;
         }
         // A hello may come late, and says like every message how much was consumed.
-        if !self.peers.links[endpoint].credit(header.credit) {
+        if !self.peers.links[endpoint].credit(header) {
             return self.break_off(endpoint, "credit for what was not sent", sink);
         }
-        let link = &mut self.peers.links[endpoint];
-        link.stamp = Some(header.stamp);
-        link.slot = header.words.0[0] as u32;
-        link.consumed = 1;
+        let slot = header.words.0[0] as u32;
+        self.peers.links[endpoint].meet(header, slot);
         sink.peer(PeerEvent::Up {
             endpoint,
             rank: header.source,
@@ -235,17 +246,23 @@ impl Engine {
             None => 0,
         }
     }
+
+    /// Tells of a message that nobody of the job has sent. Whoever sends many fills no log with them.
+    #[cold]
+    fn refuse(&mut self, sink: &mut impl Sink, reason: &'static str) -> usize {
+        self.refused += 1;
+        if self.refused.is_power_of_two() {
+            tracing::warn!(reason, refused = self.refused, "ofi: a message was refused");
+        }
+        let error = Error::Protocol {
+            transport: NAME,
+            peer: Rank::new(Rank::MAX),
+            reason: reason.to_owned(),
+        };
+        sink.peer(PeerEvent::Protocol(None, error));
+        1
+    }
 }
 
-/// Tells of a message that nobody of the job has sent.
-#[cold]
-fn refuse(sink: &mut impl Sink, endpoint: Option<EndpointId>, reason: &'static str) -> usize {
-    tracing::warn!(reason, "ofi: a message was refused");
-    let error = Error::Protocol {
-        transport: NAME,
-        peer: Rank::new(Rank::MAX),
-        reason: reason.to_owned(),
-    };
-    sink.peer(PeerEvent::Protocol(endpoint, error));
-    1
-}
+/// What is wrong with who is no rank of the job.
+const STRANGER: &str = "a stranger that does not know the job's secret";

@@ -8,7 +8,7 @@ use super::peers::Peers;
 use super::pool::{MAX_INJECT, MAX_SEND};
 use crate::fabric::{OpId, Peer, Place, Registered, Took};
 use crate::link::{Flush, Greeting};
-use crate::wire::{self, HEADER, Header, Kind};
+use crate::wire::{self, Greets, HEADER, Header, Kind};
 
 impl Peers {
     /// How many messages of `class` may be under way to a peer.
@@ -230,7 +230,13 @@ impl Peers {
             return Post::Busy;
         }
         let header = self.header(to, Kind::Hello, AmHeader([u64::from(to.0), 0]));
-        let payload = wire::hello(&self.identity.secret, &self.identity.address);
+        let greets = Greets {
+            stamp: self.identity.stamp,
+            first: self.links[to].sent,
+            slot: u64::from(to.0),
+            to: self.links[to].rank,
+        };
+        let payload = wire::hello(&self.identity.secret, &self.identity.address, greets);
         let fill = |room: &mut [u8]| room.copy_from_slice(&payload);
         match self.post_copied(to, peer, &header, payload.len(), fill) {
             Post::Posted => {

@@ -18,7 +18,7 @@ use crate::fabric::faulty::{self, Fate};
 use crate::fabric::{Completion, Fault, Took};
 use crate::fixture;
 use crate::open::{Use, open_info};
-use crate::wire::Kind;
+use crate::wire::{self, Greets, HEADER, Header, Kind, MAX_HELLO, NO_SLOT};
 
 /// What an engine told.
 #[derive(Default)]
@@ -92,22 +92,33 @@ fn providers_with_threads_are_known() {
 
 /// Two ranks over TCP, of which the first can reach the second; nothing without a libfabric.
 fn pair() -> Option<([Engine; 2], EndpointId)> {
-    let options = fixture::options(Use::Bytes)?;
+    Some(pair_by(&fixture::options(Use::Bytes)?))
+}
+
+/// The same by options.
+fn pair_by(options: &OfiOptions) -> ([Engine; 2], EndpointId) {
     let job = LocalJob::new(2).unwrap();
     let [mut one, two] = [0, 1].map(|rank| {
-        let info = open_info(&options, 2, Use::Bytes).unwrap();
-        Engine::open(info, &options, &job.member(Rank::new(rank))).unwrap()
+        let info = open_info(options, 2, Use::Bytes).unwrap();
+        Engine::open(info, options, &job.member(Rank::new(rank))).unwrap()
     });
     let to = one
         .peers
         .connect(Rank::new(1), &two.peers.address())
         .unwrap();
-    Some(([one, two], to))
+    ([one, two], to)
 }
 
 /// Two ranks that have exchanged a message each way, and what they heard.
-fn acquainted() -> Option<([Engine; 2], [Events; 2], [EndpointId; 2])> {
-    let ([mut one, mut two], there) = pair()?;
+fn acquainted() -> Option<Acquainted> {
+    Some(acquaint(pair()?))
+}
+
+/// Two ranks that know each other, what they heard, and how each calls the other.
+type Acquainted = ([Engine; 2], [Events; 2], [EndpointId; 2]);
+
+/// Lets two ranks, of which the first can reach the second, exchange a message each way.
+fn acquaint(([mut one, mut two], there): ([Engine; 2], EndpointId)) -> Acquainted {
     let back = two
         .peers
         .connect(Rank::new(0), &one.peers.address())
@@ -130,7 +141,29 @@ fn acquainted() -> Option<([Engine; 2], [Events; 2], [EndpointId; 2])> {
         two.progress(&mut events[1]);
     }
     events.iter_mut().for_each(|events| events.messages.clear());
-    Some(([one, two], events, [there, back]))
+    ([one, two], events, [there, back])
+}
+
+/// Numbers and credits wrap, with a window that is full on the way.
+#[test]
+fn numbers_of_messages_wrap() {
+    let Some(options) = fixture::options(Use::Bytes) else {
+        return;
+    };
+    for before in [1, 2, 3, 200] {
+        let options = OfiOptions {
+            first_message: 0_u32.wrapping_sub(before),
+            ..options.clone()
+        };
+        let (mut ranks, mut events, [to, back]) = acquaint(pair_by(&options));
+        exchange(&mut ranks, &mut events, to, (1..1000, 100));
+        ranks.reverse();
+        events.reverse();
+        exchange(&mut ranks, &mut events, back, (1..1000, 100));
+        for events in &events {
+            assert_eq!(events.peers.len(), 1, "from {before} before the wrap");
+        }
+    }
 }
 
 /// Three ranks over TCP, of which the first has met both others; what they heard, and how the first
@@ -371,6 +404,66 @@ fn after_a_receive_failed(error: u64) -> Option<[Events; 2]> {
     events.reverse();
     exchange(&mut ranks, &mut events, back, (1..300, 100));
     Some(events)
+}
+
+/// A hello that was overheard says nothing new; one that is longer than any is not kept. Both ranks go on.
+#[test]
+fn a_hello_that_was_overheard_breaks_nothing() {
+    let Some((mut ranks, mut events, [to, back])) = acquainted() else {
+        return;
+    };
+    let overheard = |stamp: u32, engine: &Engine| {
+        let identity = &engine.peers.identity;
+        let (slot, first) = (u64::from(back.0), 0);
+        let header = Header {
+            sequence: first,
+            kind: Kind::Hello,
+            source: identity.rank,
+            stamp,
+            slot: NO_SLOT,
+            credit: 0,
+            words: AmHeader([slot, 0]),
+        };
+        let to = Rank::new(0);
+        let greets = Greets {
+            stamp,
+            first,
+            slot,
+            to,
+        };
+        let payload = wire::hello(&identity.secret, &identity.address, greets);
+        [&header.encode()[..], &payload].concat()
+    };
+    let own = ranks[1].peers.identity.stamp;
+    let again = overheard(own, &ranks[1]);
+    // The same under a number of nobody, behind whose proof there is more than a hello has.
+    let mut long = overheard(!own, &ranks[1]);
+    long.resize(HEADER + MAX_HELLO + 1, 0);
+    let there = ranks[1].peers.links[back].peer.unwrap();
+    for (hello, why) in [(again, "said before"), (long, "a stranger")] {
+        let heard = events[0].peers.len();
+        let inject_size = ranks[1].peers.inject_size();
+        if hello.len() > inject_size {
+            eprintln!("SKIPPED: the provider injects {inject_size} bytes");
+            continue;
+        }
+        while ranks[1].peers.net.inject(there, &hello) == Took::Busy {
+            ranks[1].progress(&mut events[1]);
+        }
+        while events[0].peers.len() == heard {
+            ranks[1].progress(&mut events[1]);
+            ranks[0].progress(&mut events[0]);
+        }
+        let told = format!("{:?}", events[0].peers.last());
+        assert!(
+            told.contains("Protocol(None") && told.contains(why),
+            "{told}"
+        );
+    }
+    exchange(&mut ranks, &mut events, to, (1..300, 100));
+    ranks.reverse();
+    events.reverse();
+    exchange(&mut ranks, &mut events, back, (1..300, 100));
 }
 
 /// Only a stranger can have sent what is longer than any message: nobody else suffers.

@@ -12,7 +12,7 @@ const RANKS: u32 = 4;
 /// The inbox of rank 0, which rank 1 has greeted, under session 5.
 fn greeted() -> (Inbox, EndpointId) {
     let mut inbox = Inbox::new(Rank::new(0), RANKS, secret());
-    let hello = Control::hello(Rank::new(1), 5, Rank::new(0), &secret());
+    let hello = Control::hello(Rank::new(1), 5, Rank::new(0), (&secret(), b""));
     inbox.take_control(hello.as_bytes());
     let from = inbox.find(Rank::new(1)).unwrap();
     assert!(matches!(
@@ -35,7 +35,7 @@ fn what_is_not_understood_is_told() {
         ));
     };
     let (own, last) = (Rank::new(0), Rank::new(Rank::MAX));
-    let hello = Control::hello(last, 5, own, &secret());
+    let hello = Control::hello(last, 5, own, (&secret(), b""));
     let mut leaving = Control::new(ControlKind::Leaving, last, 5, own);
     for rank in [2, Rank::MAX, u32::MAX] {
         leaving.rank = rank.into();
@@ -53,10 +53,10 @@ fn what_is_not_understood_is_told() {
     }
     // The number of rank 1, and one that rank 2 may have.
     for session in [5, 6] {
-        let hello = Control::hello(Rank::new(3), session, own, &secret());
+        let hello = Control::hello(Rank::new(3), session, own, (&secret(), b""));
         hear(&|inbox| inbox.take_control(hello.as_bytes()));
     }
-    let hello = Control::hello(Rank::new(2), 6, own, &secret());
+    let hello = Control::hello(Rank::new(2), 6, own, (&secret(), b""));
     for len in 0..size_of::<Control>() {
         hear(&|inbox| inbox.take_control(&hello.as_bytes()[..len]));
     }
@@ -64,6 +64,27 @@ fn what_is_not_understood_is_told() {
         hear(&|inbox| inbox.take_data(&[0; 24][..len], b""));
     }
     hear(&|inbox| inbox.take_control(&[0xff; 64]));
+}
+
+/// A hello that was overheard is refused when it comes again, and disturbs nobody; so is one that greets another rank.
+#[test]
+fn what_was_overheard_disturbs_nobody() {
+    let (mut inbox, from) = greeted();
+    let own = Rank::new(0);
+    let overheard = Control::hello(Rank::new(1), 5, own, (&secret(), b""));
+    let to_another = Control::hello(Rank::new(2), 6, Rank::new(3), (&secret(), b""));
+    let mut changed = to_another;
+    changed.to = own.as_u32().into();
+    for hello in [overheard, to_another, changed] {
+        inbox.take_control(hello.as_bytes());
+        let told = inbox.next_early();
+        assert!(matches!(
+            told,
+            Some(Early::Event(PeerEvent::Protocol(None, _)))
+        ));
+    }
+    assert!(!inbox.all_inbound()[from.index()].closed);
+    assert!(inbox.find(Rank::new(2)).is_none(), "nobody has come");
 }
 
 fn say(inbox: &mut Inbox, kind: ControlKind, b: u64) {
@@ -144,7 +165,7 @@ fn a_goodbye_waits_for_writes_that_are_to_land() {
 #[test]
 fn writes_that_are_to_land_are_bounded() {
     let (mut inbox, from) = greeted();
-    let hello = Control::hello(Rank::new(2), 6, Rank::new(0), &secret());
+    let hello = Control::hello(Rank::new(2), 6, Rank::new(0), (&secret(), b""));
     inbox.take_control(hello.as_bytes());
     let other = inbox.find(Rank::new(2)).unwrap();
     let of = |from| Landing {
