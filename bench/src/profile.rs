@@ -34,7 +34,7 @@ pub struct Profile {
     pub library_pct: f64,
     /// Messages by protocol.
     pub messages: Messages,
-    /// The ways in which long messages went at the end, with what they took.
+    /// The ways in which long messages went at the end, with what they took; and what data reliability had to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
     /// What the matching engine did. Absent where the library or the transport matches, and does not tell.

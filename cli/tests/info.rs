@@ -372,6 +372,7 @@ fn a_topic_is_a_part_of_the_whole() {
         ("settings", "TAGWIRE_EAGER_LIMIT"),
         ("shm", "shared memory between the ranks of one machine"),
         ("cm", "conformance over shm: core"),
+        ("dr", "checksums: CRC-32C by"),
         ("bins", "would be used"),
         ("engines", "bins=2 to 1048576: bins of each queue"),
         ("flajslik", "source: Flajslik, Dinan and Underwood"),
@@ -388,6 +389,8 @@ fn a_topic_is_a_part_of_the_whole() {
     // What the settings say is in a topic as well.
     let cm = info(&["messages", "--pml", "cm"]).stdout;
     assert!(cm.contains("cm over shm"), "{cm}");
+    let dr = info(&["messages", "--pml", "dr"]).stdout;
+    assert!(dr.contains("dr over shm") && !dr.contains("offer"), "{dr}");
 
     let unknown = info(&["machin"]);
     assert_eq!(unknown.status, 1);

@@ -316,13 +316,13 @@ fn a_program_adds_names_and_keeps_what_stands_behind_them() {
         name: "mine",
         parameters: &[],
     };
-    const ENGINE: Setting = Setting::named("pml", "engine", "list", &[&LIST], "What matches");
+    static KNOWN: [&Named; 1] = [&LIST];
+    static ALL: [&Named; 2] = [&LIST, &MINE];
+    const ENGINE: Setting = Setting::named("pml", "engine", "list", &KNOWN, "What matches");
     let registry = Registry::new(&[&[ENGINE]]);
     assert!(Config::defaults(&registry).set("engine", "mine").is_err());
     assert_eq!(registry.value::<u64>(), None);
-    let registry = registry
-        .with_names("engine", &[&LIST, &MINE])
-        .with_value(7_u64);
+    let registry = registry.with_names("engine", &ALL).with_value(7_u64);
     let mut config = Config::defaults(&registry);
     config.set("engine", "mine").unwrap();
     assert_eq!(config.named("engine").name(), "mine");

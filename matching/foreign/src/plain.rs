@@ -298,5 +298,7 @@ fn queue(figures: QueueFigures) -> QueueStats {
         misses: figures.misses,
         probes: figures.probes,
         attempts: figures.attempts,
+        // The interface has no count of them.
+        false_hits: 0,
     }
 }
