@@ -67,6 +67,9 @@ fn ended(name: &str, call: impl FnOnce(&mut AnyEngine)) -> String {
     *ended.unwrap_err().downcast::<String>().unwrap()
 }
 
+/// What an engine lies about, the calls that show it, and what is said of it.
+type Case<'c> = (&'c str, &'c dyn Fn(&mut AnyEngine), &'c str);
+
 #[test]
 fn an_honest_library_matches_as_an_engine_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +130,7 @@ fn an_answer_that_cannot_be_ends_the_program_and_is_named() {
         let _ = engine.arrive(message(1), Cookie(3));
         let _ = engine.probe(receive(1));
     };
-    let cases: &[(&str, &dyn Fn(&mut AnyEngine), &str)] = &[
+    let cases: &[Case<'_>] = &[
         (
             "status",
             &post_and_arrive,
