@@ -35,6 +35,7 @@ mod process_parts;
 mod process_patterns;
 mod process_refusals;
 mod process_rendezvous;
+mod process_restarts;
 mod process_resume;
 mod process_slurm;
 mod process_threads;
