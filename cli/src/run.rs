@@ -44,8 +44,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "HOST:PORT", requires = "secret")]
     connect: Option<String>,
 
-    /// What all hosts of a job know: a text of 1 to 32 bytes, or @FILE with one; --listen draws one and says it
-    #[arg(long, value_name = "TEXT|@FILE")]
+    /// The file with what all hosts of a job know; --listen makes one that is not there
+    ///
+    /// It has a text of 1 to 32 bytes, and its owner alone may read it. Without this option --listen draws a secret and says it
+    /// on a terminal.
+    #[arg(long, value_name = "@FILE")]
     secret: Option<String>,
 
     /// Where ranks run: none (the scheduler chooses), core (rank i on the i-th core), or a list
@@ -118,8 +121,8 @@ Examples:
   tagwire run -n 2 -- ./ring                       two ranks
   tagwire run -n 4 --bind core -- ./halo 512       each on a core of its own
   tagwire run -n 8 --bind 0-3 --timeout 90s -- ./program
-  tagwire run -n 2 --of 4 --listen 10.0.0.1:7471 -- ./program          two of four ranks here,
-  tagwire run -n 2 --connect 10.0.0.1:7471 --secret @key -- ./program  and two on another host
+  tagwire run -n 2 --of 4 --listen 10.0.0.1:7471 --secret @key -- ./program    two of four here,
+  tagwire run -n 2 --connect 10.0.0.1:7471 --secret @key -- ./program          and two elsewhere
   tagwire run -np 2 -x OMP_NUM_THREADS=4 --output-dir out -- ./program
   tagwire run -n 1 ./leader : -n 3 ./worker        two programs, four ranks
   tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
@@ -235,7 +238,12 @@ fn part(options: &RunOptions, config: &Config) -> Result<Part, Failure> {
 
 /// Returns which part of a job of several hosts is asked for.
 fn hosts(options: &RunOptions) -> Result<Option<Hosts>, Failure> {
-    let secret = options.secret.as_deref().map(secret).transpose()?;
+    let read = match options.listen {
+        Some(_) => JobSecret::of_option_or_drawn,
+        None => JobSecret::of_option,
+    };
+    let secret = options.secret.as_deref().map(read).transpose();
+    let secret = secret.map_err(|why| Failure::usage(format!("run: --secret {why}")))?;
     match (&options.listen, &options.connect, secret) {
         (Some(address), _, secret) => Ok(Some(Hosts::Listen {
             address: address.clone(),
@@ -252,10 +260,6 @@ fn hosts(options: &RunOptions) -> Result<Option<Hosts>, Failure> {
             "run: --secret goes with --listen or --connect",
         )),
     }
-}
-
-fn secret(option: &str) -> Result<JobSecret, Failure> {
-    JobSecret::of_option(option).map_err(|why| Failure::usage(format!("run: --secret {why}")))
 }
 
 /// Returns what `NAME=VALUE` sets; nothing where `NAME` alone is inherited.

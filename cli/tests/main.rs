@@ -37,6 +37,7 @@ mod process_parts;
 mod process_patterns;
 mod process_refusals;
 mod process_rendezvous;
+mod process_restarts;
 mod process_resume;
 mod process_slurm;
 mod process_threads;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::process::{Line, Outcome, has, results, tagwire, wheel};
+use crate::process::{Line, Outcome, has, results, secret, tagwire, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -332,11 +332,10 @@ mod on_two_machines {
 
     use super::*;
 
-    /// The side that listens, where, and the secret that it drew.
+    /// The side that listens, and where.
     struct Listener {
         child: Child,
         address: String,
-        secret: String,
     }
 
     impl Listener {
@@ -357,11 +356,9 @@ mod on_two_machines {
                 .and_then(|line| line.split_once(": "))
                 .unwrap();
             assert!(rest.contains(&format!("--connect {address} --secret @FILE")));
-            let secret = rest.split_once("this secret: ").map(|(_, drawn)| drawn);
             Self {
                 child,
                 address: address.to_owned(),
-                secret: secret.unwrap_or_default().trim_end().to_owned(),
             }
         }
 
@@ -386,18 +383,22 @@ mod on_two_machines {
 
     #[test]
     fn one_listens_and_one_connects() {
-        let listener = Listener::start(&["-m", "8,64K", "-i", "3", "-c", "--format", "json"]);
+        let folder = tempfile::tempdir().unwrap();
+        let drawn = format!("@{}", folder.path().join("drawn").display());
+        let options = ["-m", "8,64K", "-i", "3", "-c", "--format", "json"];
+        let listener = Listener::start(&[&options[..], &["--secret", &drawn]].concat());
         // Whoever only reaches the address is not the other side.
-        let (address, secret) = (listener.address.clone(), listener.secret.clone());
-        let stranger = bench(&[
+        let address = listener.address.clone();
+        let stranger = [
             "latency",
             "--connect",
             &address,
             "--secret",
-            "tagwire bench",
-        ]);
+            &secret("guess"),
+        ];
+        let stranger = bench(&stranger);
         assert_eq!(stranger.status, 2, "{stranger:#?}");
-        let other = bench(&["latency", "--connect", &address, "--secret", &secret]);
+        let other = bench(&["latency", "--connect", &address, "--secret", &drawn]);
         assert_eq!(other.status, 0, "{other:#?}");
         assert!(other.stdout.is_empty(), "rank 0 prints: {other:#?}");
         let (status, text) = listener.end();
@@ -408,13 +409,17 @@ mod on_two_machines {
 
     #[test]
     fn who_does_not_fit_is_told() {
-        let listener = Listener::start(&["--secret", "ours", "-i", "3", "-m", "8"]);
+        let listener = Listener::start(&["--secret", &secret("ours"), "-i", "3", "-m", "8"]);
         let address = listener.address.clone();
         for (options, status, said) in [
-            (&["latency", "--secret", "theirs"][..], 2, "secret"),
+            (&["latency", "--secret", &secret("theirs")][..], 2, "secret"),
             (&["latency"], 1, "--secret"),
-            (&["latency", "--secret", "ours", "-m", "8"], 1, "takes over"),
-            (&["latency", "--secret", &"x".repeat(33)], 1, "32"),
+            (
+                &["latency", "--secret", &secret("ours"), "-m", "8"],
+                1,
+                "takes over",
+            ),
+            (&["latency", "--secret", &secret(&"x".repeat(33))], 1, "32"),
         ] {
             let outcome = bench(&[options, &["--connect", &address]].concat());
             assert_eq!(outcome.status, status, "{options:?}: {outcome:#?}");
@@ -425,20 +430,32 @@ mod on_two_machines {
         assert_eq!(taken.status, 2, "{taken:#?}");
         assert!(taken.stderr.join("\n").contains(&address), "{taken:#?}");
         // Whoever goes away again leaves it to others.
-        let other = bench(&["bandwidth", "--secret", "ours", "--connect", &address]);
+        let other = bench(&[
+            "bandwidth",
+            "--secret",
+            &secret("ours"),
+            "--connect",
+            &address,
+        ]);
         assert_eq!(other.status, 1, "{other:#?}");
         assert!(
             other.stderr.join("\n").contains("runs 'latency'"),
             "{other:#?}"
         );
-        let other = bench(&["latency", "--secret", "ours", "--connect", &address]);
+        let other = bench(&[
+            "latency",
+            "--secret",
+            &secret("ours"),
+            "--connect",
+            &address,
+        ]);
         assert_eq!(other.status, 0, "{other:#?}");
         assert_eq!(listener.end().0, 0);
         for (options, said) in [
             (&["--listen", "here"][..], "HOST:PORT"),
-            (&["--connect", "::1", "--secret", "x"], "HOST:PORT"),
+            (&["--connect", "::1", "--secret", "@x"], "HOST:PORT"),
             (&["--listen", "-n", "4"], "exactly 2 ranks"),
-            (&["--secret", "x"], "--secret is for"),
+            (&["--secret", "@x"], "--secret is for"),
             (&["--listen", "-t", "mpi"], "own transports"),
         ] {
             let outcome = bench(&[&["latency"][..], options].concat());

@@ -157,3 +157,21 @@ fn the_tasks_get_all_answers() {
         );
     }
 }
+
+/// As in the first minutes of a run of days: memory stays, and the numbers of messages wrap, of slots, and of bytes in a ring.
+#[test]
+fn memory_stays_while_messages_are_counted_past_2_to_the_32() {
+    let starts = ["0", "4294900000", "4294967295"];
+    for start in starts {
+        let options = ["--first-sequence", start, "--shm-first-slot", start];
+        let outcome = run_line(2, &options)
+            .args([example("endurance")])
+            .args(["200000"])
+            .finish();
+        assert_eq!(outcome.status, 0, "from {start}: {outcome:#?}");
+        for line in &outcome.stdout {
+            eprintln!("from {start}: {line}");
+        }
+        assert_eq!(outcome.stdout.len(), 2, "{outcome:#?}");
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::process::hosts::Hosts;
 use crate::process::launchers::of_hosts;
-use crate::process::{Outcome, example, has, has_libfabric, tagwire};
+use crate::process::{Outcome, example, has, has_libfabric, secret, tagwire};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
@@ -33,7 +33,14 @@ fn a_benchmark_runs_between_two_hosts() {
         let mut listener = hosts.tagwire(
             0,
             &[
-                &["bench", "latency", "--listen", &place, "--secret", "ours"],
+                &[
+                    "bench",
+                    "latency",
+                    "--listen",
+                    &place,
+                    "--secret",
+                    &secret("ours"),
+                ],
                 &options[..],
             ]
             .concat(),
@@ -41,7 +48,14 @@ fn a_benchmark_runs_between_two_hosts() {
         listener.hear("listening at");
         let connector = hosts.tagwire(
             1,
-            &["bench", "latency", "--connect", &place, "--secret", "ours"],
+            &[
+                "bench",
+                "latency",
+                "--connect",
+                &place,
+                "--secret",
+                &secret("ours"),
+            ],
         );
         let outcome = listener.finish();
         assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
@@ -132,7 +146,7 @@ fn parts_that_users_start_are_one_job() {
             hosts
                 .line(host)
                 .args([tagwire()])
-                .args(["run", "-n", "2", "--secret", "ours"])
+                .args(["run", "-n", "2", "--secret", &secret("ours")])
                 .args(options)
                 .args(["--host", &format!("host-{host}"), "--"])
                 .args(program)
@@ -159,7 +173,14 @@ fn a_cut_cable_ends_the_run_on_both_sides() {
     let mut listener = hosts.tagwire(
         0,
         &[
-            &["bench", "latency", "--listen", &place, "--secret", "ours"],
+            &[
+                "bench",
+                "latency",
+                "--listen",
+                &place,
+                "--secret",
+                &secret("ours"),
+            ],
             &options[..],
         ]
         .concat(),
@@ -167,7 +188,14 @@ fn a_cut_cable_ends_the_run_on_both_sides() {
     listener.hear("listening at");
     let connector = hosts.tagwire(
         1,
-        &["bench", "latency", "--connect", &place, "--secret", "ours"],
+        &[
+            "bench",
+            "latency",
+            "--connect",
+            &place,
+            "--secret",
+            &secret("ours"),
+        ],
     );
     listener.hear("# Size");
     hosts.cut_the_cable(0);

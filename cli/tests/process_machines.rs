@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use crate::process::hosts::Hosts;
-use crate::process::{Job, Line, Outcome, has_libfabric, results, tagwire};
+use crate::process::{Job, Line, Outcome, has_libfabric, results, secret, tagwire};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let line = ["bench", "--listen", "127.0.0.1:0", "--forever"];
-        let mut job = Line::new(line).args(["--secret", "ours"]).start();
+        let mut job = Line::new(line).args(["--secret", &secret("ours")]).start();
         let said = job.hear("serving at");
         let place = said.split("serving at ").nth(1).unwrap();
         let place = place.split(": start").next().unwrap().to_owned();
@@ -30,7 +30,7 @@ impl Server {
     fn line(&self, arguments: &[&str]) -> Line {
         let line = ["bench", arguments[0], "--connect", &self.place];
         Line::new(line)
-            .args(["--secret", "ours"])
+            .args(["--secret", &secret("ours")])
             .args(&arguments[1..])
     }
 
@@ -146,7 +146,7 @@ fn say(place: &str, line: &str) -> String {
 fn a_server_says_who_does_not_fit_and_goes_on() {
     let mut server = Server::start();
     let wrong = Line::new(["bench", "latency", "--connect", &server.place])
-        .args(["--secret", "theirs"])
+        .args(["--secret", &secret("theirs")])
         .finish();
     assert_eq!(wrong.status, 2, "{wrong:#?}");
     assert!(wrong.errors().contains("secret"), "{wrong:#?}");
@@ -165,7 +165,7 @@ fn a_server_says_who_does_not_fit_and_goes_on() {
     server.job.hear("it is no 'tagwire bench'");
     // Whoever comes too early says for what it waits.
     let early = Line::new(["bench", "latency", "--connect", "127.0.0.1:1"])
-        .args(["--secret", "ours", "--timeout", "300ms"])
+        .args(["--secret", &secret("ours"), "--timeout", "300ms"])
         .finish();
     assert_eq!(early.status, 2, "{early:#?}");
     for said in [
@@ -201,8 +201,9 @@ fn a_server_says_who_does_not_fit_and_goes_on() {
 #[test]
 fn strangers_that_crowd_a_server_keep_no_client_out() {
     let script = format!(
-        "ulimit -n 40; exec '{}' bench --listen 127.0.0.1:0 --forever --secret ours",
-        tagwire().display()
+        "ulimit -n 40; exec '{}' bench --listen 127.0.0.1:0 --forever --secret {}",
+        tagwire().display(),
+        secret("ours")
     );
     let mut child = Command::new("sh")
         .args(["-c", &script])
@@ -222,7 +223,15 @@ fn strangers_that_crowd_a_server_keep_no_client_out() {
             stream
         })
         .collect();
-    let client = Line::new(["bench", "latency", "--connect", place, "--secret", "theirs"]).finish();
+    let client = Line::new([
+        "bench",
+        "latency",
+        "--connect",
+        place,
+        "--secret",
+        &secret("theirs"),
+    ])
+    .finish();
     assert!(
         client.errors().contains("its secret is another one"),
         "{client:#?}"
@@ -276,14 +285,28 @@ fn a_server_on_another_host_serves_many_pairs() {
         return;
     };
     let place = format!("{}:7471", hosts.address(0));
-    let line = ["bench", "--listen", &place, "--forever", "--secret", "ours"];
+    let line = [
+        "bench",
+        "--listen",
+        &place,
+        "--forever",
+        "--secret",
+        &secret("ours"),
+    ];
     let mut server = hosts.tagwire(0, &line);
     server.hear("serving at");
     for options in [
         &["latency", "-t", "ofi:tcp;ofi_rxm", "--launches", "2"][..],
         &["message-rate", "-n", "4", "-t", "ofi:tcp;ofi_rxm"],
     ] {
-        let line = ["bench", options[0], "--connect", &place, "--secret", "ours"];
+        let line = [
+            "bench",
+            options[0],
+            "--connect",
+            &place,
+            "--secret",
+            &secret("ours"),
+        ];
         let more = ["-m", "8,64K", "-c", "--format", "json"];
         let line = [&line[..], &options[1..], &SHORT, &more].concat();
         let run = document(&hosts.tagwire(1, &line).finish());

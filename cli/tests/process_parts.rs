@@ -2,9 +2,12 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::process::{Job, KILLED, Line, Outcome, PATIENCE, eventually, example, rank, tagwire};
+use crate::process::{
+    Job, KILLED, Line, Outcome, PATIENCE, eventually, example, rank, secret, tagwire,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How soon the end of a part ends the others.
@@ -17,11 +20,20 @@ fn free_place() -> String {
 
 fn listens(place: &str, ranks: &str, of: &str) -> Line {
     Line::new([
-        "run", "-n", ranks, "--of", of, "--listen", place, "--secret", "ours", "--",
+        "run",
+        "-n",
+        ranks,
+        "--of",
+        of,
+        "--listen",
+        place,
+        "--secret",
+        &secret("ours"),
+        "--",
     ])
 }
 
-fn connects(place: &str, ranks: &str, secret: &str) -> Line {
+fn connects(place: &str, ranks: &str, known: &str) -> Line {
     Line::new([
         "run",
         "-n",
@@ -29,7 +41,7 @@ fn connects(place: &str, ranks: &str, secret: &str) -> Line {
         "--connect",
         place,
         "--secret",
-        secret,
+        &secret(known),
         "--",
     ])
 }
@@ -89,7 +101,7 @@ fn ranks_are_numbered_by_the_order_in_which_hosts_come() {
         "--connect",
         &place,
         "--secret",
-        "ours",
+        &secret("ours"),
         "--tag-output",
     ])
     .args(["--"])
@@ -304,7 +316,15 @@ fn a_wait_for_the_host_that_listens_ends_when_it_is_told_to() {
     said(&outcome, &[&place, "signal 15 (SIGTERM)"]);
 
     let place = free_place();
-    let connect = ["run", "-n", "1", "--secret", "ours", "--connect", &place];
+    let connect = [
+        "run",
+        "-n",
+        "1",
+        "--secret",
+        &secret("ours"),
+        "--connect",
+        &place,
+    ];
     let outcome = Line::new(connect)
         .args(["--timeout", "300ms", "--", "true"])
         .finish();
@@ -319,18 +339,18 @@ fn options_that_do_not_fit_are_refused() {
         (&["--listen", "127.0.0.1:0"], "--of"),
         (&["--connect", "127.0.0.1:1"], "--secret"),
         (&["--listen", "127.0.0.1:0", "--of", "2"], "2 in all"),
-        (&["--secret", "ours"], "--secret"),
+        (&["--secret", &secret("ours")], "--secret"),
         (
             &["--listen", "nowhere", "--of", "4"],
             "--listen is 'nowhere', and takes HOST:PORT",
         ),
         (
-            &["--connect", "10.0.0.1", "--secret", "ours"],
+            &["--connect", "10.0.0.1", "--secret", &secret("ours")],
             "--connect is '10.0.0.1', and takes HOST:PORT",
         ),
         (
-            &["--connect", "127.0.0.1:1", "--secret", ""],
-            "--secret has 0 bytes",
+            &["--connect", "127.0.0.1:1", "--secret", "ours"],
+            "--secret takes @FILE",
         ),
     ] {
         let outcome = Line::new(["run", "-n", "2"])
@@ -339,5 +359,38 @@ fn options_that_do_not_fit_are_refused() {
             .finish();
         assert_ne!(outcome.status, 0, "{options:?}: {outcome:#?}");
         said(&outcome, &[part]);
+    }
+}
+
+/// What is drawn is said where a user reads it, and nowhere else.
+#[test]
+fn a_secret_is_drawn_for_a_terminal_alone() {
+    let program = tagwire();
+    let program = program.to_str().unwrap();
+    let run = ["run", "-n", "1", "--of", "2", "--listen", "127.0.0.1:0"];
+    let bench = ["bench", "latency", "--listen", "127.0.0.1:0"];
+    let ends = ["--timeout", "300ms"];
+    for line in [
+        [&run[..], &ends, &["--", "true"]].concat(),
+        [&bench[..], &ends].concat(),
+    ] {
+        let outcome = Line::new(&line).finish();
+        assert_eq!(outcome.status, 1, "{outcome:#?}");
+        said(&outcome, &["terminal", "--secret @FILE"]);
+        assert!(!outcome.errors().contains("this secret"), "{outcome:#?}");
+        // The terminal is that of `script` (util-linux).
+        let words = [&[program][..], &line[..]].concat().join(" ");
+        let terminal = Command::new("script")
+            .args(["-qec", &words, "/dev/null"])
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = terminal else {
+            eprintln!("SKIPPED: there is no program 'script', which has a terminal");
+            continue;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let drawn = text.split("this secret: ").nth(1).unwrap_or_default();
+        let digits = drawn.chars().take_while(char::is_ascii_hexdigit).count();
+        assert_eq!(digits, 32, "{text}");
     }
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::process::hosts::Hosts;
-use crate::process::{Line, Outcome, has, has_libfabric};
+use crate::process::{Line, Outcome, has, has_libfabric, secret};
 
 /// The run failed.
 const FAILED: i32 = 2;
@@ -90,22 +90,12 @@ fn a_provider_that_lacks_what_is_needed_is_named_with_what_helps() {
     }
 }
 
-fn connect(address: &str) -> [&str; 8] {
-    let [secret, ours] = SECRET;
-    [
-        "bench",
-        "latency",
-        "--connect",
-        address,
-        secret,
-        ours,
-        "--timeout",
-        "2",
-    ]
+/// A side that connects, and knows what the other does.
+fn connect(address: &str) -> Line {
+    Line::new(["bench", "latency", "--connect", address])
+        .args(["--secret", &secret("ours")])
+        .args(["--timeout", "2"])
 }
-
-/// What both sides know.
-const SECRET: [&str; 2] = ["--secret", "ours"];
 
 /// An address at which nobody listens, and one where somebody does who says nothing: how long both are
 /// tried is said.
@@ -116,7 +106,7 @@ fn an_address_that_nobody_answers_is_named_with_how_long_it_was_tried() {
     drop(nobody);
     for address in &addresses {
         let start = Instant::now();
-        let outcome = Line::new(connect(address)).finish();
+        let outcome = connect(address).finish();
         expect(&outcome, &[address, "--timeout"]);
         assert!(start.elapsed() < BOUNDED, "{:?}", start.elapsed());
     }
@@ -133,7 +123,21 @@ fn an_address_to_which_there_is_no_way_is_named_as_well() {
     let (network, _) = own.rsplit_once('.').unwrap();
     let address = format!("{network}.77:7471");
     let start = Instant::now();
-    let outcome = hosts.tagwire(1, &connect(&address)).finish();
+    let outcome = hosts
+        .tagwire(
+            1,
+            &[
+                "bench",
+                "latency",
+                "--connect",
+                &address,
+                "--secret",
+                &secret("ours"),
+                "--timeout",
+                "2",
+            ],
+        )
+        .finish();
     expect(&outcome, &[&address, "--timeout"]);
     assert!(start.elapsed() < BOUNDED, "{:?}", start.elapsed());
 }
@@ -151,7 +155,7 @@ fn an_address_at_which_another_program_answers_is_named_with_the_option() {
         // Whoever closes with something unread takes back what was said.
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    let outcome = Line::new(connect(&address)).finish();
+    let outcome = connect(&address).finish();
     expect(&outcome, &[&address, "--connect"]);
     answer.join().unwrap();
 }
@@ -182,13 +186,16 @@ fn two_sides_without_a_launcher_use_any_transport() {
         if needed.is_some_and(|needed| !has(test, needed)) {
             continue;
         }
-        let [secret, ours] = SECRET;
         let options = ["-c", "-t", transport, "--listen", "127.0.0.1:0"];
-        let mut listener = latency(&[&options[..], &SECRET].concat()).start();
+        let mut listener = latency(&options)
+            .args(["--secret", &secret("ours")])
+            .start();
         let said = listener.hear("listening at");
         let place = said.split("listening at ").nth(1).unwrap();
         let place = place.split(": start").next().unwrap();
-        let connector = Line::new(["bench", "latency", "--connect", place, secret, ours]).finish();
+        let connector = Line::new(["bench", "latency", "--connect", place])
+            .args(["--secret", &secret("ours")])
+            .finish();
         assert_eq!(connector.status, 0, "{transport}: {connector:#?}");
         let outcome = listener.finish();
         assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tagwire_base::{Bootstrap, Rank};
+use tagwire_base::{Bootstrap, Rank, Sequence};
 
 use crate::error::{Error, Result};
 
@@ -41,13 +41,24 @@ pub const KEY: &str = "transport";
 pub struct Stack {
     layer: &'static str,
     transport: &'static str,
+    /// What messages between two ranks are counted from.
+    first: Sequence,
 }
 
 impl Stack {
     /// That of `layer` over `transport`.
     #[must_use]
     pub const fn new(layer: &'static str, transport: &'static str) -> Self {
-        Self { layer, transport }
+        Self {
+            layer,
+            transport,
+            first: Sequence::new(0),
+        }
+    }
+
+    /// The same, which counts messages from `first`.
+    pub(crate) const fn counts_from(self, first: Sequence) -> Self {
+        Self { first, ..self }
     }
 
     /// What a rank publishes: this, its length before it, and the address.
@@ -61,7 +72,11 @@ impl Stack {
     }
 
     fn name(self) -> String {
-        format!("{} over {}", self.layer, self.transport)
+        let own = format!("{} over {}", self.layer, self.transport);
+        match self.first.as_u32() {
+            0 => own,
+            first => format!("{own} from {first}"),
+        }
     }
 
     /// Publishes this rank's address, and waits until every rank of the job has done so.

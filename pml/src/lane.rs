@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::{Bootstrap, Clock, ContextId, Rank, Time};
+use tagwire_base::{Bootstrap, Clock, ContextId, Rank, Sequence, Time};
 use tagwire_transport::{Outcome, Payload, RemoteAccess, Token, Transport};
 
 use crate::contact::{OpenTimeout, Stack};
@@ -57,22 +57,22 @@ pub(crate) struct Lane<P> {
 }
 
 impl<P: Known> Lane<P> {
-    /// Publishes the address of `transport`, waits until every rank of the job has done so, and returns the lane of a rank with
-    /// at most so many `contexts`.
+    /// Publishes the address of `transport`, waits until every rank of the job has done so, and returns the lane of a rank of this layer with
+    /// at most so many `contexts`. What the layer counts of messages between two ranks begins with `first`.
     ///
     /// # Errors
     /// When the bootstrap breaks, or not every rank opens in time.
     pub(crate) fn open<T: Transport + ?Sized>(
-        layer: &'static str,
+        (layer, first): (&'static str, Sequence),
         transport: &T,
         mut bootstrap: Box<dyn Bootstrap>,
         timeout: OpenTimeout,
         contexts: usize,
     ) -> Result<Self> {
-        let stack = Stack::new(layer, transport.name());
+        let stack = Stack::new(layer, transport.name()).counts_from(first);
         stack.publish(&mut *bootstrap, &transport.address(), timeout)?;
         Ok(Self {
-            peers: Peers::new(),
+            peers: Peers::new(first),
             losses: Losses::default(),
             contexts: Contexts::new(contexts),
             packets: Packets::new(),

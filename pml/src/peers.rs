@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Sequence};
 use tagwire_transport::{EndpointId, Lane};
 
 use crate::error::{Error, Result};
@@ -37,7 +37,8 @@ pub(crate) struct Contact {
 
 /// The peer of a layer.
 pub(crate) trait Known {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self;
+    /// Returns a peer that nothing was sent to and nothing came from: the first message each way has the number `first`.
+    fn new(rank: Rank, endpoint: EndpointId, first: Sequence) -> Self;
 
     fn contact(&self) -> Contact;
 }
@@ -61,6 +62,8 @@ const RECENT: usize = 16;
 /// The peers in contact. Costs nothing for ranks that nobody talked to.
 #[derive(Debug)]
 pub(crate) struct Peers<P> {
+    /// What messages with a peer are counted from.
+    first: Sequence,
     list: Vec<P>,
     by_rank: HashMap<Rank, PeerIndex>,
     by_endpoint: Vec<PeerIndex>,
@@ -69,8 +72,9 @@ pub(crate) struct Peers<P> {
 }
 
 impl<P: Known> Peers<P> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(first: Sequence) -> Self {
         Self {
+            first,
             list: Vec::new(),
             by_rank: HashMap::new(),
             by_endpoint: Vec::new(),
@@ -105,7 +109,7 @@ impl<P: Known> Peers<P> {
     pub(crate) fn enter(&mut self, rank: Rank, endpoint: EndpointId) -> PeerIndex {
         let peer = self.find(rank).unwrap_or_else(|| {
             let peer = PeerIndex(self.list.len() as u32);
-            self.list.push(P::new(rank, endpoint));
+            self.list.push(P::new(rank, endpoint, self.first));
             self.by_rank.insert(rank, peer);
             self.recent[rank.index() % RECENT] = (rank.as_u32(), peer);
             peer

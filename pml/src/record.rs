@@ -527,6 +527,20 @@ mod tests {
     }
 
     #[test]
+    fn a_link_in_place_of_a_trace_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (traces, victim) = (folder.path().join("traces"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        drop(open(&recording(&traces, 1 << 20), Clock::default()));
+        let trace = fs::read_dir(&traces).unwrap().next().unwrap().unwrap();
+        fs::remove_file(trace.path()).unwrap();
+        std::os::unix::fs::symlink(&victim, trace.path()).unwrap();
+        drop(open(&recording(&traces, 1 << 20), Clock::default()));
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        assert!(fs::symlink_metadata(trace.path()).unwrap().is_file());
+    }
+
+    #[test]
     fn what_cannot_be_recorded_is_refused_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");

@@ -133,6 +133,13 @@ pub const SETTINGS: &[Setting] = &[
         0..=1 << 40,
         "Budget for buffered sends that wait",
     ),
+    Setting::integer(
+        READER,
+        "first-sequence",
+        0,
+        0..=u32::MAX as u64,
+        "The number of the first message between two ranks under ob1, the same at all ranks of a job: one shortly below 2^32 has the numbers wrap early, as they do in long runs",
+    ),
     Setting::choice(
         READER,
         "thread-level",
@@ -194,6 +201,7 @@ impl Ob1Options {
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),
             open_timeout: OpenTimeout::from_config(config),
+            first_sequence: config.integer("first-sequence") as u32,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{coalescing, memory, reading, tiny, writing};
+use common::{coalescing, memory, memory_that_wraps, reading, tiny, writing};
 use tagwire_conformance::network::MemoryOptions;
 use tagwire_conformance::pml_conformance;
 
@@ -18,3 +18,8 @@ pml_conformance!(in_batches, coalescing(MemoryOptions::default(), ""));
 pml_conformance!(tiny_in_batches, coalescing(tiny(), ""));
 pml_conformance!(reading_bins, memory("bins", reading(), ""));
 pml_conformance!(writing_bins, memory("bins", writing(), ""));
+pml_conformance!(wraps, memory_that_wraps(""));
+pml_conformance!(
+    faults_wraps,
+    memory_that_wraps("seed=8,delay=0..6,reorder=4,busy=20%")
+);

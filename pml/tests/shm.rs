@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::shm;
+use common::{shm, shm_that_wraps};
 use tagwire_conformance::pml_conformance;
 use tagwire_transport::shm::CrossAttach;
 
@@ -26,4 +26,9 @@ pml_conformance!(
         CrossAttach::Off,
         "seed=6,delay=0..4,reorder=3,busy=20%"
     )
+);
+pml_conformance!(wraps, shm_that_wraps(""));
+pml_conformance!(
+    faults_wraps,
+    shm_that_wraps("seed=7,delay=0..6,reorder=4,busy=20%")
 );

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::shm_matching;
+use common::{shm_matching, wrapping_shm};
 use tagwire_conformance::pml_conformance;
 use tagwire_transport::shm::{CrossAttach, ShmOptions};
 
@@ -15,3 +15,4 @@ pml_conformance!(
         ..ShmOptions::default()
     })
 );
+pml_conformance!(wraps, shm_matching(wrapping_shm()));

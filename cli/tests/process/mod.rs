@@ -83,6 +83,19 @@ pub fn confine() -> PathBuf {
     example("test_confine")
 }
 
+/// Returns what names the file with this secret, which its owner alone may read: `@FILE`.
+pub fn secret(text: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let place = folder.join(format!("secret-{text}"));
+    if !place.exists() {
+        let made = tempfile::NamedTempFile::new_in(folder).unwrap();
+        std::fs::write(made.path(), text).unwrap();
+        // Whoever else makes it writes the same.
+        made.persist(&place).unwrap();
+    }
+    format!("@{}", place.display())
+}
+
 /// Whether this test may do what only an administrator may. Where not, it says so, loudly.
 pub fn is_root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();

@@ -25,7 +25,7 @@ mod state;
 use std::fmt;
 
 pub use config::CmOptions;
-use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Bootstrap, ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
     Capabilities, MatchTransport, Preference, RecvBuffer, RemoteAccess, SendBuffer, Transport,
 };
@@ -83,7 +83,13 @@ impl Cm {
         let limits = rail.match_limits();
         let layout = Layout::choose(&limits, rail.name(), rank, size)?;
         let (timeout, contexts) = (options.open_timeout, layout.contexts());
-        let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
+        let lane = Lane::open(
+            (LAYER, Sequence::default()),
+            &*rail,
+            bootstrap,
+            timeout,
+            contexts,
+        )?;
         Ok(Self {
             core: State::new(lane, layout),
             buffer_limit: options.buffer_limit,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Sequence};
 use tagwire_transport::EndpointId;
 
 pub(super) use crate::peers::PeerIndex;
@@ -26,7 +26,7 @@ pub(crate) struct Peer {
 }
 
 impl Known for Peer {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self {
+    fn new(rank: Rank, endpoint: EndpointId, _: Sequence) -> Self {
         Self {
             rank,
             endpoint,

@@ -54,6 +54,8 @@ pub struct Ob1Options {
     pub buffer_limit: usize,
     /// How long a rank that opens waits for the others.
     pub open_timeout: OpenTimeout,
+    /// The number of the first message between two ranks, the same at all ranks of a job. They wrap at 2^32.
+    pub first_sequence: u32,
 }
 
 impl Ob1Options {
@@ -118,6 +120,7 @@ impl Default for Ob1Options {
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,
             open_timeout: OpenTimeout::Auto,
+            first_sequence: 0,
         }
     }
 }

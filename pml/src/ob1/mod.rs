@@ -50,7 +50,7 @@ use std::fmt;
 
 pub use config::Ob1Options;
 pub(crate) use table::protocols;
-use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Bootstrap, ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{Capacity, Pattern};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{ByteTransport, RecvBuffer, RemoteAccess, SendBuffer, Transport};
@@ -104,7 +104,8 @@ impl Ob1 {
         let engine = options.engines.named(&options.engine)?;
         let capacity = Capacity::new(options.match_capacity, options.match_capacity);
         let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
-        let lane = Lane::open(LAYER, &*rail, bootstrap, timeout, contexts)?;
+        let layer = (LAYER, Sequence::new(options.first_sequence));
+        let lane = Lane::open(layer, &*rail, bootstrap, timeout, contexts)?;
         let engine = match &options.record {
             None => engine.open(capacity).beside(),
             Some(record) => {

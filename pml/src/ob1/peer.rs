@@ -134,7 +134,7 @@ pub(super) struct Peer {
 }
 
 impl Known for Peer {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self {
+    fn new(rank: Rank, endpoint: EndpointId, first: Sequence) -> Self {
         Self {
             rank,
             endpoint,
@@ -145,8 +145,8 @@ impl Known for Peer {
             plain: true,
             path: Path::default(),
             batch: Vec::new(),
-            next_out: Sequence::default(),
-            next_in: Sequence::default(),
+            next_out: first,
+            next_in: first,
             credit: Window::INITIAL,
             account: Account::NEW,
             stream: Stream::None,

@@ -129,6 +129,47 @@ pub fn shm_dr() -> Factory {
     })
 }
 
+/// ob1 over shared memory, where the numbers of messages and the places in rings wrap early.
+pub fn shm_that_wraps(text: &'static str) -> Factory {
+    let factory = Factory::ob1(move |size, options| {
+        let shm = wrapping_shm();
+        let rails = Rails::new(move |bootstrap| {
+            match Shm::open(shm.clone(), bootstrap as &mut dyn Bootstrap) {
+                Ok(rail) => Ok(Box::new(rail) as Box<dyn ByteTransport>),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+        .with_faults(faults(text));
+        RailJob::open(size, rails, wrapping(options))
+    });
+    with_claims(factory, text)
+}
+
+/// Rings that wrap within the first messages.
+pub fn wrapping_shm() -> ShmOptions {
+    ShmOptions {
+        first_slot: u32::MAX - 5,
+        ..ShmOptions::default()
+    }
+}
+
+/// Numbers of messages that wrap within the first ones.
+fn wrapping(options: Ob1Options) -> Ob1Options {
+    Ob1Options {
+        first_sequence: u32::MAX - 3,
+        ..options
+    }
+}
+
+/// ob1 over the network in memory, where the numbers of messages wrap early.
+pub fn memory_that_wraps(text: &'static str) -> Factory {
+    let factory = Factory::ob1(move |size, options| {
+        let network = MemoryOptions::default();
+        MemoryJob::open_with_faults(size, network, faults(text), wrapping(options))
+    });
+    with_claims(factory, text)
+}
+
 /// cm over shared memory.
 pub fn shm_matching(options: ShmOptions) -> Factory {
     Factory::cm(move |size, budget, cm| {

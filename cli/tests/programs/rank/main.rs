@@ -24,6 +24,7 @@ mod flood;
 mod groups;
 mod panics;
 mod partitioned;
+mod restarts;
 mod shortage;
 mod threads;
 mod waiting;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         "hang" => waiting::hang(),
         "abort" => death::abort(),
         "exit" => death::exit(),
+        "restarts" => restarts::run(arguments),
         "turns" => waiting::turns(),
         "wait-for-file" => waiting::for_file(arguments),
         "shortage" => shortage::descriptors(),

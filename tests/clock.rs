@@ -1,0 +1,73 @@
+//! Ranks whose clock jumps, as that of a process does which was stopped, or of a machine that was.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use tagwire::Session;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{ManualClock, Rank};
+
+/// One for each way that a message can take over shared memory.
+const LENGTHS: [usize; 3] = [8, 8 << 10, 1 << 20];
+const ROUNDS: u8 = 60;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Exchanges messages of all lengths with the other rank of two.
+fn exchange(session: &Session, round: u8) {
+    let (world, other) = (session.world(), 1 - session.rank());
+    for (tag, len) in (0..).zip(LENGTHS) {
+        let mine = vec![round; len];
+        let mut theirs = vec![0u8; len];
+        session
+            .scope(|scope| {
+                let receive = world.irecv(scope, &mut theirs, other, tag)?;
+                let send = world.isend(scope, &mine, other, tag)?;
+                scope.wait_all([receive, send])
+            })
+            .unwrap();
+        assert_eq!(theirs, mine);
+    }
+    world.barrier().unwrap();
+}
+
+/// A jump is no peer's failure, and no message is lost by it: what has no deadline waits for as long as it takes.
+#[test]
+fn ranks_go_on_though_their_clocks_jump() {
+    for layer in ["ob1", "cm"] {
+        let job = LocalJob::new(2).unwrap();
+        // The clocks of two hosts have nothing to do with each other.
+        let hands = [0, 1].map(|_| ManualClock::default());
+        let (over, stands) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let ranks = [0, 1].map(|rank| {
+                let member = job.member(Rank::new(rank));
+                let member = member.with_clock(hands[rank as usize].clock());
+                let (over, stands) = (&over, &stands);
+                scope.spawn(move || {
+                    let builder = Session::builder().setting("pml", layer);
+                    let session = builder.open_with(Box::new(member)).unwrap();
+                    for round in 0..ROUNDS {
+                        exchange(&session, round);
+                    }
+                    over.store(true, SeqCst);
+                    // Closing has a deadline, and ends at it.
+                    while !stands.load(SeqCst) {
+                        session.progress().unwrap();
+                    }
+                    assert_eq!(session.failed().unwrap(), []);
+                    session.close().unwrap();
+                })
+            });
+            let mut days = 0;
+            while !over.load(SeqCst) && !ranks.iter().any(|rank| rank.is_finished()) {
+                days = (days * 7 + 3) % 1000;
+                hands[days as usize % 2].advance(DAY * days);
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            stands.store(true, SeqCst);
+            ranks.into_iter().for_each(|rank| rank.join().unwrap());
+        });
+    }
+}
