@@ -17,8 +17,8 @@ use tagwire_transport::shm::{Shm, ShmOptions};
 /// Seeds of a run of the tests.
 const SEEDS: u64 = 4;
 
-/// What is lost comes after a time-out, which may be the second or the third.
-const TIMEOUT: Duration = Duration::from_millis(20);
+/// What is lost comes after a time-out, which may be the longest, or the second.
+const TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Checks that run threads, whose schedule is the system's, or thousands of requests.
 const LEFT_OUT: &[&str] = &["waits", "blocking", "ten_thousand", "wait_"];
@@ -85,7 +85,8 @@ fn ob1_over_lossy_sim() {
 
 #[test]
 fn ob1_over_lossy_shm() {
-    for quality in QUALITIES {
+    // The others with messages of `tests/messages.rs`, and in virtual time, which is shorter.
+    for quality in &QUALITIES[2..3] {
         if let Err(reason) = run(&shm(quality)) {
             panic!("{quality}: {reason}");
         }
