@@ -24,9 +24,14 @@ impl<'v> Access<'v> {
             .extents(self.position.saturating_add(skipped), len)
     }
 
+    /// Returns whether the bytes of the file are in the order of `len` bytes of data, each once.
+    pub(crate) const fn is_ordered(&self, len: u64) -> bool {
+        self.view.is_ordered_in(self.position, len)
+    }
+
     /// Returns how many of the first `len` bytes lie before an offset of the file.
     pub(crate) fn before(&self, offset: u64, len: u64) -> Result<u64> {
-        let position = self.view.position_of(offset)?;
+        let position = self.view.position_in(self.position, len, offset)?;
         Ok(position.saturating_sub(self.position).min(len))
     }
 }

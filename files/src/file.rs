@@ -376,7 +376,7 @@ impl File {
         };
         let (plan, window) = {
             let hints = self.held_hints();
-            let is_ordered = access.view.is_ordered();
+            let is_ordered = access.is_ordered(room.len());
             (Plan::of_read(&summary, &hints, is_ordered), hints.window)
         };
         self.in_turn(access, room.len(), LockKind::Read, || match plan {
@@ -468,7 +468,7 @@ impl File {
             u64::from(summary.is_free),
             u64::from(summary.wants_two_phase),
             hints.buffer,
-            hints.unit,
+            hints.unit.unwrap_or(0),
             hints.aggregators.map_or(0, |most| most as u64),
             hints.per_host as u64,
         ]);
@@ -480,7 +480,7 @@ impl File {
             members,
             hints: Hints {
                 buffer: word(&all, 6),
-                unit: word(&all, 7),
+                unit: Some(word(&all, 7)).filter(|unit| *unit > 0),
                 aggregators: Some(word(&all, 8) as usize).filter(|most| *most > 0),
                 per_host: (word(&all, 9) as usize).max(1),
                 ..hints
@@ -491,8 +491,9 @@ impl File {
     /// Checks what a write needs, which takes part in nothing then.
     fn check_write(&self, access: Access<'_>, len: u64) -> Result<()> {
         self.check_writable()?;
-        if len > 0 {
-            self.check_view(access.view)?;
+        if len > 0 && access.view.overlaps_in(access.position, len) {
+            let text = "the access has a byte of the file twice: it is only to be read";
+            return Err(Error::Filetype(text));
         }
         access.extents(0, len).map(drop)
     }
@@ -517,7 +518,7 @@ impl File {
             return body();
         }
         let bytes = match Summary::of(access, len) {
-            Ok(summary) if access.view.is_ordered() => summary.first..summary.end,
+            Ok(summary) if access.is_ordered(len) => summary.first..summary.end,
             Ok(_) => 0..i64::MAX as u64,
             Err(error) => return error.into(),
         };

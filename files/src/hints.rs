@@ -64,8 +64,9 @@ pub struct Hints {
     pub sieve: Switch,
     /// Bytes of the window of a sieved read.
     pub window: u64,
-    /// Parts of aggregators begin at multiples of so many bytes.
-    pub unit: u64,
+    /// Parts of aggregators begin at multiples of so many bytes; `None` for [`UNIT`](Self::UNIT). It is not given back then: programs
+    /// take the hint as that of the file system, and align what they write.
+    pub unit: Option<u64>,
     /// Permissions of a file that is made.
     pub permissions: u32,
     /// Whether closing synchronizes.
@@ -82,7 +83,7 @@ impl Default for Hints {
             two_phase_reads: Switch::Automatic,
             sieve: Switch::Automatic,
             window: 4 << 20,
-            unit: 1 << 20,
+            unit: None,
             permissions: crate::unix::PERMISSIONS,
             syncs_on_close: false,
         }
@@ -93,6 +94,9 @@ impl Default for Hints {
 const LONGEST: u64 = 1 << 30;
 
 impl Hints {
+    /// Where the parts of aggregators are cut, in bytes, unless a hint says otherwise.
+    pub const UNIT: u64 = 1 << 20;
+
     /// Takes the value of a key. Returns whether the key is one and the value is good for it.
     pub fn set(&mut self, key: &str, value: &str) -> bool {
         let value = value.trim();
@@ -106,7 +110,7 @@ impl Hints {
         match key {
             "cb_buffer_size" => put(&mut self.buffer, bytes()),
             "ind_rd_buffer_size" => put(&mut self.window, bytes()),
-            "striping_unit" => put(&mut self.unit, bytes()),
+            "striping_unit" => put(&mut self.unit, bytes().map(Some)),
             "cb_nodes" => put(&mut self.aggregators, number().map(Some)),
             "cb_config_list" => put(&mut self.per_host, per_host(value)),
             "collective_buffering" => {
@@ -127,18 +131,20 @@ impl Hints {
     pub fn all(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![
             ("cb_buffer_size", self.buffer.to_string()),
-            ("cb_config_list", format!("*:{}", self.per_host)),
+            ("cb_config_list", config_list(self.per_host)),
             ("romio_cb_write", self.two_phase_writes.name().to_owned()),
             ("romio_cb_read", self.two_phase_reads.name().to_owned()),
             ("romio_ds_read", self.sieve.name().to_owned()),
             ("romio_ds_write", "disable".to_owned()),
             ("ind_rd_buffer_size", self.window.to_string()),
-            ("striping_unit", self.unit.to_string()),
             ("file_perm", format!("{:o}", self.permissions)),
             ("tagwire_sync_on_close", self.syncs_on_close.to_string()),
         ];
         if let Some(most) = self.aggregators {
             all.push(("cb_nodes", most.to_string()));
+        }
+        if let Some(unit) = self.unit {
+            all.push(("striping_unit", unit.to_string()));
         }
         all
     }
@@ -151,6 +157,14 @@ fn put<T>(into: &mut T, value: Option<T>) -> bool {
         *into = value;
     }
     is_good
+}
+
+/// Returns the list of ROMIO's form that asks for so many aggregators of each host.
+fn config_list(per_host: usize) -> String {
+    match per_host {
+        usize::MAX => "*:*".to_owned(),
+        number => format!("*:{number}"),
+    }
 }
 
 /// Returns how many aggregators of each host a list of ROMIO's form asks for; `*` are as many as there are.
@@ -201,5 +215,24 @@ mod tests {
             assert!(other.set(key, &value) || key == "romio_ds_write", "{key}");
         }
         assert_eq!(other, hints);
+    }
+
+    /// Values are given back as they were said, and none that nobody said of the file system.
+    #[test]
+    fn values_are_given_back_as_they_are_written() {
+        let of = |hints: &Hints, key: &str| {
+            let mut all = hints.all().into_iter();
+            all.find_map(|(name, value)| (name == key).then_some(value))
+        };
+        let mut hints = Hints::default();
+        assert_eq!(of(&hints, "striping_unit"), None);
+        for (key, value) in [
+            ("cb_config_list", "*:*"),
+            ("cb_config_list", "*:3"),
+            ("striping_unit", "65536"),
+        ] {
+            assert!(hints.set(key, value));
+            assert_eq!(of(&hints, key).as_deref(), Some(value));
+        }
     }
 }

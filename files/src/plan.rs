@@ -75,7 +75,7 @@ impl Summary {
             first,
             end: last + 1,
             runs,
-            is_free: access.view.is_ordered(),
+            is_free: access.is_ordered(len),
             wants_two_phase: false,
         })
     }

@@ -34,8 +34,14 @@ pub struct View {
     extent: u64,
     /// All bytes from here on are data.
     start: Option<u64>,
-    is_ordered: bool,
+    /// The bytes of a tile are in the order of the data, each once.
+    has_ordered_tile: bool,
+    /// A tile begins behind the end of the one before.
+    has_ordered_tiles: bool,
+    /// A byte of the file is several times in a tile.
     overlaps: bool,
+    /// Two tiles share a byte of the file.
+    has_overlapping_tiles: bool,
 }
 
 impl View {
@@ -49,8 +55,10 @@ impl View {
             size: 1,
             extent: 1,
             start: Some(0),
-            is_ordered: true,
+            has_ordered_tile: true,
+            has_ordered_tiles: true,
             overlaps: false,
+            has_overlapping_tiles: false,
         }
     }
 
@@ -91,13 +99,10 @@ impl View {
         let start = filetype
             .contiguous(2)
             .and_then(|block| displacement.checked_add_signed(block.offset));
-        let overlaps_in_tile = has_overlap(filetype.blocks(1)?);
+        let overlaps = has_overlap(filetype.blocks(1)?);
         let has_ordered_tiles = end - first as u64 <= extent;
-        let overlaps_in_tiles = || {
-            Ok::<_, Error>(
-                !has_ordered_tiles && (size > extent || have_overlap(filetype.blocks(1)?, extent)),
-            )
-        };
+        let has_overlapping_tiles =
+            !has_ordered_tiles && (size > extent || have_overlap(filetype.blocks(1)?, extent));
         Ok(Self {
             displacement,
             unit,
@@ -105,8 +110,10 @@ impl View {
             size,
             extent,
             start: start.filter(|_| size > 0),
-            is_ordered: has_ordered_tiles && !overlaps_in_tile,
-            overlaps: overlaps_in_tile || overlaps_in_tiles()?,
+            has_ordered_tile: !overlaps,
+            has_ordered_tiles,
+            overlaps,
+            has_overlapping_tiles,
         })
     }
 
@@ -125,14 +132,34 @@ impl View {
     /// Returns whether the bytes of the file are in the order of the data, each once.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
-        self.is_ordered
+        self.has_ordered_tile && self.has_ordered_tiles
     }
 
-    /// Returns whether some byte of the file is there several times: such a view is only to be read. Tiles may lie between each other, so
-    /// that the view is not [in order](Self::is_ordered), and share no byte.
+    /// Returns the same of `len` bytes of data from a position on: within one tile it does not matter where the next begins.
+    #[must_use]
+    pub const fn is_ordered_in(&self, position: u64, len: u64) -> bool {
+        self.is_ordered() || self.has_ordered_tile && self.is_in_one_tile(position, len)
+    }
+
+    /// Returns whether the filetype has some byte of the file several times: such a view is only to be read (MPI-5.0, section 14.3).
     #[must_use]
     pub const fn overlaps(&self) -> bool {
         self.overlaps
+    }
+
+    /// Returns whether `len` bytes of data from a position on have some byte of the file several times, in the filetype or in two tiles.
+    /// Tiles share bytes where the extent of the filetype is short; an access within one of them does not meet that.
+    #[must_use]
+    pub const fn overlaps_in(&self, position: u64, len: u64) -> bool {
+        self.overlaps || self.has_overlapping_tiles && !self.is_in_one_tile(position, len)
+    }
+
+    /// Returns whether an access is within one tile. One of nothing is.
+    const fn is_in_one_tile(&self, position: u64, len: u64) -> bool {
+        let Some(before) = position.checked_rem(self.size) else {
+            return true;
+        };
+        len <= self.size - before
     }
 
     /// Returns the runs of `len` bytes of data from a position on.
@@ -192,7 +219,7 @@ impl View {
         if self.size == 0 {
             return Ok(0);
         }
-        if !self.is_ordered {
+        if !self.is_ordered() {
             let text = "the filetype of the view overlaps itself";
             return Err(Error::Argument(text.to_owned()));
         }
@@ -210,6 +237,21 @@ impl View {
         };
         let before = self.data_before(inside)?;
         Ok(whole.saturating_mul(self.size).saturating_add(before))
+    }
+
+    /// Returns the same as [`position_of`](Self::position_of), where only `len` bytes of data from a position on are asked for.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where these are not [in order](Self::is_ordered_in).
+    pub(crate) fn position_in(&self, position: u64, len: u64, offset: u64) -> Result<u64> {
+        if self.is_ordered() || !self.is_ordered_in(position, len) {
+            return self.position_of(offset);
+        }
+        let tile = position.checked_div(self.size).unwrap_or(0);
+        let start = tile.saturating_mul(self.extent);
+        let start = start.saturating_add(self.displacement);
+        let before = self.data_before(offset.saturating_sub(start))?;
+        Ok(tile.saturating_mul(self.size).saturating_add(before))
     }
 
     /// Returns how many bytes of data of one tile lie before an offset in it.

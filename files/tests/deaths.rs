@@ -45,7 +45,7 @@ fn hints() -> Hints {
         two_phase_writes: Switch::Enable,
         two_phase_reads: Switch::Enable,
         buffer: 100,
-        unit: 1,
+        unit: Some(1),
         ..Hints::default()
     }
 }

@@ -68,6 +68,38 @@ fn all_members_open_a_file_or_none() {
     assert_eq!(Unix.lasting(Path::new("a")), here.join("a"));
 }
 
+/// HDF5 and PnetCDF have filetypes whose extent is shorter than their data, of which an access has one tile.
+#[test]
+fn an_access_within_one_tile_does_not_meet_the_next() {
+    let memory = Memory::default();
+    ranks(2, |team| {
+        let me = team.me() as u64;
+        let hints = Hints {
+            two_phase_writes: Switch::Enable,
+            two_phase_reads: Switch::Enable,
+            ..Hints::default()
+        };
+        let file = open(team, Arc::new(memory.clone()), hints, 0).unwrap();
+        let byte = Datatype::of(Basic::Byte);
+        let short = byte.hvector(4, 1, 2).unwrap().resized(0, 1).unwrap();
+        let view = View::new(me, &Program::of(&byte), &Program::of(&short)).unwrap();
+        file.check_view(&view).unwrap();
+        let own = [me as u8 + 1; 8];
+        let outcome = file.write_all(Access::new(&view, 0), &Data::Bytes(&own[..4]));
+        assert!(outcome.error.is_none() && outcome.bytes == 4, "{outcome:?}");
+        let mut read = [0; 3];
+        let outcome = file.read_all(Access::new(&view, 1), &mut Room::Bytes(&mut read));
+        assert!(outcome.error.is_none() && outcome.bytes == 3, "{outcome:?}");
+        assert_eq!(read, own[..3]);
+        // Two tiles share bytes.
+        let outcome = file.write(Access::new(&view, 3), &Data::Bytes(&own[..2]));
+        let kind = outcome.error.map(|error| error.kind());
+        assert_eq!((kind, outcome.bytes), (Some(Kind::Io), 0));
+        file.close().unwrap();
+    });
+    assert_eq!(memory.bytes(), [1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
 /// Tiles lie between each other, and a window of no bytes reads all the same.
 #[test]
 fn tiles_between_each_other_are_written_and_read() {

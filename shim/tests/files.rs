@@ -611,6 +611,10 @@ fn hints_are_given_back() {
             (file.hint_of("unknown"), file.hint_of("cb_nodes")),
             (None, None)
         );
+        // PnetCDF aligns what it writes to that of the file system, where there is one.
+        assert_eq!(file.hint_of("striping_unit"), None);
+        file.hint("cb_config_list", "*:*");
+        assert_eq!(file.hint_of("cb_config_list").as_deref(), Some("*:*"));
         let mut flag = 5;
         management::file_set_atomicity(process, file.handle, 1).unwrap();
         management::file_get_atomicity(process, file.handle, result(&mut flag)).unwrap();

@@ -24,7 +24,7 @@ impl Domains {
     pub(super) fn new(members: &[Summary], hosts: &[u64], hints: &Hints) -> Self {
         let (first, end) = range(members);
         let aggregators = aggregators(hosts, hints);
-        let unit = hints.unit.max(1);
+        let unit = hints.unit.unwrap_or(Hints::UNIT).max(1);
         let low = first / unit * unit;
         let units = (end - low).div_ceil(unit);
         let each = units.div_ceil(aggregators.len() as u64) * unit;
@@ -130,7 +130,7 @@ mod tests {
         let hosts = [7, 7, 8, 8, 9];
         for (unit, buffer, per_host) in [(16, 10, 1), (1, 7, 2), (1000, 64, 1), (64, 1000, 9)] {
             let hints = Hints {
-                unit,
+                unit: Some(unit),
                 buffer,
                 per_host,
                 ..Hints::default()

@@ -109,7 +109,12 @@ fn part(
         of: etype.clone(),
     });
     let filetype = Datatype::structure(members.collect::<Vec<_>>()).unwrap();
-    let filetype = filetype.resized(0, (tile * unit) as i64).unwrap();
+    let extent = match tiles {
+        // Within one tile it does not matter where the next begins.
+        1 if chance.is_true() => chance.below(tile * unit + 1),
+        _ => tile * unit,
+    };
+    let filetype = filetype.resized(0, extent as i64).unwrap();
     let view = View::new(displacement, &Program::of(&etype), &Program::of(&filetype)).unwrap();
     let units = own.len() as u64 * tiles;
     let start = chance.below(units + 1);
@@ -144,7 +149,7 @@ fn hints(chance: &mut Chance) -> Hints {
         two_phase_reads: chance.one_of(&[Switch::Enable, Switch::Enable, Switch::Automatic]),
         sieve: chance.one_of(&switches),
         window: 1 + chance.below(60),
-        unit: 1 + chance.below(60),
+        unit: Some(1 + chance.below(60)),
         ..Hints::default()
     }
 }
