@@ -110,6 +110,6 @@ impl Waiter for SimWaiter {
     fn disarm(&self) {}
 
     fn wake(&self) {
-        self.shared.with(|state| state.signal(self.place));
+        self.shared.with(|state| state.tell(self.place));
     }
 }
