@@ -80,6 +80,7 @@ impl Lists {
 impl Carried for Lists {
     fn landed(&self, from: Rank, to: Rank, load: Load) -> Vec<Due> {
         let mut state = self.lock();
+        state.end_load(from, to);
         // No other loads are there.
         if let Ok(what) = load.what.downcast::<Matched>() {
             match *what {
@@ -159,11 +160,30 @@ impl MatchState {
     /// Has the network carry something.
     pub(super) fn carry(&mut self, from: Rank, to: Rank, what: Matched) {
         let load = what.load();
+        *self.loads.entry((from, to)).or_default() += 1;
         self.due.push(Due::Carry { from, to, load });
     }
 
+    /// A load is there. Where it was the last of a rank that has ended, its peer finds out.
+    fn end_load(&mut self, from: Rank, to: Rank) {
+        if let Some(count) = self.loads.get_mut(&(from, to)) {
+            *count -= 1;
+            if *count == 0 {
+                self.loads.remove(&(from, to));
+            }
+        }
+        if self.status(from) != Status::Open {
+            self.wake(to);
+        }
+    }
+
+    /// Returns whether all that a peer has sent, its NIC too, is here and was taken.
+    pub(super) fn is_quiet(&self, own: Rank, peer: Rank) -> bool {
+        self.untaken(own, peer) == 0 && !self.loads.contains_key(&(peer, own))
+    }
+
     /// Returns how many messages of a peer a rank has not taken.
-    pub(super) fn untaken(&self, own: Rank, peer: Rank) -> usize {
+    fn untaken(&self, own: Rank, peer: Rank) -> usize {
         let member = self.members.get(&own);
         member
             .and_then(|member| Some(member.inbound[member.find_channel(peer)?].untaken()))
@@ -187,6 +207,20 @@ impl MatchState {
     pub(super) fn receive_late(&mut self, own: Rank, message: &Message) {
         if self.is_carried && self.helping {
             self.note_receive(own, message);
+        }
+    }
+
+    /// A rank hears that its NIC has received something.
+    pub(super) fn hear(&mut self, own: Rank, end: &End) {
+        if let End::Received(_, ReceiveEnd::Matched(envelope, _)) = end
+            && self.is_carried
+            && self.helping
+        {
+            self.due.push(Due::Receive {
+                own,
+                from: envelope.source,
+                copied: 0,
+            });
         }
     }
 

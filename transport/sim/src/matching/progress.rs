@@ -103,7 +103,7 @@ impl MatchMemory {
             if self.links[index].closed || peer == self.rank || state.status(peer) != Status::Left {
                 continue;
             }
-            if state.untaken(self.rank, peer) == 0 {
+            if state.is_quiet(self.rank, peer) {
                 self.part(state, peer, Event::Left(EndpointId(index as u32)));
             }
         }
@@ -131,8 +131,13 @@ impl MatchMemory {
     }
 
     fn take_ends(&mut self, state: &mut MatchState) {
-        if let Some(member) = state.members.get_mut(&self.rank) {
-            self.events.extend(member.ends.drain(..).map(Event::End));
+        let ends = state
+            .members
+            .get_mut(&self.rank)
+            .map(|member| std::mem::take(&mut member.ends));
+        for end in ends.into_iter().flatten() {
+            state.hear(self.rank, &end);
+            self.events.push(Event::End(end));
         }
     }
 
@@ -167,10 +172,10 @@ impl MatchMemory {
             return;
         }
         self.take_messages(state, endpoint.index(), usize::MAX);
-        match state.untaken(self.rank, rank) {
-            0 => self.part(state, rank, Event::Failed(endpoint)),
+        match state.is_quiet(self.rank, rank) {
+            true => self.part(state, rank, Event::Failed(endpoint)),
             // What is under way comes first, and looks again.
-            _ => self.failing.push(rank),
+            false => self.failing.push(rank),
         }
     }
 

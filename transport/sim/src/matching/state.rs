@@ -111,6 +111,8 @@ pub(super) struct MatchState {
     /// Another network carries the messages, and does what is due when this is unlocked.
     pub(super) is_carried: bool,
     pub(super) due: Vec<Due>,
+    /// How many loads are under way from one rank to another.
+    pub(super) loads: HashMap<(Rank, Rank), usize>,
     /// Ranks whose death is found.
     pub(super) found: HashSet<Rank>,
     /// Senders match, or the NICs of receivers do.
