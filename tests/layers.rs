@@ -353,6 +353,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "conformance/src/pml/rig.rs",
     "pml/src/ob1/tests.rs",
     "pml/src/rma/tests.rs",
+    "pml/src/schedules/room.rs",
     "pml/src/partitioned/models.rs",
     "pml/tests/at_once.rs",
     "pml/tests/contact.rs",

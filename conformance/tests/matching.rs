@@ -1,12 +1,54 @@
 //! The conformance kit for matching transports on the network in memory, in all its ways.
 
+use std::time::Duration;
+
 use tagwire_base::Rank;
 use tagwire_conformance::match_conformance;
 use tagwire_conformance::matching::{Factory, Job};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::network::{
+    Link, Machine, MemoryNetwork, MemoryOptions, PerByte, Schedule, Span,
+};
 use tagwire_transport::MatchTransport;
 
 fn network(options: MatchOptions) -> Factory {
+    over(options, MatchNetwork::new)
+}
+
+/// Messages travel in virtual time, and all come late.
+fn in_time(options: MatchOptions) -> Factory {
+    let link = Link {
+        latency: Span::nanos(1000),
+        send: Span::nanos(200),
+        recv: Span::nanos(200),
+        gap: Span::nanos(100),
+        per_byte: PerByte::femtos(100_000),
+        ..Link::default()
+    };
+    let network = MemoryOptions {
+        machine: Some(Machine {
+            network: link,
+            local: link,
+            ranks_per_node: 2,
+            ..Machine::default()
+        }),
+        schedule: Schedule {
+            seed: 5,
+            shuffle: true,
+            delay: Duration::from_micros(10),
+            ..Schedule::default()
+        },
+        ..MemoryOptions::default()
+    };
+    over(options, move |size, options| {
+        MatchNetwork::on(&MemoryNetwork::new(size, network.clone()), options)
+    })
+}
+
+fn over(
+    options: MatchOptions,
+    network: impl Fn(u32, MatchOptions) -> MatchNetwork + 'static,
+) -> Factory {
     let short = options.max_short;
     Factory::new(8, move |size, wanted| {
         let options = MatchOptions {
@@ -14,7 +56,7 @@ fn network(options: MatchOptions) -> Factory {
             unexpected_messages: wanted.unexpected_messages,
             ..options.clone()
         };
-        let network = MatchNetwork::new(size, options);
+        let network = network(size, options);
         let open = |rank| Box::new(network.rank(rank)) as Box<dyn MatchTransport>;
         let ranks = (0..size).map(Rank::new).map(open).collect();
         Ok(Job::new(ranks).with_kill(move |rank, transport| {
@@ -60,6 +102,15 @@ match_conformance!(
     network(MatchOptions {
         late_answers: true,
         busy_every: 3,
+        ..tight()
+    })
+);
+
+match_conformance!(in_virtual_time, in_time(MatchOptions::default()));
+match_conformance!(
+    matched_by_the_network,
+    in_time(MatchOptions {
+        helping: true,
         ..tight()
     })
 );

@@ -38,6 +38,8 @@ pub mod partitioned;
 #[path = "unpartitioned.rs"]
 mod partitioned;
 mod peers;
+#[cfg(test)]
+mod planted;
 pub mod pml;
 pub mod progress;
 mod protocols;
@@ -47,6 +49,8 @@ mod record;
 #[path = "unrecorded.rs"]
 mod record;
 pub mod rma;
+#[cfg(all(test, not(loom), feature = "partitioned"))]
+mod schedules;
 mod service;
 mod services;
 pub mod settings;

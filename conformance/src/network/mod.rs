@@ -12,6 +12,6 @@
 
 pub use tagwire_sim::matching;
 pub use tagwire_sim::{
-    Link, Machine, PerByte, Puts, Schedule, SimNetwork as MemoryNetwork,
-    SimOptions as MemoryOptions, SimTransport as MemoryTransport, Span,
+    Actor, Link, Machine, PerByte, Puts, Schedule, SimJob, SimNetwork as MemoryNetwork,
+    SimOptions as MemoryOptions, SimTransport as MemoryTransport, Simulation, Span,
 };

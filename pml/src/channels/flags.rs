@@ -78,9 +78,15 @@ impl Sources {
         (run, epoch): (&Run, u64),
         token: Token,
     ) -> Post {
-        match rail.fence(LANE, to) {
-            Post::Posted => {}
-            other => return other,
+        #[cfg(not(test))]
+        let is_fenced = true;
+        #[cfg(test)]
+        let is_fenced = !crate::planted::UNFENCED_FLAGS.get();
+        if is_fenced {
+            match rail.fence(LANE, to) {
+                Post::Posted => {}
+                other => return other,
+            }
         }
         let place = self.words.place(run);
         let offset = place.start as u64 * FLAG;

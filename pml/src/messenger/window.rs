@@ -211,6 +211,16 @@ impl<'m> Window<'m> {
             .wait_until(timeout, |layer| with(layer, |rma, _| rma.take(access.0)))
     }
 
+    /// Makes progress once, and moves a [flush](Self::flush) of one target on. Returns whether all accesses to the memory of its rank have
+    /// ended, and what they have put is visible there: ask again where not.
+    ///
+    /// # Errors
+    /// That of the first access that did not work, once all have ended; [`Error::WrongThread`].
+    pub fn test_flush(self, target: &Target) -> Result<bool> {
+        self.messenger.progress()?;
+        self.call(|rma, wire| rma.flush(&target.0, wire))
+    }
+
     /// Waits until all accesses to the memory of the targets' ranks have ended, those of other threads too, and what they have
     /// put is visible there. Takes the ends of those that were not [kept](Self::keeping).
     ///

@@ -69,7 +69,7 @@ impl Core {
             };
             self.pending.control(index, header, &[]);
             #[cfg(test)]
-            if planted::GRANTS_TWICE.get() {
+            if crate::planted::GRANTS_TWICE.get() {
                 self.pending.control(index, header, &[]);
             }
         }
@@ -104,16 +104,5 @@ impl Core {
             let index = self.budget.starving()[place];
             self.held().pull(index, receive);
         }
-    }
-}
-
-/// Faults that tests plant, in order to find them.
-#[cfg(test)]
-pub(super) mod planted {
-    use std::cell::Cell;
-
-    thread_local! {
-        /// A grant is sent twice, so that its receiver believes to have twice the credit.
-        pub(in crate::ob1) static GRANTS_TWICE: Cell<bool> = const { Cell::new(false) };
     }
 }

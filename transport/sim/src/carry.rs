@@ -8,15 +8,16 @@ use crate::member::{Item, Status};
 use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
-use crate::time::Moment;
+use crate::threads::ThreadNumber;
+use crate::time::{Moment, Span};
 
 /// What one event of the queue comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stepped {
     /// It is done.
     Done,
-    /// A rank is to go on.
-    Run(Place),
+    /// A thread of a rank is to go on.
+    Run(Place, ThreadNumber),
     /// A rank has died.
     Killed(Place),
 }
@@ -123,15 +124,21 @@ impl State {
                     self.land(flight);
                 }
             }
-            Event::Run(rank) => {
-                let place = Place(rank);
-                let member = self.member(place);
-                member.is_scheduled = false;
-                member.is_computing = false;
-                member.occupy(at, crate::time::Span::ZERO);
-                return Some(Stepped::Run(place));
+            Event::Run { rank, thread } => {
+                let (place, number) = (Place(rank), ThreadNumber(thread));
+                let thread = self.member(place).threads.at(number);
+                thread.is_scheduled = false;
+                // It has begun to compute since: it looks at what has come when it has done that.
+                if !thread.is_computing {
+                    return Some(self.turn_to(place, number, at));
+                }
             }
-            Event::Slice { node, rank } => self.end_slice(node, Place(rank)),
+            Event::Computed { rank, thread } => {
+                let (place, number) = (Place(rank), ThreadNumber(thread));
+                self.member(place).threads.at(number).is_computing = false;
+                return Some(self.turn_to(place, number, at));
+            }
+            Event::Slice { rank, thread } => self.end_slice(Place(rank), ThreadNumber(thread)),
             Event::Kill(rank) => {
                 let place = Place(rank);
                 if self.member(place).status == Status::Open {
@@ -145,6 +152,14 @@ impl State {
         Some(Stepped::Done)
     }
 
+    /// It is the turn of a thread, from `at` on.
+    fn turn_to(&mut self, place: Place, number: ThreadNumber, at: Moment) -> Stepped {
+        let member = self.member(place);
+        member.threads.turn_to(number);
+        member.occupy(at, Span::ZERO);
+        Stepped::Run(place, number)
+    }
+
     /// A packet is there.
     fn land(&mut self, flight: Flight) {
         let Flight {
@@ -155,6 +170,10 @@ impl State {
             ..
         } = flight;
         let back = self.members[from.index()].links[link.index()].back;
+        let cargo = match cargo {
+            Cargo::Load(load) => return self.land_load(from, to, load),
+            other => other,
+        };
         // The dead take nothing and answer nobody: what waits for them ends when their death is found.
         if self.member(to).status != Status::Open {
             return;
@@ -207,6 +226,7 @@ impl State {
                 };
                 self.answer(to, from, back, answer);
             }
+            Cargo::Load(_) => {}
             Cargo::Flush(operation) => {
                 let outcome = Outcome::Done(0);
                 self.answer(to, from, back, Cargo::Done { outcome, operation });

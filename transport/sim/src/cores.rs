@@ -1,20 +1,22 @@
-//! The cores of nodes, for what ranks compute: where there are fewer than ranks that compute, these take turns.
+//! The cores of nodes, for what threads of ranks compute: where there are fewer than threads that compute, these take turns.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
+use crate::threads::ThreadNumber;
 use crate::time::{Moment, Span};
 
-/// What a rank has left to compute.
+/// What a thread has left to compute.
 #[derive(Debug, Clone, Copy)]
 struct Job {
     place: Place,
+    thread: ThreadNumber,
     left: Span,
 }
 
-/// The ranks of a node that compute.
+/// The threads of a node that compute.
 #[derive(Debug, Default)]
 struct Node {
     /// Each on a core, for this slice.
@@ -22,30 +24,54 @@ struct Node {
     waiting: VecDeque<Job>,
 }
 
-/// The cores of all nodes on which ranks compute.
+/// The cores of all nodes on which threads compute.
 #[derive(Debug, Default)]
 pub(crate) struct Cores(HashMap<u32, Node>);
 
 impl State {
-    /// A rank computes for `span` of a core's time, once it is free, and goes on then.
-    pub(crate) fn compute(&mut self, place: Place, span: Span) {
+    /// A thread computes for `span` of a core's time, once it is free, and goes on then.
+    pub(crate) fn compute(&mut self, place: Place, number: ThreadNumber, span: Span) {
         let now = self.now;
         let machine = self.machine().unwrap_or_default();
-        let member = self.member(place);
-        member.is_computing = true;
-        let rank = member.rank.as_u32();
+        let thread = self.member(place).threads.at(number);
+        thread.is_computing = true;
+        let begin = thread.local.max(now);
         if machine.cores == 0 {
-            let end = member.occupy(now, span);
-            self.run_at(end, place);
+            thread.local = begin + span;
+            self.computed(begin + span, place, number);
             return;
         }
-        let (begin, number) = (member.local.max(now), machine.node(rank));
-        let job = Job { place, left: span };
-        let node = self.cores.0.entry(number).or_default();
-        match node.running.len() < machine.cores as usize {
-            true => self.begin_slice(begin, number, job),
-            false => node.waiting.push_back(job),
+        let node = self.node_of(place);
+        let job = Job {
+            place,
+            thread: number,
+            left: span,
+        };
+        let cores = self.cores.0.entry(node).or_default();
+        match cores.running.len() < machine.cores as usize {
+            true => self.begin_slice(begin, node, job),
+            false => cores.waiting.push_back(job),
         }
+    }
+
+    /// A thread does nothing for `span`, without a core.
+    pub(crate) fn sleep(&mut self, place: Place, number: ThreadNumber, span: Span) {
+        let now = self.now;
+        let thread = self.member(place).threads.at(number);
+        thread.is_computing = true;
+        thread.local = thread.local.max(now) + span;
+        let end = thread.local;
+        self.computed(end, place, number);
+    }
+
+    fn computed(&mut self, at: Moment, place: Place, number: ThreadNumber) {
+        let (rank, thread) = (place.0, number.0);
+        self.go_on(at, Event::Computed { rank, thread });
+    }
+
+    fn node_of(&self, place: Place) -> u32 {
+        let rank = self.members[place.index()].rank.as_u32();
+        self.machine().unwrap_or_default().node(rank)
     }
 
     fn begin_slice(&mut self, begin: Moment, node: u32, job: Job) {
@@ -58,25 +84,26 @@ impl State {
             left: job.left.less(span),
             ..job
         });
-        let rank = job.place.0;
+        let (rank, thread) = (job.place.0, job.thread.0);
         self.queue
-            .push(begin + span, 0, Event::Slice { node, rank });
+            .push(begin + span, 0, Event::Slice { rank, thread });
     }
 
-    /// The slice of a rank that computes on a node ends: it goes on, waits for its next turn, or is done.
-    pub(crate) fn end_slice(&mut self, node: u32, place: Place) {
-        let now = self.now;
+    /// The slice of a thread that computes ends: it goes on, waits for its next turn, or is done.
+    pub(crate) fn end_slice(&mut self, place: Place, number: ThreadNumber) {
+        let (now, node) = (self.now, self.node_of(place));
         let Some(cores) = self.cores.0.get_mut(&node) else {
             return;
         };
-        let Some(index) = cores.running.iter().position(|job| job.place == place) else {
+        let is_it = |job: &Job| job.place == place && job.thread == number;
+        let Some(index) = cores.running.iter().position(is_it) else {
             return;
         };
         let job = cores.running.swap_remove(index);
         if job.left > Span::ZERO {
             cores.waiting.push_back(job);
         } else {
-            self.run_at(now, place);
+            self.computed(now, place, number);
         }
         let next = self
             .cores

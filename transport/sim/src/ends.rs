@@ -30,6 +30,7 @@ impl State {
             }
         }
         self.is_moved = true;
+        self.end_carried(rank, status == Status::Left);
         match status {
             Status::Left => {
                 self.ended.push(MemberEvent::Left(rank));
@@ -45,7 +46,8 @@ impl State {
     }
 
     fn say_goodbye(&mut self, place: Place) {
-        let at = self.members[place.index()].local.max(self.now);
+        let now = self.now;
+        let at = self.member(place).threads.current().local.max(now);
         for index in 0..self.members[place.index()].links.len() {
             let link = &self.members[place.index()].links[index];
             let (to, is_closed) = (link.peer, link.is_closed);
@@ -66,6 +68,9 @@ impl State {
 
     /// The death of a rank is found by its peers.
     pub(crate) fn found(&mut self, dead: Place) {
+        if let Some(carried) = &self.carried {
+            carried.found(self.members[dead.index()].rank);
+        }
         for index in 0..self.members[dead.index()].links.len() {
             let link = &self.members[dead.index()].links[index];
             let (peer, back) = (link.peer, link.back);

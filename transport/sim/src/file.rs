@@ -36,8 +36,9 @@ impl Machine {
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `per-byte`, `copy-out`, `copy-in` | a time for each byte: `0.0826 ns` |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
-    /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each rank |
-    /// | `slice`, `detection` | a time; 3 ms, 1 ms |
+    /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
+    /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
+    /// | `socket`, `far-handover` | cores of a socket, and the handover of ranks with more threads; 0, nothing |
     ///
     /// # Errors
     /// [`FileError`] with the line and the field.
@@ -78,6 +79,9 @@ impl Machine {
             "ranks-per-node" => self.ranks_per_node = number(value, 1)?,
             "cores" => self.cores = number(value, 0)?,
             "slice" => self.slice = Span::picos(femtos(value)? / 1000),
+            "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
+            "socket" => self.socket = number(value, 0)?,
+            "handover" => self.handover = Span::picos(femtos(value)? / 1000),
             "detection" => self.detection = Span::picos(femtos(value)? / 1000),
             _ => match field.strip_prefix("local-") {
                 Some(field) => set_link(&mut self.local, field, value)?,

@@ -2,6 +2,7 @@
 
 use tagwire_transport::message::{AmHeader, EndpointId, Outcome};
 
+use crate::due::Load;
 use crate::place::Place;
 
 /// A message of the layer above.
@@ -40,6 +41,8 @@ pub(crate) enum Cargo {
         operation: OperationId,
     },
     Flush(OperationId),
+    /// Of the network whose messages this one carries.
+    Load(Load),
     /// Answers a get.
     Data {
         bytes: Vec<u8>,
@@ -54,11 +57,12 @@ pub(crate) enum Cargo {
 
 impl Cargo {
     /// Returns how many bytes occupy the NICs: those of the user.
-    pub(crate) const fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Message(Message { bytes, .. })
             | Self::Put { bytes, .. }
             | Self::Data { bytes, .. } => bytes.len(),
+            Self::Load(load) => load.len,
             Self::Goodbye | Self::Get { .. } | Self::Flush(_) | Self::Done { .. } => 0,
         }
     }

@@ -33,8 +33,10 @@
 //! ```
 
 mod bootstrap;
+mod carried;
 mod carry;
 mod cores;
+mod due;
 mod ends;
 mod file;
 mod flight;
@@ -54,6 +56,7 @@ mod run;
 mod shared;
 mod slots;
 mod state;
+mod threads;
 mod time;
 mod transfer;
 

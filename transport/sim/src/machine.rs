@@ -38,10 +38,16 @@ pub struct Machine {
     pub local: Link,
     /// How many ranks are on a node, 1 at least.
     pub ranks_per_node: u32,
-    /// How many cores a node has for what its ranks compute; 0 where each rank has one to itself.
+    /// How many cores a node has for what threads of its ranks compute; 0 where each thread has one to itself.
     pub cores: u32,
-    /// How long a rank that computes keeps its core while others wait for one.
+    /// How long a thread that computes keeps its core while others wait for one.
     pub slice: Span,
+    /// What it takes until a thread of a rank that waits has the library, after another has left it.
+    pub handover: Span,
+    /// How many cores a socket has; 0 where it is not told apart from the node.
+    pub socket: u32,
+    /// The handover where a rank has more threads than a socket has cores.
+    pub far_handover: Span,
     /// From the death of a rank until its peers find out.
     pub detection: Span,
 }
@@ -50,6 +56,14 @@ impl Machine {
     /// Returns the node of a rank.
     pub(crate) fn node(&self, rank: u32) -> u32 {
         rank / self.ranks_per_node.max(1)
+    }
+
+    /// Returns what it takes until another of so many threads of a rank has the library.
+    pub(crate) const fn handover_of(&self, threads: u32) -> Span {
+        match self.socket > 0 && threads > self.socket {
+            true => self.far_handover,
+            false => self.handover,
+        }
     }
 
     /// Returns the link between two ranks, and whether it is that between nodes.

@@ -9,6 +9,7 @@ use tagwire_transport::message::{EndpointId, Outcome, Token};
 use crate::flight::{Message, OperationId};
 use crate::memory::{Exposed, Writable};
 use crate::place::Place;
+use crate::threads::Threads;
 use crate::time::{Moment, Span};
 
 /// How a rank is doing.
@@ -77,17 +78,14 @@ pub(crate) struct Member {
     pub(crate) failing: Vec<EndpointId>,
     pub(crate) exposed: HashMap<u64, Exposed>,
     pub(crate) writable: HashMap<u64, Writable>,
-    /// Up to when the rank was busy.
-    pub(crate) local: Moment,
+    pub(crate) threads: Threads,
     clock: ManualClock,
+    /// What the clock shows.
+    shown: Moment,
     /// Up to when its own part of its node's memory is.
     pub(crate) copying: Moment,
     /// Counts what came: a sleeper that has armed looks at it.
     pub(crate) epoch: u32,
-    /// The rank is in the queue to go on.
-    pub(crate) is_scheduled: bool,
-    /// The rank computes: what comes does not make it go on.
-    pub(crate) is_computing: bool,
 }
 
 impl Member {
@@ -104,24 +102,36 @@ impl Member {
             failing: Vec::new(),
             exposed: HashMap::new(),
             writable: HashMap::new(),
-            local: Moment::default(),
+            threads: Threads::default(),
             clock,
+            shown: Moment::default(),
             copying: Moment::default(),
             epoch: 0,
-            is_scheduled: false,
-            is_computing: false,
         }
     }
 
-    /// The rank is busy for `span` from `now` on, or from when it is free. Returns when it is free again.
+    /// The thread whose turn it is is busy for `span` from `now` on, or from when it is free. Returns when it is free again.
     pub(crate) fn occupy(&mut self, now: Moment, span: Span) -> Moment {
-        let before = self.local.as_nanos();
-        self.local = self.local.max(now) + span;
-        let passed = self.local.as_nanos() - before;
+        let thread = self.threads.current();
+        thread.local = thread.local.max(now) + span;
+        let until = thread.local;
+        self.show(until)
+    }
+
+    /// The same in the library, which one thread of a rank enters at a time.
+    pub(crate) fn occupy_library(&mut self, now: Moment, span: Span, handover: Span) -> Moment {
+        let until = self.threads.enter_library(now, span, handover);
+        self.show(until)
+    }
+
+    /// The rank's clock shows at least `moment`. The clock is of all its threads, and never goes back.
+    fn show(&mut self, moment: Moment) -> Moment {
+        let passed = moment.as_nanos().saturating_sub(self.shown.as_nanos());
         if passed > 0 {
+            self.shown = moment;
             self.clock.advance(Duration::from_nanos(passed));
         }
-        self.local
+        moment
     }
 
     /// Returns the link of an endpoint whose end was not reported.

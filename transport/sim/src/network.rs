@@ -7,6 +7,7 @@ use tagwire_base::{Clock, ManualClock, Rank};
 
 use crate::member::Status;
 use crate::options::SimOptions;
+use crate::place::Place;
 use crate::rank::SimTransport;
 use crate::shared::Shared;
 use crate::state::{Counts, Puts, State};
@@ -45,6 +46,13 @@ impl SimNetwork {
     /// As [`rank`](Self::rank).
     #[must_use]
     pub fn open(&self, rank: Rank) -> (SimTransport, Clock) {
+        let (place, clock) = self.enter(rank);
+        let transport = SimTransport::new(Arc::clone(&self.shared), (rank, place));
+        (transport, clock)
+    }
+
+    /// Enters a rank that is opened; the same without its transport.
+    pub(crate) fn enter(&self, rank: Rank) -> (Place, Clock) {
         assert!(
             rank.as_u32() < self.shared.size,
             "{rank:?} is not in the network"
@@ -56,8 +64,7 @@ impl SimNetwork {
         };
         let place = self.shared.with(|state| state.open(rank, manual));
         let place = place.unwrap_or_else(|| panic!("{rank:?} was opened before"));
-        let transport = SimTransport::new(Arc::clone(&self.shared), (rank, place));
-        (transport, clock)
+        (place, clock)
     }
 
     /// Lets `rank` die on the spot, as a killed process does: its calls do nothing from now on,

@@ -74,6 +74,9 @@ const fn machine(network: Link, local: Link, cores: u32) -> Machine {
         ranks_per_node: 1,
         cores,
         slice: Span::nanos(3_000_000),
+        handover: Span::ZERO,
+        socket: 0,
+        far_handover: Span::ZERO,
         detection: Span::nanos(1_000_000),
     }
 }
@@ -106,7 +109,12 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "niagara",
         about: "Niagara: 2 x 20 cores a node, EDR InfiniBand (Temucin and others, partitioned communication)",
-        machine: machine(link(900, 250, 150, 82_600), NODE, 40),
+        machine: Machine {
+            handover: Span::nanos(250),
+            socket: 20,
+            far_handover: Span::nanos(2350),
+            ..machine(link(900, 250, 150, 82_600), NODE, 40)
+        },
         values: &[
             value("latency", Source::Assumed, "0.9 us; the text has none"),
             value("overhead", Source::Assumed, "0.25 us a side"),
@@ -117,6 +125,17 @@ pub const PRESETS: &[Preset] = &[
                 "0.0826 ns: 12.1 GB/s usable of 12.5",
             ),
             value("cores", Source::Text, "2 x 20 Skylake"),
+            value("socket", Source::Text, "20 cores"),
+            value(
+                "handover",
+                Source::Assumed,
+                "0.25 us, so that a partition costs 0.5 us",
+            ),
+            value(
+                "far-handover",
+                Source::Fitted,
+                "2.35 us, on 59.4 times one message with 32 partitions (fig. 4)",
+            ),
             LOCAL,
             SLICE,
             DETECTION,
@@ -261,7 +280,15 @@ mod tests {
             ] {
                 assert!(named(field), "{}: {field}", preset.name);
             }
-            assert_eq!(named("gap"), network.gap > Span::ZERO, "{}", preset.name);
+            let machine = preset.machine;
+            for (field, is_set) in [
+                ("gap", network.gap > Span::ZERO),
+                ("handover", machine.handover > Span::ZERO),
+                ("socket", machine.socket > 0),
+                ("far-handover", machine.far_handover > Span::ZERO),
+            ] {
+                assert_eq!(named(field), is_set, "{}: {field}", preset.name);
+            }
         }
     }
 }

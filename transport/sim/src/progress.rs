@@ -26,6 +26,16 @@ pub(crate) enum Told {
     Failed(EndpointId),
 }
 
+impl State {
+    /// A call of progress has found nothing: the network's next event happens, where ranks are driven by calls.
+    pub(crate) fn pass_time(&mut self, place: Place) {
+        if !self.has_tasks && self.machine().is_some() && self.step().is_none() {
+            let (now, poll) = (self.now, Span::from(self.options.poll));
+            self.member(place).occupy(now, poll);
+        }
+    }
+}
+
 impl SimTransport {
     /// Delivers what has come, and moves transfers on. Returns how many things happened.
     ///
@@ -42,13 +52,8 @@ impl SimTransport {
             self.collect_failures(state);
             self.take_completions(state, options.completions);
             let happened = copied + self.told.len();
-            if happened == 0
-                && !state.has_tasks
-                && state.machine().is_some()
-                && state.step().is_none()
-            {
-                let (now, poll) = (state.now, Span::from(options.poll));
-                state.member(self.place).occupy(now, poll);
+            if happened == 0 {
+                state.pass_time(self.place);
             }
             happened
         });

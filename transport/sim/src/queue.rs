@@ -14,10 +14,12 @@ pub(crate) enum Event {
     Head(u32),
     /// The last byte of a packet is at its receiver.
     Land(u32),
-    /// A rank goes on.
-    Run(u32),
-    /// The slice of a core of this node that a rank computes in ends.
-    Slice { node: u32, rank: u32 },
+    /// A thread of a rank goes on, for something has come.
+    Run { rank: u32, thread: u32 },
+    /// A thread of a rank has computed, and goes on.
+    Computed { rank: u32, thread: u32 },
+    /// The slice of a core in which a thread of a rank computes ends.
+    Slice { rank: u32, thread: u32 },
     /// A rank dies.
     Kill(u32),
     /// The peers of a rank that has died find out.
@@ -64,10 +66,10 @@ mod tests {
             .into_iter()
             .enumerate()
         {
-            queue.push(at(time), tie, Event::Run(number as u32));
+            queue.push(at(time), tie, Event::Kill(number as u32));
         }
         let mut order = Vec::new();
-        while let Some((_, Event::Run(number))) = queue.pop() {
+        while let Some((_, Event::Kill(number))) = queue.pop() {
             order.push(number);
         }
         assert_eq!(order, [4, 2, 1, 3, 0]);

@@ -19,9 +19,30 @@ use crate::network::SimNetwork;
 use crate::place::Place;
 use crate::shared::Shared;
 use crate::state::State;
+use crate::threads::ThreadNumber;
 use crate::time::{Moment, Span};
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What the threads of a rank do.
+#[derive(Default)]
+struct Tasks {
+    first: Option<Task>,
+    others: Vec<Option<Task>>,
+}
+
+impl Tasks {
+    fn at(&mut self, number: ThreadNumber) -> Option<&mut Option<Task>> {
+        match number.0 {
+            0 => Some(&mut self.first),
+            other => self.others.get_mut(other as usize - 1),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.iter().all(Option::is_none)
+    }
+}
 
 /// Nothing is left to happen, and ranks have not ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +73,7 @@ impl fmt::Display for Waiting<'_> {
 pub struct Simulation {
     network: SimNetwork,
     /// By place.
-    tasks: Vec<Option<Task>>,
+    tasks: Vec<Tasks>,
 }
 
 impl fmt::Debug for Simulation {
@@ -74,14 +95,20 @@ impl Simulation {
         }
     }
 
-    /// Has a rank do `body` from the start on. It owns what the rank is: where it dies, this is dropped.
+    /// Has a thread of a rank do `body` from the start on. It owns what the rank is: where it dies, this is dropped.
     pub fn spawn(&mut self, actor: &Actor, body: impl Future<Output = ()> + 'static) {
-        let index = actor.place.index();
-        if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, || None);
+        let (place, number) = (actor.place, actor.thread);
+        if self.tasks.len() <= place.index() {
+            self.tasks.resize_with(place.index() + 1, Tasks::default);
         }
-        self.tasks[index] = Some(Box::pin(body));
-        self.network.shared.with(|state| state.signal(actor.place));
+        let tasks = &mut self.tasks[place.index()];
+        if tasks.others.len() < number.0 as usize {
+            tasks.others.resize_with(number.0 as usize, || None);
+        }
+        if let Some(slot) = tasks.at(number) {
+            *slot = Some(Box::pin(body));
+        }
+        self.network.shared.with(|state| state.wake(place, number));
     }
 
     /// Runs until every rank has ended.
@@ -91,27 +118,33 @@ impl Simulation {
     pub fn run(&mut self) -> Result<(), Stuck> {
         let mut context = Context::from_waker(Waker::noop());
         while let Some(next) = self.network.shared.with(next_of_ranks) {
-            let (Stepped::Run(place) | Stepped::Killed(place)) = next else {
-                continue;
-            };
-            let Some(slot) = self.tasks.get_mut(place.index()) else {
-                continue;
-            };
-            let has_ended = match (next, slot.as_mut()) {
-                (Stepped::Run(_), Some(task)) => task.as_mut().poll(&mut context).is_ready(),
-                _ => true,
-            };
-            if has_ended {
-                // What it owned says goodbye, and does not while the table is borrowed.
-                let ended = slot.take();
-                drop(ended);
+            match next {
+                Stepped::Done => {}
+                Stepped::Run(place, number) => {
+                    let tasks = self.tasks.get_mut(place.index());
+                    let Some(slot) = tasks.and_then(|tasks| tasks.at(number)) else {
+                        continue;
+                    };
+                    let has_ended = slot
+                        .as_mut()
+                        .is_none_or(|task| task.as_mut().poll(&mut context).is_ready());
+                    if has_ended {
+                        // What it owned says goodbye, and does not while the table is borrowed.
+                        let ended = slot.take();
+                        drop(ended);
+                    }
+                }
+                Stepped::Killed(place) => {
+                    let tasks = self.tasks.get_mut(place.index()).map(std::mem::take);
+                    drop(tasks);
+                }
             }
         }
         let waiting = self
             .tasks
             .iter()
             .enumerate()
-            .filter(|(_, task)| task.is_some());
+            .filter(|(_, tasks)| !tasks.is_empty());
         let waiting: Vec<_> = waiting.map(|(index, _)| index).collect();
         if waiting.is_empty() {
             return Ok(());
@@ -136,16 +169,17 @@ fn next_of_ranks(state: &mut State) -> Option<Stepped> {
     }
 }
 
-/// A rank of a simulation, as its body sees it. One future at a time waits by it.
+/// A thread of a rank of a simulation, as its body sees it. One future at a time waits by it.
 #[derive(Debug, Clone)]
 pub struct Actor {
     shared: Arc<Shared>,
     place: Place,
     rank: Rank,
+    thread: ThreadNumber,
 }
 
 impl SimNetwork {
-    /// Returns a rank, which is open, as its body sees it.
+    /// Returns the first thread of a rank, which is open, as its body sees it.
     ///
     /// # Panics
     /// When it was not opened.
@@ -156,24 +190,45 @@ impl SimNetwork {
             shared: Arc::clone(&self.shared),
             place: place.unwrap_or_else(|| panic!("{rank:?} was not opened")),
             rank,
+            thread: ThreadNumber(0),
         }
     }
 }
 
 impl Actor {
+    /// Returns one more thread of the rank. It waits, computes and sleeps by itself. Messages cost it the time that they cost any
+    /// thread of the rank, and one of them at a time is in the library.
+    #[must_use]
+    pub fn thread(&self) -> Self {
+        let add = |state: &mut State| {
+            let now = state.now;
+            state.member(self.place).threads.add(now)
+        };
+        Self {
+            thread: self.shared.with(add),
+            ..self.clone()
+        }
+    }
+
+    /// Has the other threads of the rank that wait look again, at the moment up to which the one that runs is busy.
+    pub fn wake(&self) {
+        self.shared.with(|state| state.tell(self.place));
+    }
+
     /// Returns the rank.
     #[must_use]
     pub const fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// Returns up to when the rank was busy.
+    /// Returns up to when the thread was busy.
     #[must_use]
     pub fn now(&self) -> Moment {
-        self.shared.with(|state| state.member(self.place).local)
+        let local = |state: &mut State| state.member(self.place).threads.at(self.thread).local;
+        self.shared.with(local)
     }
 
-    /// Waits until something has come for the rank since it was last polled. May end early without cause.
+    /// Waits until something has come for the rank since the thread was last polled. May end early without cause.
     pub fn next(&self) -> impl Future<Output = ()> + use<> {
         let mut is_waiting = false;
         std::future::poll_fn(move |_| match std::mem::replace(&mut is_waiting, true) {
@@ -184,12 +239,26 @@ impl Actor {
 
     /// Computes for `time` of a core's time. What comes meanwhile waits.
     pub fn compute(&self, time: Duration) -> impl Future<Output = ()> + use<> {
-        let (shared, place, mut has_begun) = (Arc::clone(&self.shared), self.place, false);
+        self.busy(move |state, place, thread| state.compute(place, thread, Span::from(time)))
+    }
+
+    /// Sleeps for `time`, without a core. What comes meanwhile waits.
+    pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + use<> {
+        self.busy(move |state, place, thread| state.sleep(place, thread, Span::from(time)))
+    }
+
+    /// Waits until what `begin` begins has ended.
+    fn busy<F>(&self, begin: F) -> impl Future<Output = ()> + use<F>
+    where
+        F: Fn(&mut State, Place, ThreadNumber),
+    {
+        let (shared, place, thread) = (Arc::clone(&self.shared), self.place, self.thread);
+        let mut has_begun = false;
         std::future::poll_fn(move |_| {
             if std::mem::replace(&mut has_begun, true) {
                 return Poll::Ready(());
             }
-            shared.with(|state| state.compute(place, Span::from(time)));
+            shared.with(|state| begin(state, place, thread));
             Poll::Pending
         })
     }

@@ -112,7 +112,7 @@ impl Waiter for SimWaiter {
     fn disarm(&self) {}
 
     fn wake(&self) {
-        self.shared.with(|state| state.signal(self.place));
+        self.shared.with(|state| state.tell(self.place));
     }
 
     fn call_at(&self, at: Time) -> bool {

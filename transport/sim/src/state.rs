@@ -9,6 +9,7 @@ use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::message::{EndpointId, Outcome, Token};
 
 use crate::cores::Cores;
+use crate::due::Carried;
 use crate::flight::{Flight, OperationId};
 use crate::machine::Machine;
 use crate::member::{Item, Link, Member, Status};
@@ -16,6 +17,7 @@ use crate::options::SimOptions;
 use crate::place::Place;
 use crate::queue::{Event, Queue};
 use crate::slots::Slots;
+use crate::threads::ThreadNumber;
 use crate::time::{Moment, PerByte, Span};
 use crate::transfer::Transfer;
 
@@ -79,6 +81,8 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     /// How ranks have ended, in that order.
     pub(crate) ended: Vec<MemberEvent>,
+    /// The network whose messages this one carries.
+    pub(crate) carried: Option<Arc<dyn Carried>>,
     /// Ranks are tasks that a simulation runs, and not driven by calls.
     pub(crate) has_tasks: bool,
     /// Something has come for somebody who may sleep.
@@ -103,6 +107,7 @@ impl State {
             puts: Puts::default(),
             counts: Counts::default(),
             ended: Vec::new(),
+            carried: None,
             has_tasks: false,
             is_moved: false,
             options,
@@ -178,27 +183,58 @@ impl State {
         }
     }
 
-    /// Something has come for a rank: it goes on once it is free, and its sleepers look.
+    /// Something has come for a rank: each of its threads that waits goes on once it is free, and its sleepers look.
     pub(crate) fn signal(&mut self, place: Place) {
-        let has_tasks = self.has_tasks;
         let member = &mut self.members[place.index()];
         member.epoch = member.epoch.wrapping_add(1);
         self.is_moved = true;
-        if has_tasks && !member.is_scheduled && !member.is_computing {
-            member.is_scheduled = true;
-            let at = member.local.max(self.now);
-            self.run_at(at, place);
+        if !self.has_tasks {
+            return;
+        }
+        let count = member.threads.count();
+        for number in 0..count {
+            self.wake(place, ThreadNumber(number));
         }
     }
 
-    /// Has a rank go on at a moment.
-    pub(crate) fn run_at(&mut self, at: Moment, place: Place) {
+    /// The thread of a rank whose turn it is has done something for which others of the rank wait: they go on, when it is done.
+    pub(crate) fn tell(&mut self, place: Place) {
+        if !self.has_tasks {
+            return self.signal(place);
+        }
+        let threads = &mut self.member(place).threads;
+        let (own, count, at) = (threads.turn(), threads.count(), threads.current().local);
+        for number in (0..count).map(ThreadNumber) {
+            if number != own {
+                self.wake_at(at, place, number);
+            }
+        }
+    }
+
+    /// A thread of a rank goes on once it is free, unless it computes.
+    pub(crate) fn wake(&mut self, place: Place, number: ThreadNumber) {
+        self.wake_at(self.now, place, number);
+    }
+
+    fn wake_at(&mut self, moment: Moment, place: Place, number: ThreadNumber) {
+        let now = self.now.max(moment);
+        let thread = self.member(place).threads.at(number);
+        if thread.is_scheduled || thread.is_computing {
+            return;
+        }
+        thread.is_scheduled = true;
+        let (at, rank, thread) = (thread.local.max(now), place.0, number.0);
+        self.go_on(at, Event::Run { rank, thread });
+    }
+
+    /// Enters an event by which a thread goes on.
+    pub(crate) fn go_on(&mut self, at: Moment, event: Event) {
         let tie = if self.options.schedule.shuffle {
             self.random.next_u64()
         } else {
             0
         };
-        self.queue.push(at, tie, Event::Run(place.0));
+        self.queue.push(at, tie, event);
     }
 
     /// A rank is busy with a message on its way to or from a peer. Returns when it is free again.
@@ -214,7 +250,9 @@ impl State {
             Work::Recv { copied } => link.recv + of(link.copy_in, copied),
         };
         let now = self.now;
-        self.member(place).occupy(now, span)
+        let member = self.member(place);
+        let handover = machine.handover_of(member.threads.count());
+        member.occupy_library(now, span, handover)
     }
 
     /// A rank copies bytes from or to the memory of another.

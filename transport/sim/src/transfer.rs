@@ -69,6 +69,11 @@ impl<R: Copy + Eq> Transfer<R> {
         self.claim.is_some()
     }
 
+    /// How many bytes it moves, once both sides are known.
+    pub(crate) fn total(&self) -> Option<usize> {
+        self.claim.as_ref().map(|claim| claim.total)
+    }
+
     pub(crate) const fn is_halted(&self) -> bool {
         self.halted
     }

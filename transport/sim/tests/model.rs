@@ -418,3 +418,113 @@ fn who_waits_for_nobody_is_named() {
         "{text}"
     );
 }
+
+/// What threads of a rank have done, and when.
+type Done = Rc<RefCell<Vec<(u64, &'static str)>>>;
+
+/// Opens a rank and a peer, and runs what `start` spawns.
+fn threads(
+    machine: Machine,
+    start: impl FnOnce(&mut Simulation, &Rc<RefCell<Node>>, &Done),
+) -> Vec<(u64, &'static str)> {
+    let network = SimNetwork::new(2, SimOptions::of(machine));
+    let mut transport = network.rank(Rank::new(0));
+    let peer = network.rank(Rank::new(1));
+    let peers = vec![transport.connect(Rank::new(1), &peer.address()).unwrap()];
+    let node = Node {
+        transport,
+        actor: network.actor(Rank::new(0)),
+        peers,
+    };
+    let (node, done) = (Rc::new(RefCell::new(node)), Done::default());
+    let mut simulation = Simulation::new(&network);
+    start(&mut simulation, &node, &done);
+    simulation.run().unwrap();
+    drop(simulation);
+    done.take()
+}
+
+#[test]
+fn threads_compute_side_by_side_and_send_one_after_the_other() {
+    const HANDOVER: u64 = 40;
+    let machine = Machine {
+        handover: Span::nanos(HANDOVER),
+        ..machine()
+    };
+    let done = threads(machine, |simulation, node, done| {
+        let first = node.borrow().actor.clone();
+        for actor in [first.thread(), first.thread()] {
+            let (node, done) = (Rc::clone(node), Rc::clone(done));
+            simulation.spawn(&actor.clone(), async move {
+                actor.compute(Duration::from_nanos(1000)).await;
+                let mut node = node.borrow_mut();
+                let to = node.peers[0];
+                let header = AmHeader([1, 0]);
+                let post = node.transport.send(LANE, to, Class::Data, header, b"");
+                assert_eq!(post, Post::Posted);
+                done.borrow_mut().push((actor.now().as_nanos(), "sent"));
+            });
+        }
+    });
+    let first = 1000 + SEND;
+    assert_eq!(done, [(first, "sent"), (first + HANDOVER + SEND, "sent")]);
+}
+
+#[test]
+fn who_sleeps_has_no_core_and_who_computes_is_not_called_away() {
+    let machine = Machine {
+        cores: 1,
+        slice: Span::nanos(1000),
+        ..machine()
+    };
+    let done = threads(machine, |simulation, node, done| {
+        let first = node.borrow().actor.clone();
+        let [sleeps, computes, calls] = [first.thread(), first.thread(), first.thread()];
+        let note = |actor: &Actor, what| {
+            let (actor, done) = (actor.clone(), Rc::clone(done));
+            move || done.borrow_mut().push((actor.now().as_nanos(), what))
+        };
+        let slept = note(&sleeps, "slept");
+        simulation.spawn(&sleeps.clone(), async move {
+            sleeps.sleep(Duration::from_nanos(5000)).await;
+            slept();
+        });
+        let computed = note(&computes, "computed");
+        simulation.spawn(&computes.clone(), async move {
+            computes.compute(Duration::from_nanos(5000)).await;
+            computed();
+        });
+        let called = note(&calls, "called");
+        simulation.spawn(&calls.clone(), async move {
+            calls.sleep(Duration::from_nanos(2000)).await;
+            calls.wake();
+            called();
+        });
+    });
+    assert_eq!(
+        done,
+        [(2000, "called"), (5000, "slept"), (5000, "computed")]
+    );
+}
+
+#[test]
+fn one_thread_tells_another() {
+    let done = threads(machine(), |simulation, node, done| {
+        let first = node.borrow().actor.clone();
+        let other = first.thread();
+        let is_set = Rc::new(std::cell::Cell::new(false));
+        let (flag, ended) = (Rc::clone(&is_set), Rc::clone(done));
+        simulation.spawn(&first.clone(), async move {
+            while !flag.get() {
+                first.next().await;
+            }
+            ended.borrow_mut().push((first.now().as_nanos(), "told"));
+        });
+        simulation.spawn(&other.clone(), async move {
+            other.sleep(Duration::from_nanos(700)).await;
+            is_set.set(true);
+            other.wake();
+        });
+    });
+    assert_eq!(done, [(700, "told")]);
+}

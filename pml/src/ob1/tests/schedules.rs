@@ -4,8 +4,8 @@ use tagwire_conformance::network::{Link, Machine, PerByte, Schedule, Span};
 use tagwire_conformance::seeds;
 use tagwire_transport::fault::SplitMix64;
 
-use super::super::flow::planted;
 use super::*;
+use crate::planted;
 
 /// Seeds of a run of the tests.
 const SEEDS: u64 = 12;

@@ -36,6 +36,17 @@ impl MatchMemory {
         let chunk = state.share(shared.options.chunk);
         count += state.move_chunks(self.rank, chunk);
         self.see_off(&mut state);
+        if shared.options.detect_failures && !state.found.is_empty() {
+            let found = self.links.iter().filter(|link| !link.closed);
+            let found = found.filter(|link| state.found.contains(&link.rank));
+            let found: Vec<Rank> = found.map(|link| link.rank).collect();
+            self.failing.extend(found);
+            self.failing.sort_unstable();
+            self.failing.dedup();
+        }
+        for rank in std::mem::take(&mut self.failing) {
+            self.lose(&mut state, rank);
+        }
         self.take_ends(&mut state);
         count
     }
@@ -75,7 +86,11 @@ impl MatchMemory {
         if count > 0 && std::mem::take(&mut channel.starved) {
             state.wake(link.rank);
         }
+        if state.has_more(self.rank, place) {
+            state.wake(self.rank);
+        }
         for message in messages {
+            state.receive(self.rank, &message);
             state.arrive(self.rank, message);
         }
         count
@@ -88,12 +103,7 @@ impl MatchMemory {
             if self.links[index].closed || peer == self.rank || state.status(peer) != Status::Left {
                 continue;
             }
-            let untaken = state.members.get(&self.rank).is_some_and(|member| {
-                member
-                    .find_channel(peer)
-                    .is_some_and(|place| !member.inbound[place].queue.is_empty())
-            });
-            if !untaken {
+            if state.is_quiet(self.rank, peer) {
                 self.part(state, peer, Event::Left(EndpointId(index as u32)));
             }
         }
@@ -105,18 +115,29 @@ impl MatchMemory {
         self.events.push(word);
         let endpoint = self.link(peer);
         self.links[endpoint.index()].closed = true;
-        if let Some(member) = state.members.get_mut(&self.rank)
-            && let Some(place) = member.find_channel(peer)
-        {
-            member.inbound[place].closed = true;
+        let is_carried = state.is_carried;
+        if let Some(member) = state.members.get_mut(&self.rank) {
+            let place = match is_carried {
+                // What is under way to the peer finds out by it.
+                true => Some(member.channel(peer)),
+                false => member.find_channel(peer),
+            };
+            if let Some(place) = place {
+                member.inbound[place].closed = true;
+            }
         }
         state.sever(self.rank, peer);
         self.take_ends(state);
     }
 
     fn take_ends(&mut self, state: &mut MatchState) {
-        if let Some(member) = state.members.get_mut(&self.rank) {
-            self.events.extend(member.ends.drain(..).map(Event::End));
+        let ends = state
+            .members
+            .get_mut(&self.rank)
+            .map(|member| std::mem::take(&mut member.ends));
+        for end in ends.into_iter().flatten() {
+            state.hear(self.rank, &end);
+            self.events.push(Event::End(end));
         }
     }
 
@@ -133,10 +154,14 @@ impl MatchMemory {
     pub(super) fn collect_failure(&mut self, rank: Rank) {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.state();
-        if rank == self.rank || state.status(self.rank) != Status::Open {
-            return;
+        if rank != self.rank && state.status(self.rank) == Status::Open {
+            self.lose(&mut state, rank);
         }
-        self.greet(&mut state);
+    }
+
+    /// A peer has failed: that is told once all that it sent is here.
+    fn lose(&mut self, state: &mut MatchState, rank: Rank) {
+        self.greet(state);
         let Some(endpoint) = self.find_link(rank) else {
             // Nothing to end, but later contact finds it dead.
             let endpoint = self.link(rank);
@@ -146,8 +171,12 @@ impl MatchMemory {
         if self.links[endpoint.index()].closed {
             return;
         }
-        self.take_messages(&mut state, endpoint.index(), usize::MAX);
-        self.part(&mut state, rank, Event::Failed(endpoint));
+        self.take_messages(state, endpoint.index(), usize::MAX);
+        match state.is_quiet(self.rank, rank) {
+            true => self.part(state, rank, Event::Failed(endpoint)),
+            // What is under way comes first, and looks again.
+            false => self.failing.push(rank),
+        }
     }
 
     /// Tells what was collected; returns how many things it was.

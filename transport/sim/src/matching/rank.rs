@@ -1,16 +1,18 @@
 //! One rank of a matching network: its peers, and the verbs.
 
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use tagwire_base::Rank;
 
+use super::carried::Matched;
 use super::lists::{Content, Message, Receive};
 use super::progress::Event;
 use super::state::{End, MatchState};
 use super::{NAME, Shared};
 use crate::member::Status;
+use tagwire_transport::Transport;
 use tagwire_transport::capability::{Capabilities, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
@@ -20,7 +22,6 @@ use tagwire_transport::matching::{
 };
 use tagwire_transport::message::{EndpointId, Lane, Token};
 use tagwire_transport::wait::Waiter;
-use tagwire_transport::{EpochWaiter, Transport};
 
 /// A peer, as this rank knows it.
 #[derive(Debug)]
@@ -35,7 +36,6 @@ pub(super) struct Link {
 }
 
 /// One rank's access to a [`MatchNetwork`](super::MatchNetwork).
-#[derive(Debug)]
 pub struct MatchMemory {
     pub(super) shared: Arc<Shared>,
     pub(super) rank: Rank,
@@ -47,13 +47,21 @@ pub struct MatchMemory {
     pub(super) events: Vec<Event>,
     /// Verbs so far, for those that find no room.
     verbs: u32,
+    /// Peers that have failed and of whose messages some are under way.
+    pub(super) failing: Vec<Rank>,
     /// Dropping is a goodbye.
     leaving: bool,
-    waiter: Arc<EpochWaiter>,
+    waiter: Arc<dyn Waiter>,
+}
+
+impl fmt::Debug for MatchMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MatchMemory({:?})", self.rank)
+    }
 }
 
 impl MatchMemory {
-    pub(super) fn new(shared: Arc<Shared>, rank: Rank, waiter: Arc<EpochWaiter>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, rank: Rank, waiter: Arc<dyn Waiter>) -> Self {
         Self {
             shared,
             rank,
@@ -62,6 +70,7 @@ impl MatchMemory {
             seen_channels: 0,
             events: Vec::new(),
             verbs: 0,
+            failing: Vec::new(),
             leaving: false,
             waiter,
         }
@@ -231,7 +240,7 @@ impl Transport for MatchMemory {
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+        Arc::clone(&self.waiter)
     }
 
     fn describe(&self, out: &mut dyn Write) {
@@ -306,6 +315,7 @@ impl MatchTransport for MatchMemory {
             Ok(message) => message,
             Err(refusal) => return Sent::Refused(refusal),
         };
+        let is_carried = state.is_carried;
         let Some(member) = state.members.get_mut(&rank) else {
             return Sent::Gone;
         };
@@ -315,7 +325,7 @@ impl MatchTransport for MatchMemory {
             Sent::Done
         };
         let channel = &mut member.inbound[place];
-        if channel.queue.len() >= shared.options.slots {
+        if channel.untaken() >= shared.options.slots {
             channel.starved = true;
             return Sent::Busy;
         }
@@ -323,16 +333,11 @@ impl MatchTransport for MatchMemory {
         // a reader has died and we do not know yet; of a longer one we hear once we know.
         if !channel.closed || answer == Sent::Open {
             member.lists.charge(&message);
-            let helps = shared.options.helping
-                && channel.queue.is_empty()
-                && !channel.closed
-                && member.status == Status::Open;
-            if helps {
-                member.waiter.wake();
-                state.arrive(rank, message);
+            if is_carried {
+                channel.flying += 1;
+                state.carry(self.rank, rank, Matched::Message(place, message));
             } else {
-                channel.queue.push_back(message);
-                member.waiter.wake();
+                state.bring(rank, place, message);
             }
         }
         answer
@@ -366,6 +371,7 @@ impl MatchTransport for MatchMemory {
         };
         if let Some(message) = member.lists.take_message(&pattern) {
             member.lists.refund(&message);
+            state.receive_late(self.rank, &message);
             return match state.bring_together(self.rank, receive, message) {
                 Some(end) => Posted::Done(end),
                 None => Posted::Open,
@@ -432,6 +438,7 @@ impl MatchTransport for MatchMemory {
         let Some(message) = message else {
             return Posted::Refused(Refusal::Unknown);
         };
+        state.receive_late(self.rank, &message);
         let receive = Receive {
             pattern: MatchPattern {
                 bits: 0,
@@ -468,7 +475,11 @@ impl MatchTransport for MatchMemory {
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
-        self.collect() + self.tell(upcalls)
+        let happened = self.collect() + self.tell(upcalls);
+        if happened == 0 {
+            self.shared.pass_time(self.rank);
+        }
+        happened
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
@@ -520,6 +531,6 @@ impl Drop for MatchMemory {
         } else {
             Status::Failed
         };
-        self.shared.state().end(self.rank, status);
+        self.shared.end(self.rank, status);
     }
 }

@@ -1,12 +1,14 @@
 //! What the ranks of a matching network share, under one lock.
 #![allow(unsafe_code)]
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use tagwire_base::Rank;
 
+use super::carried::Matched;
 use super::lists::{Content, Lists, Message, Receive};
+use crate::due::Due;
 use crate::member::Status;
 use crate::transfer::Transfer;
 use tagwire_transport::EpochWaiter;
@@ -25,6 +27,15 @@ pub(super) struct Channel {
     pub(super) closed: bool,
     /// The sender was told `Busy` and hears of room.
     pub(super) starved: bool,
+    /// Messages that are under way in the network that carries them.
+    pub(super) flying: usize,
+}
+
+impl Channel {
+    /// Returns how many messages the receiver has not taken.
+    pub(super) fn untaken(&self) -> usize {
+        self.queue.len() + self.flying
+    }
 }
 
 /// The end of an operation, to be told.
@@ -54,13 +65,14 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn channel(&mut self, from: Rank) -> usize {
+    pub(super) fn channel(&mut self, from: Rank) -> usize {
         *self.by_sender.entry(from).or_insert_with(|| {
             self.inbound.push(Channel {
                 from,
                 queue: VecDeque::new(),
                 closed: false,
                 starved: false,
+                flying: 0,
             });
             self.inbound.len() - 1
         })
@@ -96,6 +108,15 @@ pub(super) struct Moving {
 #[derive(Debug, Default)]
 pub(super) struct MatchState {
     pub(super) members: HashMap<Rank, Member>,
+    /// Another network carries the messages, and does what is due when this is unlocked.
+    pub(super) is_carried: bool,
+    pub(super) due: Vec<Due>,
+    /// How many loads are under way from one rank to another.
+    pub(super) loads: HashMap<(Rank, Rank), usize>,
+    /// Ranks whose death is found.
+    pub(super) found: HashSet<Rank>,
+    /// Senders match, or the NICs of receivers do.
+    pub(super) helping: bool,
     /// By number; the order makes progress deterministic.
     pub(super) moving: BTreeMap<u64, Moving>,
     next_moving: u64,
@@ -129,7 +150,7 @@ impl MatchState {
             return None;
         }
         let place = member.channel(from);
-        member.waiter.wake();
+        self.wake(to);
         Some(place)
     }
 
@@ -139,8 +160,10 @@ impl MatchState {
             .map_or(Status::Open, |member| member.status)
     }
 
-    pub(super) fn wake(&self, rank: Rank) {
-        if let Some(member) = self.members.get(&rank) {
+    pub(super) fn wake(&mut self, rank: Rank) {
+        if self.is_carried {
+            self.due.push(Due::Wake(rank));
+        } else if let Some(member) = self.members.get(&rank) {
             member.waiter.wake();
         }
     }
@@ -151,7 +174,7 @@ impl MatchState {
             && member.status == Status::Open
         {
             member.ends.push_back(end);
-            member.waiter.wake();
+            self.wake(rank);
         }
     }
 
@@ -196,6 +219,11 @@ impl MatchState {
                 self.next_moving += 1;
                 let moving = Moving { transfer, envelope };
                 self.moving.insert(self.next_moving, moving);
+                if self.is_carried {
+                    let fetch = Matched::Fetch(self.next_moving);
+                    self.carry(own, envelope.source, fetch);
+                    return None;
+                }
                 self.wake(envelope.source);
                 self.wake(own);
                 None
@@ -224,6 +252,10 @@ impl MatchState {
     /// Copies a chunk of each long message that `own` sends or receives. Returns how many.
     pub(super) fn move_chunks(&mut self, own: Rank, chunk: usize) -> usize {
         let (mut copied, mut finished) = (0, Vec::new());
+        // The NICs move them.
+        if self.is_carried {
+            return 0;
+        }
         for (number, moving) in &mut self.moving {
             if moving.transfer.involves(own) {
                 copied += usize::from(moving.transfer.advance(chunk) > 0);
@@ -280,7 +312,26 @@ impl MatchState {
             }
             member.lists.forget_lent_by(rank);
             // Whoever sleeps looks again: a departure concerns everyone in contact.
-            member.waiter.wake();
+            if !self.is_carried {
+                member.waiter.wake();
+            }
+        }
+        if self.is_carried {
+            self.wake_contacts(rank);
+        }
+    }
+
+    fn wake_contacts(&mut self, rank: Rank) {
+        let there = self.members.iter();
+        let there = there.filter(|(_, member)| member.find_channel(rank).is_some());
+        let mut contacts: Vec<_> = there.map(|(peer, _)| *peer).collect();
+        if let Some(member) = self.members.get(&rank) {
+            contacts.extend(member.inbound.iter().map(|channel| channel.from));
+        }
+        contacts.sort_unstable();
+        contacts.dedup();
+        for peer in contacts {
+            self.wake(peer);
         }
     }
 
