@@ -72,7 +72,8 @@ pub trait Transport: Any + Send {
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;
 
-    /// Adds a line for each way that the transport has found by trial to be the fastest towards a peer, with its figures.
+    /// Adds a line for each way that the transport has found by trial to be the fastest towards a peer, with its figures; and one of
+    /// what data reliability has had to do, where there is some.
     fn ways(&self, out: &mut Vec<String>) {
         let _ = out;
     }
