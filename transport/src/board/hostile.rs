@@ -1,5 +1,7 @@
 //! A member that keeps to nothing: whatever lies on a board, the others read bytes within their places, or nothing, and never stop.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
