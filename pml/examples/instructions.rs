@@ -92,7 +92,8 @@ fn main() -> Result<()> {
         .and_then(|text| text.parse().ok())
         .unwrap_or(1000);
     let (layer, case) = match case.split_once('-') {
-        Some((layer @ ("cm" | "dr"), case)) => (layer, case),
+        Some(("cm", case)) => ("cm", case),
+        Some(("dr", case)) => ("dr", case),
         _ => ("ob1", case.as_str()),
     };
     let (record, case) = match case.strip_suffix("-recorded") {

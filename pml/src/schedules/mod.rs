@@ -177,7 +177,7 @@ impl Thread {
 }
 
 fn tag(number: u32) -> Tag {
-    Tag::user(number as i32).unwrap()
+    Tag::user(number as i32).expect("small, and not negative")
 }
 
 fn accepted<T>(what: &str, result: crate::Result<T>) -> Checked<T> {

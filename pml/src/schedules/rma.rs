@@ -166,7 +166,7 @@ async fn compare(thread: &Thread, threads: &[u32], own: &Shared, room: Room) -> 
         for (number, bytes) in (0..).zip(bytes.chunks(each)) {
             let (_, at) = place(threads, from, number);
             let (count, slot) = bytes.split_at(COUNTER);
-            counted += u64::from_ne_bytes(count.try_into().unwrap());
+            counted += u64::from_ne_bytes(count.try_into().expect("a counter's bytes"));
             same("what was put here", room.read(at..at + SLOT) == slot, true)?;
         }
     }
