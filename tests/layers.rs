@@ -218,6 +218,7 @@ const UNSAFE: &[&str] = &[
     "launch/src/pmix/events.rs",
     "launch/src/pmix/library.rs",
     "launch/src/pmix/raw.rs",
+    "launch/src/store/socket.rs",
     "matching/foreign/src/library.rs",
     "matching/lanes/src/avx2.rs",
     "matching/lanes/src/avx512.rs",

@@ -64,7 +64,7 @@ impl<S: Sink, E: Engine + ?Sized> Engine for Recorded<S, E> {
 
     #[inline(always)]
     fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
-        let outcome = self.engine.arrive(envelope, cookie);
+        let outcome = self.engine.arrive_sized(envelope, cookie, bytes);
         let matched = matches!(outcome, ArriveOutcome::Matched(_));
         let size = Size::of(bytes as u64);
         self.note(Packed::envelope(ARRIVE, envelope, size, matched));

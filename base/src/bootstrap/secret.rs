@@ -184,6 +184,12 @@ fn read(file: &str) -> io::Result<std::result::Result<JobSecret, String>> {
             "@{file}: others than its owner may read or change it (mode {mode:o}): 'chmod 600 {file}', and another secret if they have"
         )));
     }
+    let (owner, own) = (metadata.uid(), rustix::process::geteuid());
+    if metadata.is_file() && owner != own.as_raw() && owner != 0 {
+        return Ok(Err(format!(
+            "@{file}: it is of the user {owner}, who knows what is in it"
+        )));
+    }
     let mut text = String::new();
     opened.take(LONGEST_FILE).read_to_string(&mut text)?;
     Ok(JobSecret::of_text(text.trim_end()))
@@ -267,7 +273,15 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let ours = JobSecret::of_text("ours").unwrap();
         assert_eq!(JobSecret::of_option(&option), Ok(ours.clone()));
-        assert_eq!(JobSecret::of_option_or_drawn(&option), Ok(ours));
+        assert_eq!(JobSecret::of_option_or_drawn(&option), Ok(ours.clone()));
+        if rustix::process::geteuid().is_root() {
+            // Root reads all files: also one of a user who knows what he has written.
+            std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
+            let why = JobSecret::of_option(&option).unwrap_err();
+            assert!(why.contains("65534") && !why.contains("ours"), "{why}");
+            std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+            assert_eq!(JobSecret::of_option(&option), Ok(ours));
+        }
         fs::write(&file, "x".repeat(33)).unwrap();
         assert!(
             JobSecret::of_option(&option)

@@ -1,10 +1,11 @@
 //! The socket between ranks and store: a stream in the abstract namespace of local sockets,
 //! which has no file to leave behind however its owner ends; or TCP, between machines.
+#![allow(unsafe_code)]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Result;
@@ -125,8 +126,32 @@ fn connect_local(name: &str) -> std::io::Result<OwnedFd> {
 /// the time when it began to).
 #[must_use]
 pub fn is_own_user(socket: impl AsFd) -> bool {
-    rustix::net::sockopt::socket_peercred(socket)
-        .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+    user_of(socket.as_fd()).is_ok_and(|user| user == rustix::process::geteuid().as_raw())
+}
+
+/// Returns the user at the other end. The C library's call, since rustix has no value for a process in a namespace of its own, whose
+/// number is 0 here.
+fn user_of(socket: BorrowedFd<'_>) -> std::io::Result<libc::uid_t> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut len = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into the value, which may be any; both live through the call.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut len,
+        )
+    };
+    match status {
+        0 => Ok(peer.uid),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 /// Whether the other end may try its secret: it belongs to the user that this process runs as, or

@@ -6,6 +6,9 @@ use std::time::Duration;
 /// none that is longer.
 const LONGEST: Duration = Duration::from_millis(200);
 
+/// A reply that takes longer was waited for by nobody.
+const ABSENT: Duration = Duration::from_secs(1);
+
 /// What was measured of a peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoundTrip {
@@ -26,8 +29,12 @@ impl RoundTrip {
         }
     }
 
-    /// Takes the time of one round trip, of a message that was sent once (Karn's algorithm: section 3).
+    /// Takes the time of one round trip, of a message that was sent once (Karn's algorithm: section 3). One of more than a second is
+    /// taken for none: of a rank that computed while the reply lay there.
     pub(crate) fn sample(&mut self, time: Duration) {
+        if time > ABSENT {
+            return;
+        }
         self.smoothed = Some(match self.smoothed {
             None => (time, time / 2),
             Some((mean, deviation)) => (
@@ -106,5 +113,7 @@ mod tests {
         assert_eq!(trip.timeout(), MS(800), "a slow network has a longer one");
         trip.back_off();
         assert_eq!(trip.timeout(), MS(800));
+        trip.sample(MS(10_000));
+        assert_eq!(trip.mean(), Some(MS(400)), "this rank was away");
     }
 }

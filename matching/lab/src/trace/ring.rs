@@ -34,7 +34,7 @@ pub(super) fn parse(mut trace: Trace, records: &[[u8; RECORD]]) -> Parsed {
     let (before, mut queues) = (first.calls, first.queues);
     let mut at = 0;
     for part in &parts {
-        let calls = before + trace.calls.len() as u64;
+        let calls = before.saturating_add(trace.calls.len() as u64);
         if part.calls != calls {
             let (place, found) = (part.place + 1, part.calls);
             let wrong = format!("record {place} is behind {found} calls, and {calls} are there");
@@ -51,7 +51,7 @@ pub(super) fn parse(mut trace: Trace, records: &[[u8; RECORD]]) -> Parsed {
         let wrong = "at no time within what it keeps are both queues empty, so that nobody knows what was in them";
         return (trace, Some(wrong.to_owned()));
     };
-    trace.header.before += start as u64;
+    trace.header.before = trace.header.before.saturating_add(start as u64);
     trace.calls = renumbered(&trace.calls[start..], queues.queued);
     (trace, None)
 }
