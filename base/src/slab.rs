@@ -285,19 +285,12 @@ impl<T> Slab<T> {
     /// As [`Slab::insert`], of what `make` returns, which is called when there is a slot: a long value is made in its place.
     #[inline(always)]
     pub fn insert_made(&mut self, make: impl FnOnce() -> T) -> (Handle, &mut T) {
-        if self.0.first_vacant as usize >= self.0.all.len() {
-            self.0.grow(|_| None);
-        }
-        let number = self.0.first_vacant;
-        let slot = &mut self.0.all[number as usize];
-        self.0.first_vacant = slot.next;
-        slot.generation &= !VACANT;
+        let (handle, entry) = self.0.occupy(|_| None);
         // A vacant slot holds nothing to be dropped, which the compiler does not know.
-        if slot.entry.is_some() {
-            slot.entry = None;
+        if entry.is_some() {
+            *entry = None;
         }
-        let handle = Handle::new(number, slot.generation);
-        (handle, slot.entry.insert(make()))
+        (handle, entry.insert(make()))
     }
 
     /// As [`Slab::insert`], of a value that knows its handle.

@@ -276,6 +276,7 @@ class Gate:
 
     def __init__(self, work, own, others, chosen):
         self.work, self.own, self.others, self.chosen = work, own, others, chosen
+        self.library = library_mark(own.tree)
         self.names = [own.name, *(library.name for library in others)]
         self.kept = work / "results.json"
         self.known = json.loads(self.kept.read_text()) if self.kept.exists() else {}
@@ -314,7 +315,7 @@ class Gate:
 
     def one(self, case, folders):
         """Runs a case: once, or by turns with others where it is timed over the first way."""
-        mark = digest(repr((case.run, case.settings)).encode(), (self.work / "tagwire" / f"{case.app.name}.mark").read_bytes(), library_mark(self.own.tree), repr(self.names).encode())
+        mark = digest(repr((case.run, case.settings)).encode(), (self.work / "tagwire" / f"{case.app.name}.mark").read_bytes(), self.library, repr(self.names).encode())
         before = self.known.get(case.key, {})
         if self.chosen.resume and before.get("mark") == mark and before["outcome"] == "right":
             return Row(case, "right", seconds=before["seconds"])
@@ -346,7 +347,6 @@ class Gate:
             print(f"{row.case.key}: right, but listed: {row.case.app.listed(row.case.way, row.case.ranks)}", file=sys.stderr, flush=True)
         elif not row.good and row.outcome != "unbuilt":
             print(f"{row.case.key}: {row.outcome}: {row.said}", file=sys.stderr, flush=True)
-
 
     def total(self):
         count = collections.Counter(row.outcome for row in self.rows)

@@ -4,7 +4,7 @@ A description has `folders` (below MPI_SUITES: the first that is there), `git` w
 its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
 would write), `fortran` (below a folder's name: `shared`, sources that its programs use, and `flags`), `converted` (folders that are written
 by a command out of others), `others` (folders whose files others use), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
-read in the Makefile.am beside it, or in `sources` (by program).
+read in the Makefile.am beside it.
 """
 
 import concurrent.futures
@@ -101,8 +101,6 @@ class Suite:
             match = re.search(rf"(?m)^\s*{re.escape(name)}_{variable}\s*=(.*)$", text)
             return [word for word in (match[1].split() if match else []) if not word.startswith(("$", "@"))]
 
-        if given := self.settings.get("sources", {}).get(program):
-            return [self.place(source) for source in given], words("CPPFLAGS")
         default = next((name + end for end in FORTRAN if self.place(folder / (name + end)).exists()), f"{name}.c")
         sources = [word for word in words("SOURCES") if word.endswith((".c", ".cpp", *FORTRAN))] or [default]
         return [self.place(folder / source) for source in sources], words("CPPFLAGS")

@@ -30,33 +30,8 @@ fn a_benchmark_runs_between_two_hosts() {
             continue;
         }
         let options = ["-t", transport, "-m", "8,64K,1M", "-i", "5", "-c"];
-        let mut listener = hosts.tagwire(
-            0,
-            &[
-                &[
-                    "bench",
-                    "latency",
-                    "--listen",
-                    &place,
-                    "--secret",
-                    &secret("ours"),
-                ],
-                &options[..],
-            ]
-            .concat(),
-        );
-        listener.hear("listening at");
-        let connector = hosts.tagwire(
-            1,
-            &[
-                "bench",
-                "latency",
-                "--connect",
-                &place,
-                "--secret",
-                &secret("ours"),
-            ],
-        );
+        let listener = hosts.listens(&place, &options);
+        let connector = hosts.connects(&place, &[]);
         let outcome = listener.finish();
         assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
         let rows = outcome.stdout.iter().filter(|line| !line.starts_with('#'));
@@ -170,33 +145,8 @@ fn a_cut_cable_ends_the_run_on_both_sides() {
     };
     let place = format!("{}:7471", hosts.address(0));
     let options = ["-t", "ofi:tcp;ofi_rxm", "-m", "8:64K", "-i", "30000"];
-    let mut listener = hosts.tagwire(
-        0,
-        &[
-            &[
-                "bench",
-                "latency",
-                "--listen",
-                &place,
-                "--secret",
-                &secret("ours"),
-            ],
-            &options[..],
-        ]
-        .concat(),
-    );
-    listener.hear("listening at");
-    let connector = hosts.tagwire(
-        1,
-        &[
-            "bench",
-            "latency",
-            "--connect",
-            &place,
-            "--secret",
-            &secret("ours"),
-        ],
-    );
+    let mut listener = hosts.listens(&place, &options);
+    let connector = hosts.connects(&place, &[]);
     listener.hear("# Size");
     hosts.cut_the_cable(0);
     let cut = Instant::now();

@@ -1,6 +1,6 @@
 //! Two hosts with two cables between them, of which one is pulled.
+use crate::process::has_libfabric;
 use crate::process::hosts::Hosts;
-use crate::process::{has_libfabric, secret};
 
 /// The cable that is pulled comes first: short messages go by it.
 const RAILS: &str = "ofi:tcp;ofi_rxm@eth1+ofi:tcp;ofi_rxm@eth0";
@@ -15,27 +15,8 @@ fn a_run_outlives_one_of_its_cables() {
     let place = format!("{}:7471", hosts.address(0));
     let options = ["-t", RAILS, "-m", "8,64K,1M", "-i", "100", "-c"];
     let patience = ["--rail-patience", "500ms", "--log", "warn"];
-    let listen = [
-        "bench",
-        "latency",
-        "--listen",
-        &place,
-        "--secret",
-        &secret("ours"),
-    ];
-    let mut listener = hosts.tagwire(0, &[&listen[..], &options, &patience].concat());
-    listener.hear("listening at");
-    let connector = hosts.tagwire(
-        1,
-        &[
-            "bench",
-            "latency",
-            "--connect",
-            &place,
-            "--secret",
-            &secret("ours"),
-        ],
-    );
+    let mut listener = hosts.listens(&place, &[&options[..], &patience].concat());
+    let connector = hosts.connects(&place, &[]);
     // What is left to do is far more than fits into the time until the cable is pulled.
     listener.hear("# Size");
     hosts.cut_the_cable(1);

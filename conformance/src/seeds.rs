@@ -1,7 +1,9 @@
 //! Random schedules: the same suite on many seeds, each of which can be run again alone.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::LocalKey;
 
 /// How many seeds a test runs on, where that is said.
 pub const SEEDS: &str = "TAGWIRE_SIM_SEEDS";
@@ -38,6 +40,23 @@ pub fn first_failure(
     check: impl Fn(u64) -> Result<(), String>,
 ) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| Some((seed, outcome(|| check(seed)).err()?)))
+}
+
+/// Checks that `check` fails on one of so many seeds while a fault is planted, and not without it.
+///
+/// # Panics
+/// When it does not.
+pub fn assert_found(
+    plant: &'static LocalKey<Cell<bool>>,
+    seeds: u64,
+    check: impl Fn(u64) -> Result<(), String>,
+) {
+    plant.set(true);
+    let found = first_failure(seeds, &check);
+    plant.set(false);
+    let (seed, how) = found.expect("a fault is found");
+    println!("found by seed {seed}: {how}");
+    assert_eq!(check(seed), Ok(()), "and nothing else is");
 }
 
 /// Returns what a check says, a panic as a failure.

@@ -34,11 +34,9 @@ pub struct View {
     extent: u64,
     /// All bytes from here on are data.
     start: Option<u64>,
-    /// The bytes of a tile are in the order of the data, each once.
-    has_ordered_tile: bool,
     /// A tile begins behind the end of the one before.
     has_ordered_tiles: bool,
-    /// A byte of the file is several times in a tile.
+    /// A byte of the file is several times in a tile; else its bytes are in the order of the data, since displacements do not decrease.
     overlaps: bool,
     /// Two tiles share a byte of the file.
     has_overlapping_tiles: bool,
@@ -55,7 +53,6 @@ impl View {
             size: 1,
             extent: 1,
             start: Some(0),
-            has_ordered_tile: true,
             has_ordered_tiles: true,
             overlaps: false,
             has_overlapping_tiles: false,
@@ -110,7 +107,6 @@ impl View {
             size,
             extent,
             start: start.filter(|_| size > 0),
-            has_ordered_tile: !overlaps,
             has_ordered_tiles,
             overlaps,
             has_overlapping_tiles,
@@ -132,13 +128,13 @@ impl View {
     /// Returns whether the bytes of the file are in the order of the data, each once.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
-        self.has_ordered_tile && self.has_ordered_tiles
+        !self.overlaps && self.has_ordered_tiles
     }
 
     /// Returns the same of `len` bytes of data from a position on: within one tile it does not matter where the next begins.
     #[must_use]
     pub const fn is_ordered_in(&self, position: u64, len: u64) -> bool {
-        self.is_ordered() || self.has_ordered_tile && self.is_in_one_tile(position, len)
+        self.is_ordered() || !self.overlaps && self.is_in_one_tile(position, len)
     }
 
     /// Returns whether the filetype has some byte of the file several times: such a view is only to be read (MPI-5.0, section 14.3).

@@ -14,7 +14,6 @@
 
 use std::io::IsTerminal;
 
-use hmac_sha256::HMAC;
 use tagwire_base::{JobSecret, Result};
 
 use crate::error::Error;
@@ -77,17 +76,13 @@ impl Proof {
     /// Returns the proof of a side. `said` is what both have said before: the language, the hello and the challenge.
     #[must_use]
     pub fn of(secret: &JobSecret, side: Side, said: &[u8]) -> Self {
-        let mut mac = HMAC::new(secret.as_bytes());
-        mac.update(side.label());
-        mac.update(said);
-        Self(mac.finalize())
+        Self(secret.prove(&[side.label(), said]))
     }
 
     /// Returns whether this is the proof of that side. The time that it takes does not depend on where the two differ.
     #[must_use]
     pub fn shows(&self, secret: &JobSecret, side: Side, said: &[u8]) -> bool {
-        let expected = Self::of(secret, side, said);
-        JobSecret::from_bytes(expected.0).matches(&self.0)
+        secret.is_proved(&self.0, &[side.label(), said])
     }
 
     /// Returns the one that these bytes are.

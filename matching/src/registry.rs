@@ -62,15 +62,6 @@ impl EngineName {
         }
     }
 
-    /// Reads several names with commas between them.
-    ///
-    /// # Errors
-    /// As [`EngineName::from_str`], for the first that is refused.
-    pub fn parse_list(text: &str) -> Result<Vec<Self>> {
-        let specs = Spec::parse_list(text, KNOWN).map_err(|refused| bad(text, refused, KNOWN))?;
-        specs.into_iter().map(Self::new).collect()
-    }
-
     /// Returns what there is to say of the engine.
     #[must_use]
     pub const fn description(&self) -> &'static Description {

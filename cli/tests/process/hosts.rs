@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::{Job, Line, eventually, is_root, tagwire};
+use super::{Job, Line, eventually, is_root, secret, tagwire};
 
 /// Hosts, named after this process so that tests of others do not meet them. Cable `n` of each is its `ethn`.
 pub struct Hosts {
@@ -160,6 +160,22 @@ impl Hosts {
 
     pub fn tagwire(&self, host: usize, arguments: &[&str]) -> Job {
         self.line(host).args([tagwire()]).args(arguments).start()
+    }
+
+    /// The side of a latency test that listens on host 0, once it does.
+    pub fn listens(&self, place: &str, options: &[&str]) -> Job {
+        let secret = secret("ours");
+        let line = ["bench", "latency", "--listen", place, "--secret", &secret];
+        let mut job = self.tagwire(0, &[&line[..], options].concat());
+        job.hear("listening at");
+        job
+    }
+
+    /// The side of a latency test that connects from host 1.
+    pub fn connects(&self, place: &str, options: &[&str]) -> Job {
+        let secret = secret("ours");
+        let line = ["bench", "latency", "--connect", place, "--secret", &secret];
+        self.tagwire(1, &[&line[..], options].concat())
     }
 
     pub fn cut_the_cable(&self, cable: u8) {

@@ -64,7 +64,6 @@ use tagwire_pml::pml::Pml;
 use tagwire_pml::wait::WaitPolicy;
 
 use crate::network::matching::{MatchNetwork, MatchOptions};
-use crate::network::{MemoryNetwork, MemoryOptions};
 use crate::{Check, Kit, Subject};
 
 /// The ranks of one job, all in this process. Each is opened once, on a thread of its own.
@@ -230,28 +229,13 @@ impl Factory {
     /// A factory for cm over the network in memory that matches, whose budgets are those that a check wants.
     #[must_use]
     pub fn cm_in_memory(options: MatchOptions) -> Self {
-        Self::cm_over(options, MatchNetwork::new)
-    }
-
-    /// The same with messages that travel by a network like this, in virtual time where it has a machine.
-    #[must_use]
-    pub fn cm_in_time(network: MemoryOptions, options: MatchOptions) -> Self {
-        Self::cm_over(options, move |size, options| {
-            MatchNetwork::on(&MemoryNetwork::new(size, network.clone()), options)
-        })
-    }
-
-    fn cm_over(
-        options: MatchOptions,
-        network: impl Fn(u32, MatchOptions) -> MatchNetwork + 'static,
-    ) -> Self {
         Self::cm(move |size, budget, cm| {
             let mut options = options.clone();
             if let Some(budget) = budget {
                 options.unexpected_bytes = budget.payload;
                 options.unexpected_messages = budget.headers / 64;
             }
-            let network = network(size, options);
+            let network = MatchNetwork::new(size, options);
             let mortal = network.clone();
             let rails = MatchRails::new(move |bootstrap| {
                 let rank = Bootstrap::rank(bootstrap);

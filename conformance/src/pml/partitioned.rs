@@ -60,15 +60,6 @@ fn part(number: u32, count: u32, bytes: usize) -> Range<usize> {
     number as usize * each..(number as usize + 1) * each
 }
 
-/// The numbers below `count`, in some order.
-fn shuffled(random: &mut SplitMix64, count: u32) -> Vec<u32> {
-    let mut list: Vec<u32> = (0..count).collect();
-    for at in (1..list.len()).rev() {
-        list.swap(at, random.below(at as u64 + 1) as usize);
-    }
-    list
-}
-
 impl Case {
     /// A send to the other rank, and the memory that it sends.
     fn sending(self, port: &Arc<Messenger>) -> Checked<(PartitionedSend, Room)> {
@@ -107,7 +98,7 @@ impl Case {
                 room.write(part.start, &data[part]);
                 accepted("ready", send.ready(*number))
             };
-            let order = shuffled(&mut random, self.sender);
+            let order = random.shuffled(self.sender);
             if self.threads == 1 {
                 order.iter().try_for_each(ready)?;
             } else {
@@ -143,7 +134,7 @@ impl Case {
             accepted("start", recv.start())?;
             same("the room", recv.room(), round % self.rooms)?;
             let (base, wanted) = (recv.room() * self.bytes, self.pattern(round));
-            let asked = shuffled(&mut random, self.receiver);
+            let asked = random.shuffled(self.receiver);
             for number in asked.into_iter().filter(|_| round % 2 == 0) {
                 while !accepted("arrived", recv.arrived(number))? {
                     std::thread::yield_now();

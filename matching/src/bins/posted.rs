@@ -105,7 +105,9 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     /// The same with messages queued, with bins, with promises, or with no used slot free.
     #[inline(never)]
     fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
-        if let Some((_, taken)) = self.take_unexpected(receive) {
+        if !self.unexpected().is_empty()
+            && let Some((_, taken)) = self.search_unexpected(receive)
+        {
             return PostOutcome::Matched(taken);
         }
         let view = self.posted();

@@ -18,7 +18,10 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         if self.unexpected().is_empty() {
             return None;
         }
-        self.search_unexpected(receive)
+        match self.take_first_unexpected(receive) {
+            Some(taken) => Some((receive, taken)),
+            None => self.search_unexpected(receive),
+        }
     }
 
     /// Takes the earliest message of all, where there are no indexes and its selector is the receive's: what most receives find.
@@ -34,11 +37,9 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         Some(view.release(slot, node))
     }
 
+    /// Takes the earliest message that the receive accepts, where it is not simply [the first](Self::take_first_unexpected).
     #[inline(never)]
-    fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
-        if let Some(taken) = self.take_first_unexpected(receive) {
-            return Some((receive, taken));
-        }
+    pub(super) fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
         let (found, looked) = self.find_unexpected(receive);
         let view = self.unexpected();
         view.count_search(found.is_some(), looked);

@@ -6,6 +6,8 @@ use std::io;
 use std::mem;
 use std::os::unix::fs::FileExt;
 use std::slice;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::compiler_fence;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -81,11 +83,13 @@ impl Chunk {
 
     /// Empties the chunk, of which no place is taken.
     pub(super) fn clear(&mut self) {
+        let Some((first, rest)) = self.far.split_first_mut() else {
+            return;
+        };
+        *first = [0; RECORD];
         // Whoever finds it half empty finds no beginning.
-        if let Some(first) = self.far.first_mut() {
-            *first = [0; RECORD];
-        }
-        self.far.fill([0; RECORD]);
+        compiler_fence(SeqCst);
+        rest.fill([0; RECORD]);
     }
 
     /// How many places are taken, the last left out.

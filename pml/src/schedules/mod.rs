@@ -196,15 +196,6 @@ fn pattern(of: u64, len: usize) -> Vec<u8> {
     SplitMix64::stream(of, 77).bytes(len)
 }
 
-/// Returns the numbers below `count` in an order that is drawn.
-fn shuffled(random: &mut SplitMix64, count: u32) -> Vec<u32> {
-    let mut list: Vec<u32> = (0..count).collect();
-    for at in (1..list.len()).rev() {
-        list.swap(at, random.below(at as u64 + 1) as usize);
-    }
-    list
-}
-
 /// Opens a rank: cm for every fifth seed, else ob1.
 struct Opener {
     seed: u64,

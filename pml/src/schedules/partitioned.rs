@@ -10,7 +10,7 @@ use tagwire_conformance::seeds;
 use tagwire_transport::fault::SplitMix64;
 
 use super::WORLD;
-use super::{Body, Checked, Room, Thread, accepted, pattern, run, same, shuffled, tag};
+use super::{Body, Checked, Room, Thread, accepted, pattern, run, same, tag};
 use crate::partitioned::{PartitionedRecv, PartitionedSend, Policy};
 use crate::planted;
 
@@ -82,7 +82,7 @@ impl Case {
         };
         let stream = u64::from(round) << 8 | u64::from(thread.rank() << 4 | thread.number);
         let mut random = SplitMix64::stream(self.seed, stream);
-        let mut numbers = shuffled(&mut random, self.partitions[side]);
+        let mut numbers = random.shuffled(self.partitions[side]);
         numbers.retain(|number| Some(number % workers) == own);
         numbers
     }
@@ -261,21 +261,12 @@ fn partitions_arrive_in_any_schedule() {
     seeds::on_seeds(SEEDS, again, partitions);
 }
 
-fn is_found(plant: &'static std::thread::LocalKey<Cell<bool>>) {
-    plant.set(true);
-    let found = seeds::first_failure(SEEDS_OF_FAULTS, partitions);
-    plant.set(false);
-    let (seed, how) = found.expect("a fault is found");
-    println!("found by seed {seed}: {how}");
-    assert_eq!(partitions(seed), Ok(()), "and nothing else is");
-}
-
 #[test]
 fn a_flag_that_is_set_before_its_data_is_found() {
-    is_found(&planted::UNFENCED_FLAGS);
+    seeds::assert_found(&planted::UNFENCED_FLAGS, SEEDS_OF_FAULTS, partitions);
 }
 
 #[test]
 fn a_waiter_that_is_not_told_is_found() {
-    is_found(&planted::UNTOLD_WAITERS);
+    seeds::assert_found(&planted::UNTOLD_WAITERS, SEEDS_OF_FAULTS, partitions);
 }

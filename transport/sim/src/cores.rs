@@ -33,14 +33,12 @@ impl State {
     pub(crate) fn compute(&mut self, place: Place, number: ThreadNumber, span: Span) {
         let now = self.now;
         let machine = self.machine().unwrap_or_default();
+        if machine.cores == 0 {
+            return self.sleep(place, number, span);
+        }
         let thread = self.member(place).threads.at(number);
         thread.is_computing = true;
         let begin = thread.local.max(now);
-        if machine.cores == 0 {
-            thread.local = begin + span;
-            self.computed(begin + span, place, number);
-            return;
-        }
         let node = self.node_of(place);
         let job = Job {
             place,

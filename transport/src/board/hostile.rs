@@ -11,6 +11,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::memory::PAGE;
 use super::*;
+use crate::fault::SplitMix64;
 
 /// Nobody sleeps.
 struct Nobody;
@@ -32,24 +33,8 @@ fn board<S: Shape>() -> (Board<S>, File) {
     (Board::new(memory, 0, wakers.collect()).unwrap(), file)
 }
 
-/// A stream of numbers that is the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// Writes a word somewhere among those by which members know what is shown.
-fn scribble<S: Shape>(file: &File, numbers: &mut Numbers, round: u64) {
+fn scribble<S: Shape>(file: &File, numbers: &mut SplitMix64, round: u64) {
     let stride = Board::<S>::bytes(2) - Board::<S>::bytes(1);
     let words = stride.min(16 << 10) as u64 / 8;
     let start = match numbers.below(MEMBERS as u64 + 1) {
@@ -60,7 +45,7 @@ fn scribble<S: Shape>(file: &File, numbers: &mut Numbers, round: u64) {
     let words_of_a_round = [near << 1, near << 1 | 1, near, 0, u64::MAX, u64::MAX - 1];
     let value = match numbers.below(8) {
         choice @ 0..=5 => words_of_a_round[choice as usize],
-        _ => numbers.next(),
+        _ => numbers.next_u64(),
     };
     let at = start as u64 + 8 * numbers.below(words);
     file.write_all_at(&value.to_ne_bytes(), at).unwrap();
@@ -68,7 +53,7 @@ fn scribble<S: Shape>(file: &File, numbers: &mut Numbers, round: u64) {
 
 fn play<S: Shape>(seed: u64) {
     let (mut board, file) = board::<S>();
-    let mut numbers = Numbers(seed);
+    let mut numbers = SplitMix64::new(seed);
     let data = vec![7; SLOT];
     let mut round = 0;
     for _ in 0..20_000 {
@@ -92,7 +77,7 @@ fn play<S: Shape>(seed: u64) {
             0 => round = board.begin(1),
             1 => {
                 let shown = &data[..len.min(SLOT)];
-                board.show(near, numbers.next(), &[shown]);
+                board.show(near, numbers.next_u64(), &[shown]);
             }
             2 => board.finish(near),
             3 => looked(board.read(member, near, len, range, <[u8]>::len)),

@@ -36,6 +36,16 @@ impl SplitMix64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
 
+    /// Returns the numbers below `count`, in an order that is drawn.
+    #[must_use]
+    pub fn shuffled(&mut self, count: u32) -> Vec<u32> {
+        let mut list: Vec<u32> = (0..count).collect();
+        for at in (1..list.len()).rev() {
+            list.swap(at, self.below(at as u64 + 1) as usize);
+        }
+        list
+    }
+
     /// The next `len` bytes: eight of each number.
     #[must_use]
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {

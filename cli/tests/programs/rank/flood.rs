@@ -41,11 +41,11 @@ fn receive(session: &Session, count: usize) -> Outcome {
     let world = session.world();
     let start = Instant::now();
     // One message ahead, so that what first contact costs is there before.
-    let before = resident_kib("VmRSS:")?;
+    let before = figure_kib("/proc/self", "VmRSS:")?;
     let mut last = [0u64];
     world.recv(&mut last, 1, LAST)?;
     assert_eq!(last, [u64::MAX]);
-    let (flooded, resident) = (start.elapsed(), resident_kib("VmRSS:")?);
+    let (flooded, resident) = (start.elapsed(), figure_kib("/proc/self", "VmRSS:")?);
     let mut message = [0u64; LEN];
     for number in 0..count as u64 {
         let status = world.recv(&mut message, 1, FLOOD)?;
@@ -56,7 +56,7 @@ fn receive(session: &Session, count: usize) -> Outcome {
             message[0]
         );
     }
-    let peak = resident_kib("VmHWM:")?;
+    let peak = figure_kib("/proc/self", "VmHWM:")?;
     say(
         0,
         format!(
@@ -69,9 +69,9 @@ fn receive(session: &Session, count: usize) -> Outcome {
     Ok(())
 }
 
-/// A figure of this process's memory, as the kernel counts it.
-fn resident_kib(name: &str) -> Result<u64, Box<dyn std::error::Error>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
+/// A figure of a process's memory, as the kernel counts it in its folder of `/proc`.
+pub fn figure_kib(process: &str, name: &str) -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string(format!("{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let figure = line.and_then(|rest| rest.split_whitespace().next());
     Ok(figure.ok_or("no such figure")?.parse()?)

@@ -5,6 +5,7 @@ use tagwire::{
     Context, Exscan, Gather, Max, Reduce, ReduceScatter, Scan, Scatter, Session, Sum,
 };
 
+use crate::flood::figure_kib;
 use crate::{Outcome, say};
 
 /// All collectives, whose results are known.
@@ -384,19 +385,11 @@ pub fn many(arguments: &[String]) -> Outcome {
     };
     // The first ones bring tables to their size.
     make(100)?;
-    let before = resident()?;
+    let before = figure_kib("/proc/self", "VmRSS:")?;
     make(contexts)?;
-    let after = resident()?;
+    let after = figure_kib("/proc/self", "VmRSS:")?;
     world.barrier()?;
     session.close()?;
     say(me, format!("resident {before} KiB before, {after} after"));
     Ok(())
-}
-
-/// Pages of this process that are in memory, in KiB.
-fn resident() -> Result<u64, Box<dyn std::error::Error>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.ok_or("no VmRSS")?.parse()?)
 }

@@ -8,6 +8,7 @@ use std::os::unix::process::parent_id;
 use tagwire::{Result, Session};
 
 use crate::exchange::pattern;
+use crate::flood::figure_kib;
 use crate::{Outcome, say};
 
 /// Sessions after which everything is there that a program needs once.
@@ -28,13 +29,10 @@ struct Held {
 impl Held {
     fn by(process: u32) -> Result<Self, Box<dyn Error>> {
         let place = format!("/proc/{process}");
-        let status = fs::read_to_string(format!("{place}/status"))?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let resident = resident.and_then(|rest| rest.split_whitespace().next());
         Ok(Self {
             descriptors: fs::read_dir(format!("{place}/fd"))?.count(),
             mappings: fs::read_to_string(format!("{place}/maps"))?.lines().count(),
-            kib: resident.ok_or("no VmRSS")?.parse()?,
+            kib: figure_kib(&place, "VmRSS:")?,
         })
     }
 

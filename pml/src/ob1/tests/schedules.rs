@@ -144,10 +144,5 @@ fn traffic_arrives_in_any_schedule() {
 
 #[test]
 fn credit_that_is_granted_twice_is_found() {
-    planted::GRANTS_TWICE.set(true);
-    let found = seeds::first_failure(SEEDS_OF_FAULTS, traffic);
-    planted::GRANTS_TWICE.set(false);
-    let (seed, how) = found.expect("a fault is found");
-    println!("found by seed {seed}: {how}");
-    assert_eq!(traffic(seed), Ok(()), "and nothing else is");
+    seeds::assert_found(&planted::GRANTS_TWICE, SEEDS_OF_FAULTS, traffic);
 }
