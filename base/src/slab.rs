@@ -219,16 +219,25 @@ impl<T> Slots<T> {
     where
         T: Entry,
     {
-        let Some(slot) = self.all.get_mut(handle.slot() as usize) else {
-            return;
-        };
+        self.remove_if(handle, |_| Some(()));
+    }
+
+    /// Frees the slot of an entry in which `look` finds something, and returns that; its handle is stale from now on.
+    #[inline(always)]
+    pub fn remove_if<R>(&mut self, handle: Handle, look: impl FnOnce(&T) -> Option<R>) -> Option<R>
+    where
+        T: Entry,
+    {
+        let slot = self.all.get_mut(handle.slot() as usize)?;
         if slot.generation != handle.generation() {
-            return;
+            return None;
         }
+        let found = look(&slot.entry)?;
         slot.generation = handle.next_generation() | VACANT;
         slot.next = self.first_vacant;
         self.first_vacant = handle.slot();
         slot.entry.vacate();
+        Some(found)
     }
 
     /// Returns all entries in use, by slot.
@@ -398,6 +407,19 @@ mod tests {
         fn vacate(&mut self) {
             *self += 1000;
         }
+    }
+
+    #[test]
+    fn only_an_entry_in_which_something_is_found_is_removed() {
+        let mut slots = Slots::<u64>::new();
+        let (handle, entry) = slots.occupy(u64::from);
+        *entry = 7;
+        let over = |least: u64| move |entry: &u64| (*entry > least).then_some(*entry);
+        assert_eq!(slots.remove_if(handle, over(7)), None);
+        assert_eq!(slots.get(handle), Some(&7));
+        assert_eq!(slots.remove_if(handle, over(6)), Some(7));
+        assert_eq!(*slots.kept(handle.slot()), 1007, "it was vacated");
+        assert_eq!(slots.remove_if(handle, over(6)), None, "it is stale");
     }
 
     #[test]

@@ -22,12 +22,24 @@ use crate::storage::Capacity;
 #[repr(u32)]
 #[non_exhaustive]
 pub enum AnyEngine<D = Infallible> {
+    /// Hash bins, lists while short: the default.
+    Bins(HashBins),
+    /// Any other.
+    Other(Other<D>),
+}
+
+/// The engines beside the default one.
+///
+/// A choice of its own, with a tag of its own: one among all engines is a jump through a table, which costs each call of the
+/// default engine three instructions and a prediction.
+#[derive(Debug)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum Other<D = Infallible> {
     /// One list for each queue.
     List(PlainList),
     /// Lists for each source.
     Source(PerSource),
-    /// Hash bins, lists while short: the default.
-    Bins(HashBins),
     /// Any other: each call is an indirect one.
     Boxed(Boxed),
     /// One of a type that the program knows, so that calls are direct.
@@ -67,32 +79,38 @@ impl AnyEngine {
     /// Returns an engine of any type under this name.
     #[must_use]
     pub fn boxed(name: &'static str, engine: Box<dyn Engine + Send>) -> Self {
-        Self::Boxed(Boxed { name, engine })
+        Self::Other(Other::Boxed(Boxed { name, engine }))
     }
 
     /// Returns the same engine, where one of the type `D` may stand too.
     #[must_use]
     pub fn beside<D>(self) -> AnyEngine<D> {
-        match self {
-            Self::List(engine) => AnyEngine::List(engine),
-            Self::Source(engine) => AnyEngine::Source(engine),
-            Self::Bins(engine) => AnyEngine::Bins(engine),
-            Self::Boxed(engine) => AnyEngine::Boxed(engine),
-            Self::Direct { engine, .. } => match engine {},
-        }
+        AnyEngine::Other(match self {
+            Self::Bins(engine) => return AnyEngine::Bins(engine),
+            Self::Other(Other::List(engine)) => Other::List(engine),
+            Self::Other(Other::Source(engine)) => Other::Source(engine),
+            Self::Other(Other::Boxed(engine)) => Other::Boxed(engine),
+            Self::Other(Other::Direct { engine, .. }) => match engine {},
+        })
     }
 }
 
 impl<D> AnyEngine<D> {
+    /// Returns an engine of the type `D` under this name.
+    #[must_use]
+    pub const fn direct(name: &'static str, engine: D) -> Self {
+        Self::Other(Other::Direct { name, engine })
+    }
+
     /// The name of this engine, without its parameters.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::List(_) => "list",
-            Self::Source(_) => "source",
             Self::Bins(_) => "bins",
-            Self::Boxed(boxed) => boxed.name,
-            Self::Direct { name, .. } => name,
+            Self::Other(Other::List(_)) => "list",
+            Self::Other(Other::Source(_)) => "source",
+            Self::Other(Other::Boxed(boxed)) => boxed.name,
+            Self::Other(Other::Direct { name, .. }) => name,
         }
     }
 }
@@ -101,15 +119,17 @@ impl<D> AnyEngine<D> {
 macro_rules! each {
     ($any:expr, $engine:ident => $call:expr) => {
         match $any {
-            AnyEngine::List($engine) => $call,
-            AnyEngine::Source($engine) => $call,
             AnyEngine::Bins($engine) => $call,
-            AnyEngine::Boxed(Boxed {
-                engine: $engine, ..
-            }) => $call,
-            AnyEngine::Direct {
-                engine: $engine, ..
-            } => $call,
+            AnyEngine::Other(other) => match other {
+                Other::List($engine) => $call,
+                Other::Source($engine) => $call,
+                Other::Boxed(Boxed {
+                    engine: $engine, ..
+                }) => $call,
+                Other::Direct {
+                    engine: $engine, ..
+                } => $call,
+            },
         }
     };
 }
@@ -159,12 +179,12 @@ impl<D: Engine> Engine for AnyEngine<D> {
         each!(self, engine => engine.discard(handle))
     }
 
-    #[inline]
+    #[inline(always)]
     fn posted_len(&self) -> usize {
         each!(self, engine => engine.posted_len())
     }
 
-    #[inline]
+    #[inline(always)]
     fn unexpected_len(&self) -> usize {
         each!(self, engine => engine.unexpected_len())
     }

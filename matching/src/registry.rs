@@ -9,7 +9,7 @@ use std::str::FromStr;
 use tagwire_base::named::{Named, Refused, Spec};
 use tagwire_base::nearest::distance;
 
-use crate::any::AnyEngine;
+use crate::any::{AnyEngine, Other};
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
@@ -109,8 +109,12 @@ impl EngineName {
     #[must_use]
     pub fn open(&self, capacity: Capacity) -> AnyEngine {
         match (self.name(), self.spec.is_plain()) {
-            ("list", true) => AnyEngine::List(list::PlainList::with_capacity(capacity)),
-            ("source", true) => AnyEngine::Source(sources::PerSource::with_capacity(capacity)),
+            ("list", true) => {
+                AnyEngine::Other(Other::List(list::PlainList::with_capacity(capacity)))
+            }
+            ("source", true) => {
+                AnyEngine::Other(Other::Source(sources::PerSource::with_capacity(capacity)))
+            }
             ("bins", true) => AnyEngine::Bins(bins::HashBins::with_capacity(capacity)),
             (name, _) => AnyEngine::boxed(name, self.open_over::<Apart>(capacity)),
         }
@@ -140,7 +144,7 @@ impl EngineName {
         if name == AnyEngine::DEFAULT && self.spec.is_plain() {
             // The default is called directly, which is a third of what a record costs.
             let engine = Recorded::of_default(capacity, sink);
-            return AnyEngine::Direct { name, engine };
+            return AnyEngine::direct(name, engine);
         }
         let recorded = Recorded::new(self.open_over::<Apart>(capacity), sink);
         AnyEngine::boxed(name, Box::new(recorded)).beside()

@@ -89,20 +89,6 @@ impl Layer {
         }
     }
 
-    /// The same where messages may be here, of which the receive takes one.
-    pub(crate) fn post_beside_messages(
-        &mut self,
-        data: &RecvBuffer,
-        from: SourceSelector,
-        tag: TagSelector,
-        context: ContextId,
-    ) -> Option<RequestId> {
-        match self {
-            Self::Ob1(ob1) => ob1.post_beside_messages(data, from, tag, context),
-            Self::Cm(cm) => cm.post_now(data, from, tag, context),
-        }
-    }
-
     /// As [`PointToPoint::take`], for requests that are complete and not persistent: the short way.
     #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {

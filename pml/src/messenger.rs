@@ -373,13 +373,13 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        let mut layer = self.enter()?;
-        let posted = match layer.post_beside_messages(&data, from, tag, context) {
-            Some(request) => Ok(request),
-            None => layer.irecv(data, from, tag, context),
-        };
-        self.leave(layer);
-        posted
+        let at_once = self.at_once();
+        if let Some(request) = at_once.recv_beside_messages(&data, from, tag, context) {
+            // One region: it owns nothing.
+            std::mem::forget(data);
+            return Ok(request);
+        }
+        self.call(|layer| layer.irecv(data, from, tag, context))
     }
 
     /// Sends, and returns when the buffer is the caller's again.
@@ -582,21 +582,17 @@ impl Messenger {
         if let Some(mut layer) = self.lanes.main().enter_by_bias()
             && let Some(pml) = layer.value().ob1()
         {
-            let mut events = 0;
-            let mut polls = self.polls_inside();
-            loop {
-                if pml.is_takeable(request) {
-                    // Not by an option of a status, which costs ten instructions.
-                    let status = pml.take_now(request);
-                    drop(layer);
-                    self.after_progress(events);
-                    return Ok(status);
-                }
-                if polls == 0 {
-                    break;
-                }
-                polls -= 1;
-                events += pml.progress_for_one(events);
+            // Most ends are here, or come with the first poll: the loop, which keeps more at hand, is apart.
+            let events = match pml.is_takeable(request) {
+                true => 0,
+                false => pml.progress_for_one(0),
+            };
+            if pml.is_takeable(request) {
+                // Not by an option of a status, which costs ten instructions.
+                let status = pml.take_now(request);
+                drop(layer);
+                self.after_progress(events);
+                return Ok(status);
             }
             drop(layer);
             self.after_progress(events);
@@ -608,22 +604,19 @@ impl Messenger {
     #[inline(never)]
     fn wait_at_length(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
         let mut layer = self.enter()?;
-        if self.lanes.main().is_shared() || layer.ob1().is_none() {
-            let pml: &mut Layer = &mut layer;
-            let mut events = 0;
-            for _ in 0..=self.polls_inside() {
-                if let Some(status) = pml.take_complete(request) {
-                    drop(layer);
-                    self.after_progress(events);
-                    return Ok(status);
-                }
-                events += pml.progress_for_one(events);
+        let pml: &mut Layer = &mut layer;
+        let mut events = 0;
+        for _ in 0..=self.polls_inside() {
+            if pml.is_complete(request) {
+                let taken = pml.take(request);
+                drop(layer);
+                self.after_progress(events);
+                return taken?.ok_or(Error::StaleRequest);
             }
-            drop(layer);
-            self.after_progress(events);
-        } else {
-            drop(layer);
+            events += pml.progress_for_one(events);
         }
+        drop(layer);
+        self.after_progress(events);
         // This is asked all the time: a status in the result, which goes through memory, would cost a
         // stalled load each time.
         let mut status = None;

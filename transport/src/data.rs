@@ -289,25 +289,24 @@ impl SendBuffer {
         }
     }
 
+    /// All bytes, when the buffer is one region.
+    #[inline(always)]
+    #[must_use]
+    pub fn whole(&self) -> Option<&[u8]> {
+        match &self.0 {
+            // SAFETY: the region is what the maker promised to keep readable and unwritten while the buffer is in use.
+            SendShape::Contiguous(region) => {
+                Some(unsafe { std::slice::from_raw_parts(region.start, region.len) })
+            }
+            _ => None,
+        }
+    }
+
     /// The bytes in `range`, when the buffer is one region and holds them.
     #[inline]
     #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> Option<&[u8]> {
-        match &self.0 {
-            SendShape::Contiguous(region)
-                if range.start <= range.end && range.end <= region.len =>
-            {
-                // SAFETY: the range lies inside the region, which the maker promised to keep
-                // readable and unwritten while the buffer is in use.
-                Some(unsafe {
-                    std::slice::from_raw_parts(
-                        region.start.add(range.start),
-                        range.end - range.start,
-                    )
-                })
-            }
-            _ => None,
-        }
+        self.whole()?.get(range)
     }
 
     /// Writes the bytes from `offset` on into `out`, up to its length; returns how many.

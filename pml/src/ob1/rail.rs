@@ -11,8 +11,17 @@ use crate::peers::LANE;
 
 /// A transport. Shared memory, where an indirect call is a tenth of a message's time, is known by its type, alone,
 /// beside a network and under data reliability: its sends, and the deliveries from its rings, are in line.
+///
+/// Shared memory alone is a choice of its own, with a tag of its own: one among all is a jump through a table.
+#[repr(u32)]
 pub(super) enum Rail {
     Shm(Box<Shm>),
+    Other(Other),
+}
+
+/// The transports beside shared memory alone.
+#[repr(u32)]
+pub(super) enum Other {
     Mixed(Box<Mixed>),
     Dr(Box<Dr>),
     Any(Box<dyn ByteTransport>),
@@ -20,9 +29,10 @@ pub(super) enum Rail {
 
 impl From<Box<dyn ByteTransport>> for Rail {
     fn from(transport: Box<dyn ByteTransport>) -> Self {
-        let dr = |transport| byte::downcast(transport).map_or_else(Self::Any, Self::Dr);
-        let mixed = |transport| byte::downcast(transport).map_or_else(dr, Self::Mixed);
-        byte::downcast(transport).map_or_else(mixed, Self::Shm)
+        let dr = |transport| byte::downcast(transport).map_or_else(Other::Any, Other::Dr);
+        let mixed = |transport| byte::downcast(transport).map_or_else(dr, Other::Mixed);
+        let other = |transport| Self::Other(mixed(transport));
+        byte::downcast(transport).map_or_else(other, Self::Shm)
     }
 }
 
@@ -38,9 +48,7 @@ impl Rail {
     ) -> Post {
         match self {
             Self::Shm(shm) => shm.send_in_line(to, class, header, data),
-            Self::Mixed(mixed) => send_by_mixed(mixed, to, class, header, data),
-            Self::Dr(dr) => dr.send(LANE, to, class, header, data),
-            Self::Any(transport) => transport.send(LANE, to, class, header, data),
+            Self::Other(other) => send_by_other(other, to, class, header, data),
         }
     }
 
@@ -56,9 +64,7 @@ impl Rail {
     pub(super) fn progress_in_line(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         match self {
             Self::Shm(shm) => progress_of_shm(shm, burst, upcalls),
-            Self::Mixed(mixed) => progress_of_mixed(mixed, burst, upcalls),
-            Self::Dr(dr) => progress_of_dr(dr, burst, upcalls),
-            Self::Any(transport) => transport.progress(LANE, upcalls),
+            Self::Other(other) => progress_of_other(other, burst, upcalls),
         }
     }
 }
@@ -69,26 +75,29 @@ impl Rail {
         match self {
             // Not in line: progress alone has its deliveries in line.
             Self::Shm(shm) => shm.take_arrivals(Shm::BURST, upcalls as &mut dyn Upcalls),
-            Self::Mixed(mixed) => progress_of_mixed(mixed, Shm::BURST, upcalls),
-            Self::Dr(dr) => progress_of_dr(dr, Shm::BURST, upcalls),
-            Self::Any(transport) => transport.progress(LANE, upcalls),
+            Self::Other(other) => progress_of_other(other, Shm::BURST, upcalls),
         }
     }
 }
 
 /// Out of line: beside it in one function the sends of shared memory alone lose a tenth.
 #[inline(never)]
-fn send_by_mixed(
-    mixed: &mut Mixed,
+fn send_by_other(
+    other: &mut Other,
     to: EndpointId,
     class: Class,
     header: AmHeader,
     data: &[u8],
 ) -> Post {
-    match mixed.by_shared_memory(to) {
-        Some((shm, to)) => shm.send_in_line(to, class, header, data),
-        None => mixed.send(LANE, to, class, header, data),
-    }
+    let transport: &mut dyn ByteTransport = match other {
+        Other::Mixed(mixed) => match mixed.by_shared_memory(to) {
+            Some((shm, to)) => return shm.send_in_line(to, class, header, data),
+            None => &mut **mixed,
+        },
+        Other::Dr(dr) => &mut **dr,
+        Other::Any(transport) => &mut **transport,
+    };
+    transport.send(LANE, to, class, header, data)
 }
 
 /// Once, for all who call it.
@@ -99,14 +108,12 @@ fn progress_of_shm(shm: &mut Shm, burst: usize, upcalls: &mut impl Upcalls) -> u
 
 /// The same.
 #[inline(never)]
-fn progress_of_mixed(mixed: &mut Mixed, burst: usize, upcalls: &mut impl Upcalls) -> usize {
-    mixed.progress_in_line(LANE, burst, upcalls)
-}
-
-/// The same.
-#[inline(never)]
-fn progress_of_dr(dr: &mut Dr, burst: usize, upcalls: &mut impl Upcalls) -> usize {
-    dr.progress_with(burst, upcalls)
+fn progress_of_other(other: &mut Other, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    match other {
+        Other::Mixed(mixed) => mixed.progress_in_line(LANE, burst, upcalls),
+        Other::Dr(dr) => dr.progress_with(burst, upcalls),
+        Other::Any(transport) => transport.progress(LANE, upcalls),
+    }
 }
 
 impl Deref for Rail {
@@ -116,9 +123,9 @@ impl Deref for Rail {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Shm(shm) => &**shm,
-            Self::Mixed(mixed) => &**mixed,
-            Self::Dr(dr) => &**dr,
-            Self::Any(transport) => &**transport,
+            Self::Other(Other::Mixed(mixed)) => &**mixed,
+            Self::Other(Other::Dr(dr)) => &**dr,
+            Self::Other(Other::Any(transport)) => &**transport,
         }
     }
 }
@@ -128,9 +135,9 @@ impl DerefMut for Rail {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Shm(shm) => &mut **shm,
-            Self::Mixed(mixed) => &mut **mixed,
-            Self::Dr(dr) => &mut **dr,
-            Self::Any(transport) => &mut **transport,
+            Self::Other(Other::Mixed(mixed)) => &mut **mixed,
+            Self::Other(Other::Dr(dr)) => &mut **dr,
+            Self::Other(Other::Any(transport)) => &mut **transport,
         }
     }
 }

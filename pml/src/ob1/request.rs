@@ -117,6 +117,12 @@ impl Request {
         }
     }
 
+    /// Whether it is complete and not persistent.
+    #[inline(always)]
+    fn is_takeable(&self) -> bool {
+        matches!(self.state, State::Complete) && !self.common.persistent
+    }
+
     /// A receive that waits takes a whole message, which is here, and is complete.
     #[inline(always)]
     pub(super) fn take_whole(
@@ -254,18 +260,10 @@ impl Requests {
         self.table.at_mut(number)
     }
 
-    /// Returns the request, if it is there, complete and not persistent.
-    #[inline(always)]
-    fn takeable(&self, handle: Handle) -> Option<&Request> {
-        self.get(handle).filter(|request| {
-            matches!(request.state, State::Complete) && !request.common.persistent
-        })
-    }
-
     /// Whether the request is there, complete and not persistent.
     #[inline(always)]
     pub(super) fn is_takeable(&self, handle: Handle) -> bool {
-        self.takeable(handle).is_some()
+        self.get(handle).is_some_and(Request::is_takeable)
     }
 
     /// Whether the request is there, and has begun and not ended.
@@ -277,10 +275,11 @@ impl Requests {
     /// Returns the status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
     #[inline(always)]
     pub(super) fn take(&mut self, handle: Handle) -> Status {
-        let status = self
-            .get(handle)
-            .map_or(Status::EMPTY, |request| request.common.status);
-        self.table.remove(handle);
+        let mut status = Status::EMPTY;
+        self.table.remove_if(handle, |request| {
+            status = request.common.status;
+            Some(())
+        });
         status
     }
 
@@ -291,9 +290,9 @@ impl Requests {
         handle: Handle,
         look: impl FnOnce(&Status) -> R,
     ) -> Option<R> {
-        let found = look(&self.takeable(handle)?.common.status);
-        self.table.remove(handle);
-        Some(found)
+        self.table.remove_if(handle, |request| {
+            request.is_takeable().then(|| look(&request.common.status))
+        })
     }
 
     /// Frees the request's slot; its handle is stale from now on.

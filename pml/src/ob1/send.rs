@@ -85,8 +85,11 @@ impl Ob1 {
         if mode == SendMode::Synchronous {
             return false;
         }
-        let bytes = data.bytes(0..data.len());
-        bytes.is_some_and(|bytes| self.send_data_now(bytes, to, tag, context))
+        // Not by a closure, which stays a function of its own where two calls are in line.
+        let Some(bytes) = data.whole() else {
+            return false;
+        };
+        self.send_data_now(bytes, to, tag, context)
     }
 
     /// As [`send_now`](Self::send_now), of what `data` packs: where it goes, it is packed there.

@@ -104,6 +104,17 @@ impl Slot {
         Some(())
     }
 
+    /// Leaves its place to another, if its request is not persistent. Returns whether it did.
+    #[inline(always)]
+    fn vacate(&mut self) -> bool {
+        let leaves = self.persistent.is_none();
+        if leaves {
+            self.name = VACANT;
+            self.generation = (self.generation + 1) % GENERATIONS;
+        }
+        leaves
+    }
+
     #[cold]
     fn fail(&mut self, ended: &tagwire_pml::Status) {
         self.pending = Pending::Ended(Box::new(self.end(ended)));
@@ -211,7 +222,11 @@ impl Slots {
         let (slot, id) = self.message(request)?;
         waits.take(id, awaited, |ended| slot.note(ended, status))??;
         slot.pending.reset();
-        Some(self.retire_slot(request))
+        if !slot.vacate() {
+            return Some(request);
+        }
+        self.free.push(request.0 & SLOTS);
+        Some(Request::NULL)
     }
 
     pub(super) fn awaited(&mut self, request: Request) -> Result<Awaited> {
@@ -244,12 +259,9 @@ impl Slots {
     #[inline(always)]
     fn retire_slot(&mut self, request: Request) -> Request {
         let place = request.0 & SLOTS;
-        let slot = &mut self.all[place];
-        if slot.persistent.is_some() {
+        if !self.all[place].vacate() {
             return request;
         }
-        slot.name = VACANT;
-        slot.generation = (slot.generation + 1) % GENERATIONS;
         self.free.push(place);
         Request::NULL
     }
