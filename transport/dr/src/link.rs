@@ -132,7 +132,8 @@ impl Link {
     /// Last words are said from `next` on, until the peer replies, or was silent for `linger` since `heard`.
     pub(crate) fn repeat(&mut self, next: Time, heard: Time, linger: Duration) {
         let wait = self.sender.trip.timeout();
-        let words = self.last_words.get_or_insert(LastWords::new(next, wait));
+        let new = || LastWords::new(next, wait);
+        let words = self.last_words.get_or_insert_with(new);
         words.heard(heard, linger);
     }
 
