@@ -44,7 +44,7 @@ fn open() -> Option<OfiDatagram> {
 
 impl OfiDatagram {
     /// Returns a datagram that rank `from` sends to this one, as its `count`-th.
-    fn from_rank(&self, from: u32, count: u64, address: Option<&Address>) -> Vec<u8> {
+    fn datagram_of(&self, from: u32, count: u64, address: Option<&Address>) -> Vec<u8> {
         let way = wire::Way {
             from: Rank::new(from),
             to: self.rank,
@@ -69,7 +69,7 @@ fn what_was_overheard_is_taken_once() {
         ..rank.address.clone()
     };
     for count in [1, 2] {
-        let datagram = rank.from_rank(1, count, Some(&address));
+        let datagram = rank.datagram_of(1, count, Some(&address));
         assert!(rank.take(&datagram, &mut log));
         for _ in 0..3 {
             assert!(!rank.take(&datagram, &mut log));
@@ -90,25 +90,25 @@ fn who_has_no_way_back_is_no_peer() {
     };
     let mut log = Log::default();
     // Nothing is known of where rank 1 is.
-    let lost = rank.from_rank(1, 1, None);
+    let lost = rank.datagram_of(1, 1, None);
     assert!(!rank.take(&lost, &mut log));
     let nowhere = Address {
         rank: Rank::new(1),
         name: vec![0xff; rank.address.name.len()],
         ..rank.address.clone()
     };
-    let datagram = rank.from_rank(1, 2, Some(&nowhere));
+    let datagram = rank.datagram_of(1, 2, Some(&nowhere));
     assert!(!rank.take(&datagram, &mut log));
     assert!(rank.connect(Rank::new(1), &nowhere.encode()).is_err());
     // What does not say where it is has no way to be answered.
-    let datagram = rank.from_rank(1, 3, None);
+    let datagram = rank.datagram_of(1, 3, None);
     assert!(!rank.take(&datagram, &mut log));
     assert!(rank.links.is_empty() && log.ups.is_empty());
     let address = Address {
         name: rank.address.name.clone(),
         ..nowhere
     };
-    let datagram = rank.from_rank(1, 4, Some(&address));
+    let datagram = rank.datagram_of(1, 4, Some(&address));
     assert!(rank.take(&datagram, &mut log));
     assert_eq!(log.ups, [Rank::new(1)]);
     let (from, _) = log.messages[0];
