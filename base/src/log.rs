@@ -108,6 +108,13 @@ impl Visit for Parts {
     }
 }
 
+/// Whether occurrence `number` of a line that others can cause is logged: each of the first `all`, and then those by which their number has
+/// doubled. So they fill no log.
+#[must_use]
+pub const fn is_logged(number: u64, all: u64) -> bool {
+    number <= all || number.is_power_of_two()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -173,5 +180,12 @@ mod tests {
             levels.windows(2).all(|pair| pair[0] < pair[1]),
             "{levels:?}"
         );
+    }
+
+    #[test]
+    fn what_others_cause_fills_no_log() {
+        assert!((1..=100).all(|number| is_logged(number, 100)));
+        let later = (101..1 << 20).filter(|number| is_logged(*number, 100));
+        assert_eq!(later.count(), 13);
     }
 }

@@ -50,6 +50,17 @@ pub(crate) fn gather(job: &mut dyn Bootstrap, launcher: &str) -> Result<(JobSecr
     Ok((secret, group(job, patience)?))
 }
 
+/// Returns where this rank runs. Every rank of a job calls it whose store has told them the secret; `launcher` names who started them.
+///
+/// # Errors
+/// When the others do not come in time, or `job` breaks.
+pub(crate) fn gather_hosts(job: &mut dyn Bootstrap, launcher: &str) -> Result<Locality> {
+    let patience = patience::of_environment()?;
+    announce(job)?;
+    late(job.fence(patience), launcher)?;
+    Ok(group(job, patience)?)
+}
+
 /// Returns what rank 0 puts: the version, and the secret.
 fn card_of(version: u16, secret: &JobSecret) -> Vec<u8> {
     [&version.to_le_bytes()[..], secret.as_bytes()].concat()

@@ -98,10 +98,12 @@ impl Proof {
     }
 }
 
-/// Returns the secret by which the ranks of a job know each other in a round of sessions: what was overheard in one is good in no other. From
-/// it nobody finds the one that the store and other hosts ask for, which a user may have chosen.
-pub(crate) fn secret_of_ranks(secret: &JobSecret, round: u32) -> JobSecret {
-    JobSecret::from_bytes(secret.prove(&[b"tagwire ranks\0", &round.to_le_bytes()]))
+/// Returns the secret by which the ranks of a job know each other in a round of sessions at the store that has drawn `nonce`: what was
+/// overheard in one is good in no other, nor in another job with the same secret. From it nobody finds the one that the store and other
+/// hosts ask for, which a user may have chosen.
+pub(crate) fn secret_of_ranks(secret: &JobSecret, round: u32, nonce: &Nonce) -> JobSecret {
+    let words: [&[u8]; 3] = [b"tagwire ranks\0", &round.to_le_bytes(), nonce.as_bytes()];
+    JobSecret::from_bytes(secret.prove(&words))
 }
 
 /// Returns a name for a socket of rank `rank`, which whoever knows the secret knows too. From the name nobody finds the secret.
@@ -165,8 +167,8 @@ mod tests {
             "4de12b1765b86118f3f8edebeb0e933a318b5a10e47d2a87f984d26ad8cdce85"
         );
         assert_eq!(
-            secret_of_ranks(&ours, 7).to_hex(),
-            "073bb6f6cfb9fdc2be89f41bf67e1cef9f13a23317593b801a9680225bcd4e76"
+            secret_of_ranks(&ours, 7, &Nonce::from_bytes([3; Nonce::LEN])).to_hex(),
+            "aea63af19883453d2bcc708c7d84e6087cef822fbad5f89ae1137ed1fcac7080"
         );
     }
 }

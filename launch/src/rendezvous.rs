@@ -11,7 +11,7 @@ use tagwire_base::bootstrap::{Locality, MemberEvent};
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use crate::error::{Error, Result};
-use crate::gather::{alone, gather};
+use crate::gather::{alone, gather_hosts};
 use crate::launchers::{At, Join, Meeting};
 use crate::patience::{self, Tries};
 use crate::store::{Membership, NotIn, Store, StoreBootstrap};
@@ -24,7 +24,6 @@ const LINGER: Duration = Duration::from_secs(30);
 pub(crate) struct Rendezvous {
     inner: StoreBootstrap,
     locality: Locality,
-    secret: JobSecret,
     /// At rank 0.
     store: Option<Store>,
 }
@@ -59,7 +58,7 @@ impl At {
     }
 }
 
-/// The store of a host looks at its clients' user, and at no secret.
+/// The store of a host looks at its clients' user, and at no secret. What it draws, and tells them alone, makes the ranks' secret.
 const HOST_SECRET: JobSecret = JobSecret::from_bytes([0; JobSecret::LEN]);
 
 /// Returns the address to listen at, for others to reach `host`: what a name means elsewhere is not known here.
@@ -94,10 +93,9 @@ impl Meeting {
         let mut job = Rendezvous {
             inner,
             locality: alone(self.rank),
-            secret: HOST_SECRET,
             store,
         };
-        (job.secret, job.locality) = gather(&mut job, self.launcher)?;
+        job.locality = gather_hosts(&mut job, self.launcher)?;
         // The one that leads to rank 0 leads to the others as well, unless this is rank 0.
         let own = job.inner.locality().address;
         if let Some(own) = own.filter(|own| !own.is_loopback() && job.locality.address.is_some()) {
@@ -152,7 +150,7 @@ impl Bootstrap for Rendezvous {
     }
 
     fn secret(&self) -> &JobSecret {
-        &self.secret
+        self.inner.secret()
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {
@@ -193,7 +191,8 @@ impl Bootstrap for Rendezvous {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
     use std::thread;
 
     use super::*;
@@ -201,6 +200,70 @@ mod tests {
     fn free_port() -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
+    }
+
+    /// Passes on what the two sides of a connection say to each other, and keeps it.
+    fn overhear(listener: TcpListener, to: u16) -> thread::JoinHandle<Vec<u8>> {
+        thread::spawn(move || {
+            let (near, _) = listener.accept().unwrap();
+            let far = loop {
+                match TcpStream::connect(("127.0.0.1", to)) {
+                    Ok(far) => break far,
+                    Err(_) => thread::sleep(Duration::from_millis(5)),
+                }
+            };
+            let ways = [(&near, &far), (&far, &near)].map(|(from, to)| {
+                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                thread::spawn(move || {
+                    let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);
+                    while let Ok(count @ 1..) = from.read(&mut bytes) {
+                        heard.extend(&bytes[..count]);
+                        if to.write_all(&bytes[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(Shutdown::Both);
+                    heard
+                })
+            });
+            ways.map(|way| way.join().unwrap()).concat()
+        })
+    }
+
+    #[test]
+    fn the_secret_of_a_session_is_not_said() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, near) = (free_port(), listener.local_addr().unwrap().port());
+        let overheard = overhear(listener, port);
+        let ranks = [(0, port), (1, near)].map(|(rank, port)| {
+            let meeting = Meeting {
+                launcher: "test",
+                rank: Rank::new(rank),
+                size: 2,
+                at: At::Network {
+                    host: "127.0.0.1".to_owned(),
+                    port,
+                    secret: JobSecret::from_bytes([7; JobSecret::LEN]),
+                },
+            };
+            thread::spawn(move || {
+                let mut job = meeting.meet().unwrap();
+                let secret = job.secret().clone();
+                job.put("a key", b"a value").unwrap();
+                job.fence(LINGER).unwrap();
+                job.leave();
+                secret
+            })
+        });
+        let [a, b] = ranks.map(|rank| rank.join().unwrap());
+        assert_eq!(a, b);
+        let overheard = overheard.join().unwrap();
+        let has = |part: &[u8]| overheard.windows(part.len()).any(|window| window == part);
+        assert!(has(b"a value"), "nothing was overheard");
+        for secret in [&a, &JobSecret::from_bytes([7; JobSecret::LEN])] {
+            assert!(!has(secret.as_bytes()));
+            assert!(!has(&secret.as_bytes()[..8]), "nor a part of it");
+        }
     }
 
     /// Rank 1 is back for the next session while rank 0 is still in the one before.

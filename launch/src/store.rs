@@ -29,6 +29,7 @@ use tagwire_base::{JobSecret, Rank};
 
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
+use crate::proof::Nonce;
 
 mod admission;
 mod client;
@@ -75,13 +76,13 @@ impl Store {
 
     /// As [`Store::start`], on a socket of this name.
     pub(crate) fn start_as(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
-        let keys = KeySpace::new(size, secret.clone());
+        let keys = KeySpace::new(size, secret.clone(), Nonce::draw()?);
         Self::start_at(size, name, secret, keys)
     }
 
     /// Starts a store that a rank serves for one session, at what [`Store::name`] is to return.
     pub(crate) fn start_for_session(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
-        let mut keys = KeySpace::new(size, secret.clone());
+        let mut keys = KeySpace::new(size, secret.clone(), Nonce::draw()?);
         keys.allow_one_stay();
         match name.strip_prefix(socket::TCP) {
             Some(address) => Self::start_at_address(size, address, secret, keys),
@@ -113,7 +114,7 @@ impl Store {
         address: &str,
         secret: JobSecret,
     ) -> Result<Self> {
-        let mut keys = KeySpace::new(size, secret.clone());
+        let mut keys = KeySpace::new(size, secret.clone(), Nonce::draw()?);
         keys.keep_first(own);
         Self::start_at_address(size, address, secret, keys)
     }

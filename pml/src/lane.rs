@@ -18,6 +18,7 @@ use crate::contact::{OpenTimeout, Stack};
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::losses::Losses;
+use crate::offences::Offences;
 use crate::packet::{ControlHeader, Packet};
 use crate::peers::{Known, Living, PeerIndex, Peers};
 use crate::service::{Out, Wire, Wrong};
@@ -50,6 +51,7 @@ pub(crate) struct Lane<P> {
     pub size: u32,
     /// Ranks that have failed by the bootstrap's word and whose end the transport is to report, and until when.
     pub failing: Vec<(Rank, Time)>,
+    pub offences: Offences,
     /// New operations are refused.
     pub closing: bool,
     pub clock: Clock,
@@ -80,6 +82,7 @@ impl<P: Known> Lane<P> {
             ended: 0,
             out_of_reach: Vec::new(),
             failing: Vec::new(),
+            offences: Offences::default(),
             stack,
             clock: bootstrap.clock(),
             rank: bootstrap.rank(),

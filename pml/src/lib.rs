@@ -31,6 +31,7 @@ mod lend;
 mod losses;
 pub mod messenger;
 pub mod ob1;
+mod offences;
 mod packet;
 #[cfg(feature = "partitioned")]
 pub mod partitioned;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
-use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
+use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Transport};
 
 use crate::driver::{Driven, Driver, Drivers};
 use crate::dumps::{Dumps, Until, WaitsFor};
@@ -1194,7 +1194,7 @@ impl Messenger {
     /// buffers stay lent until the process ends: a peer that is stopped may touch them when it goes on.
     ///
     /// # Errors
-    /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.
+    /// [`Error::CloseDeadline`], with what is still open, or who has not acknowledged all; the rank is closed all the same.
     pub fn close(&self, deadline: Duration) -> Result<()> {
         if self.is_closing() {
             return Ok(());
@@ -1209,8 +1209,8 @@ impl Messenger {
         self.is_closing.store(true, Ordering::Relaxed);
         self.drive();
         self.enter()?.transport().leave();
-        // What peers have not heard by then the transport goes on with when it is dropped.
         ends_within(self, deadline, |pml| pml.transport().has_left())?;
+        let open = open.or(not_acknowledged(self.enter()?.transport()));
         self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
     }
@@ -1227,4 +1227,18 @@ fn ends_within(
         Err(Error::TimedOut(_)) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Returns which peers may lack some of what was sent to them, in words. What they have not heard the transport goes on with when it is
+/// dropped.
+fn not_acknowledged(transport: &dyn Transport) -> Option<String> {
+    let mut peers = Vec::new();
+    transport.unheard(&mut peers);
+    let (first, others) = peers.split_first()?;
+    Some(match others.len() {
+        0 => format!("rank {first} has not acknowledged all that was sent to it"),
+        more => format!(
+            "rank {first} and {more} others have not acknowledged all that was sent to them"
+        ),
+    })
 }

@@ -11,10 +11,12 @@ mod pair;
 
 use std::time::Duration;
 
-use pair::{pair, pair_with};
+use pair::{pair, pair_under_dr, pair_with};
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_pml::ob1::Ob1Options;
-use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode, Status, ThreadLevel, WaitPolicy};
+use tagwire_pml::{
+    CancelOutcome, Error, Messenger, RequestId, SendMode, Status, ThreadLevel, WaitPolicy,
+};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 const WORLD: ContextId = ContextId::WORLD;
@@ -286,4 +288,25 @@ fn messages_match_in_order_whichever_way_they_take() {
             }
         }
     }
+}
+
+/// Under data reliability a rank that closes says who has not acknowledged what it was sent, and which may still have it.
+#[test]
+fn closing_names_who_has_not_acknowledged() {
+    let [a, b] = pair_under_dr(ThreadLevel::Multiple, WaitPolicy::adaptive(true));
+    let sent = send(&a, &b, &[7; 8], TAGS[0], SendMode::Standard);
+    a.wait(sent, None).unwrap();
+    match a.close(Duration::from_millis(50)) {
+        Err(Error::CloseDeadline { open, .. }) => {
+            assert_eq!(open, "rank 1 has not acknowledged all that was sent to it");
+        }
+        other => panic!("a close whose peer is away: {other:?}"),
+    }
+    let mut place = [0; 8];
+    let from_it = SourceSelector::exact(a.rank());
+    drop(a);
+    let request = post(&b, &mut place, from_it, TagSelector::exact(TAGS[0]));
+    b.wait(request, None).unwrap();
+    assert_eq!(place, [7; 8]);
+    b.close(Duration::from_secs(10)).unwrap();
 }

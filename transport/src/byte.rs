@@ -96,6 +96,12 @@ pub trait ByteTransport: RemoteAccess + CooperativeTransfers {
     /// had found out itself. What it sent before is delivered first, so that its failure and what was under way with it may
     /// be reported by later calls of progress.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls);
+
+    /// The bootstrap says that `rank` has left in good order. A transport that loses messages may have lost its goodbye: contact with it
+    /// ends, behind what has come. Others hear the goodbye itself.
+    fn peer_left(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        let _ = (rank, upcalls);
+    }
 }
 
 /// Returns the transport by its type, or as it was where it has another one: for an owner who calls a known one in line.

@@ -69,6 +69,12 @@ pub trait Transport: Any + Send {
         true
     }
 
+    /// Adds the peers that may lack some of what this rank has sent to them, where it leaves or has left: they have not acknowledged it,
+    /// and are waited for, or were not any more. A transport that loses nothing has none.
+    fn unheard(&self, out: &mut Vec<Rank>) {
+        let _ = out;
+    }
+
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use tagwire_base::log::is_logged;
 use tagwire_launch::door::{Door, PendingId};
 use tagwire_launch::{Deadline, watch_tcp};
 
@@ -220,7 +221,7 @@ impl Entrance {
         self.door.forget(id);
         let pending_peer = self.pending.remove(&id)?;
         self.refused += 1;
-        if is_told(self.refused) {
+        if is_logged(self.refused, NAMED) {
             tell(&pending_peer.address, why);
         }
         None
@@ -246,11 +247,6 @@ impl Pending {
             address: self.address,
         })
     }
-}
-
-/// Whether this one of those that were sent away is named: the first ones, and then ever fewer, so that they fill no log.
-const fn is_told(number: u64) -> bool {
-    number <= NAMED || number.is_power_of_two()
 }
 
 fn tell(address: &str, why: &str) {
@@ -385,8 +381,8 @@ mod tests {
 
     #[test]
     fn those_that_are_sent_away_fill_no_log() {
-        assert!((1..=NAMED).all(is_told));
-        let later = (NAMED + 1..1 << 20).filter(|number| is_told(*number));
+        assert!((1..=NAMED).all(|number| is_logged(number, NAMED)));
+        let later = (NAMED + 1..1 << 20).filter(|number| is_logged(*number, NAMED));
         assert_eq!(later.count(), 10);
     }
 

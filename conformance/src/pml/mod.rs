@@ -130,6 +130,7 @@ pub struct Claims {
     slack: Slack,
     tiers: Vec<Tier>,
     latency: Duration,
+    quiet: u32,
     tries: u32,
     all_or_nothing: bool,
 }
@@ -144,6 +145,7 @@ impl Default for Claims {
             },
             tiers: Tier::ALL.to_vec(),
             latency: Duration::ZERO,
+            quiet: 64,
             tries: 1,
             all_or_nothing: false,
         }
@@ -173,6 +175,14 @@ impl Factory {
     #[must_use]
     pub fn tried(mut self, tries: u32) -> Self {
         self.claims.tries = tries.max(1);
+        self
+    }
+
+    /// Says after how many rounds of calls that find nothing ranks are at rest; 64 unless it is said. More than any message is held back, and
+    /// where messages are lost in virtual time, more than it takes until they are sent again.
+    #[must_use]
+    pub const fn quiet(mut self, rounds: u32) -> Self {
+        self.claims.quiet = rounds;
         self
     }
 

@@ -22,11 +22,7 @@ pub(super) type Checked<T = ()> = Result<T, String>;
 
 pub(super) const WORLD: ContextId = ContextId::WORLD;
 
-/// Rounds without any event after which ranks are taken to be at rest. More than any message is
-/// held back.
-const QUIET: u32 = 64;
-
-/// Rounds without any event after which what has not happened never will.
+/// Rounds without any event after which what has not happened never will; more where it takes more than the usual until ranks are at rest.
 const HOPELESS: u32 = 4000;
 
 /// How long ranks that are at rest sleep between two looks.
@@ -106,6 +102,8 @@ pub(super) struct World {
     leaky: bool,
     /// How long something may be under way while nobody has anything to do.
     latency: Duration,
+    /// Rounds without any event after which ranks are taken to be at rest.
+    quiet: u32,
     /// Receives that are cut short get the bytes that fit.
     pub(super) gives_cuts: bool,
 }
@@ -140,6 +138,7 @@ impl World {
             lent: Vec::new(),
             leaky: false,
             latency: factory.claims.latency,
+            quiet: factory.claims.quiet,
             gives_cuts: !factory.claims.all_or_nothing,
         })
     }
@@ -289,7 +288,7 @@ impl World {
             if quiet == 0 {
                 slept = Duration::ZERO;
             }
-            if quiet < QUIET {
+            if quiet < self.quiet {
                 continue;
             }
             if slept >= self.latency {
@@ -319,7 +318,7 @@ impl World {
             if quiet == 0 {
                 since = Instant::now();
             }
-            if quiet >= HOPELESS {
+            if quiet >= HOPELESS.max(50 * self.quiet) {
                 if since.elapsed() >= HOPELESS_LATENCIES * self.latency {
                     break;
                 }

@@ -183,7 +183,7 @@ impl StoreBootstrap {
             )
         })?;
         Ok(Self {
-            secret: secret_of_ranks(&membership.secret, 0),
+            secret: membership.secret.clone(),
             membership,
             leader: None,
             leader_left: false,
@@ -219,8 +219,16 @@ impl StoreBootstrap {
         self.heard = false;
         let proof = hello.proof(&self.membership.secret, Side::Comes, &challenge);
         let answer = self.ask(&Request::Proof(proof), None, time.left());
-        let (size, round, proof) = match answer.map_err(NotIn::Refused)? {
-            Some((Reply::Welcome { size, round, proof }, _)) => (size, round, proof),
+        let (size, round, proof, nonce) = match answer.map_err(NotIn::Refused)? {
+            Some((
+                Reply::Welcome {
+                    size,
+                    round,
+                    proof,
+                    nonce,
+                },
+                _,
+            )) => (size, round, proof, nonce),
             answer => return Err(self.not_in(answer, within)),
         };
         if !hello.is_proved(&proof, &self.membership.secret, Side::Listens, &challenge) {
@@ -233,7 +241,7 @@ impl StoreBootstrap {
                 self.membership.size, self.membership.store
             ))));
         }
-        self.secret = secret_of_ranks(&self.membership.secret, round);
+        self.secret = secret_of_ranks(&self.membership.secret, round, &nonce);
         Ok(())
     }
 

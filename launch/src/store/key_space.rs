@@ -17,7 +17,7 @@ use tagwire_base::{JobSecret, Rank};
 use super::admission::{Admission, Step};
 use super::socket::Passed;
 use super::wire::{Reply, Request, RequestId, Who};
-use crate::proof::Proof;
+use crate::proof::{Nonce, Proof};
 
 /// The most that one rank may keep here, in bytes of keys and values, over all rounds that others may still read.
 const MAX_BYTES_PER_RANK: usize = 16 << 20;
@@ -122,6 +122,8 @@ struct Host {
 #[derive(Debug)]
 pub(super) struct KeySpace {
     admission: Admission,
+    /// What makes the ranks' secrets those of this store.
+    nonce: Nonce,
     members: Vec<Member>,
     clients: HashMap<ClientId, Client>,
     rounds: BTreeMap<u32, Round>,
@@ -152,9 +154,10 @@ pub(crate) enum Report {
 }
 
 impl KeySpace {
-    pub fn new(size: u32, secret: JobSecret) -> Self {
+    pub fn new(size: u32, secret: JobSecret, nonce: Nonce) -> Self {
         Self {
             admission: Admission::new(secret),
+            nonce,
             members: vec![Member::default(); size as usize],
             clients: HashMap::new(),
             rounds: BTreeMap::new(),
@@ -429,7 +432,13 @@ impl KeySpace {
             },
         );
         *self.round(round).bytes.entry(rank).or_default() += STAY_OVERHEAD;
-        self.reply(client, id, Reply::Welcome { size, round, proof });
+        let welcome = Reply::Welcome {
+            size,
+            round,
+            proof,
+            nonce: self.nonce,
+        };
+        self.reply(client, id, welcome);
         self.tell_of_the_gone(client, rank, round);
         Verdict::Keep
     }

@@ -95,6 +95,7 @@ fn let_in(stream: &mut (impl Read + Write), buffer: &mut FrameBuffer, secret: &J
         size: 2,
         round: 0,
         proof: hello.proof(secret, Side::Listens, &challenge),
+        nonce: challenge,
     };
     stream.write_all(&welcome.encode(id)).unwrap();
 }
@@ -618,6 +619,18 @@ mod between_machines {
         let [a, b] = both();
         assert_eq!(a.secret(), b.secret());
         assert_ne!(a.secret(), &before);
+    }
+
+    #[test]
+    fn jobs_with_one_secret_have_ranks_secrets_of_their_own() {
+        let jobs = [start(1), start(1)];
+        let secrets = jobs.each_ref().map(|(_store, address)| {
+            let mut rank = member(0, 1, address);
+            let secret = rank.secret().clone();
+            rank.leave();
+            secret
+        });
+        assert_ne!(secrets[0], secrets[1]);
     }
 
     /// Those who say hello and prove nothing crowd only each other.

@@ -23,7 +23,7 @@
 //! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, nonce (32), name |
 //! | 10   | request   | ended          | rank u32, status u32; no reply                     |
 //! | 11   | request   | proof          | proof (32) of who comes                            |
-//! | 65   | reply     | welcome        | size u32, round u32, proof (32) of the store       |
+//! | 65   | reply     | welcome        | size u32, round u32, proof (32) of the store, its nonce (32) |
 //! | 66   | reply     | done           |                                                    |
 //! | 67   | reply     | value          | the bytes                                          |
 //! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
@@ -50,7 +50,7 @@ pub const MAX_KEY: usize = 256;
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version of what the processes of a job say to each other, which a hello carries: the store's requests, and the formats
 /// of layers and transports (`docs/wire.md`). It rises with each change of any of them.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
@@ -240,6 +240,8 @@ pub enum Reply {
         round: u32,
         /// That the store knows the job's secret.
         proof: Proof,
+        /// What the store has drawn when it started.
+        nonce: Nonce,
     },
     /// The request was carried out.
     Done,
@@ -355,9 +357,16 @@ impl Reply {
     #[must_use]
     pub fn encode(&self, id: RequestId) -> Vec<u8> {
         match self {
-            Self::Welcome { size, round, proof } => {
+            Self::Welcome {
+                size,
+                round,
+                proof,
+                nonce,
+            } => {
                 let numbers = [size.to_le_bytes(), round.to_le_bytes()];
-                frame(65, id, &[numbers.as_flattened(), proof.as_bytes()])
+                let parts: [&[u8]; 3] =
+                    [numbers.as_flattened(), proof.as_bytes(), nonce.as_bytes()];
+                frame(65, id, &parts)
             }
             Self::Done => frame(66, id, &[]),
             Self::Value(bytes) => frame(67, id, &[bytes]),
@@ -386,6 +395,7 @@ impl Reply {
                 size: body.u32()?,
                 round: body.u32()?,
                 proof: body.proof()?,
+                nonce: Nonce::from_bytes(body.array()?),
             },
             66 => Self::Done,
             67 => Self::Value(value(body.rest())?),

@@ -323,7 +323,7 @@ impl MatchUpcalls for State {
             PeerEvent::Left(endpoint) => self.lose_endpoint(endpoint, Failure::PeerLeft),
             PeerEvent::Failed(endpoint) => self.lose_endpoint(endpoint, Failure::PeerFailed),
             PeerEvent::Protocol(endpoint, error) => {
-                tracing::error!("{error}");
+                self.lane.offences.log(endpoint, &error);
                 if let Some(endpoint) = endpoint {
                     self.lose_endpoint(endpoint, Failure::Protocol);
                 }

@@ -551,7 +551,7 @@ impl Upcalls for Core {
             PeerEvent::Left(endpoint) => (Some(endpoint), Health::Left),
             PeerEvent::Failed(endpoint) => (Some(endpoint), Health::Failed),
             PeerEvent::Protocol(endpoint, error) => {
-                tracing::error!("{error}");
+                self.lane.offences.log(endpoint, &error);
                 (endpoint, Health::Broken)
             }
             _ => return,

@@ -87,4 +87,9 @@ impl Contacts for Ob1Contacts<'_> {
     fn member_gone(&mut self, rank: Rank, failure: Failure) {
         self.core.member_gone(rank, failure);
     }
+
+    fn member_left(&mut self, rank: Rank) {
+        self.driver.rail.peer_left(rank, self.core);
+        self.member_gone(rank, Failure::PeerLeft(rank));
+    }
 }

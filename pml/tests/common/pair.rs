@@ -3,8 +3,10 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_dr::{Dr, DrOptions};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::ByteTransport;
 use tagwire_transport::shm::{Shm, ShmOptions};
 
 /// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
@@ -19,17 +21,32 @@ pub(crate) fn pair_with(
     level: ThreadLevel,
     policy: WaitPolicy,
 ) -> [Messenger; 2] {
+    open((options, level, policy), |shm, _| Box::new(shm))
+}
+
+/// The same, under data reliability.
+#[allow(dead_code, reason = "each test file uses its part")]
+pub(crate) fn pair_under_dr(level: ThreadLevel, policy: WaitPolicy) -> [Messenger; 2] {
+    open((Ob1Options::default(), level, policy), |shm, rank| {
+        let dr = Dr::new(Box::new(shm), rank, DrOptions::default());
+        Box::new(dr.unwrap())
+    })
+}
+
+fn open(
+    (options, level, policy): (Ob1Options, ThreadLevel, WaitPolicy),
+    around: impl Fn(Shm, Rank) -> Box<dyn ByteTransport>,
+) -> [Messenger; 2] {
     let job = LocalJob::new(2).unwrap();
     let open = |rank| {
         let mut bootstrap = job.member(Rank::new(rank));
-        Shm::open(ShmOptions::default(), &mut bootstrap).map(|rail| (rail, bootstrap))
+        let shm = Shm::open(ShmOptions::default(), &mut bootstrap);
+        shm.map(|shm| (around(shm, Rank::new(rank)), bootstrap))
     };
     let rails = [open(0).unwrap(), open(1).unwrap()];
     let ranks = rails.map(|(rail, bootstrap)| {
         let options = options.clone();
-        std::thread::spawn(move || {
-            Ob1::open(&options, Box::new(rail), Box::new(bootstrap)).unwrap()
-        })
+        std::thread::spawn(move || Ob1::open(&options, rail, Box::new(bootstrap)).unwrap())
     });
     ranks.map(|rank| Messenger::new(rank.join().unwrap(), level, policy))
 }

@@ -1,6 +1,6 @@
 //! What comes up from the transport inside: checked, put in order, acknowledged, and told to the layer above once.
 
-use tagwire_base::Time;
+use tagwire_base::{Rank, Time};
 use tagwire_transport::{
     AmHeader, Arrival, EndpointId, Error, Outcome, Payload, PeerEvent, Token, Upcalls,
 };
@@ -25,8 +25,10 @@ pub(crate) struct Core {
     pub(crate) listed: Vec<EndpointId>,
     /// Peers whom ticks look at.
     pub(crate) active: Vec<EndpointId>,
-    /// Peers that the transport inside is to be told of, as failed.
+    /// Peers that are told that contact has ended, and then the transport inside, as of failures.
     pub(crate) to_end: Vec<EndpointId>,
+    /// This rank leaves.
+    pub(crate) leaves: bool,
     /// Buffers for messages that are kept.
     pub(crate) spare: Vec<Vec<u8>>,
     /// Copies of what is checked.
@@ -42,6 +44,7 @@ impl Core {
             listed: Vec::new(),
             active: Vec::new(),
             to_end: Vec::new(),
+            leaves: false,
             spare: Vec::new(),
             scratch: Vec::new(),
         }
@@ -72,8 +75,9 @@ impl Core {
         was_alive.then_some(PeerEvent::Protocol(Some(endpoint), error))
     }
 
-    /// A peer does not reply: it has failed, whatever the transport inside knows of it. Returns what the layer above is told.
-    pub(crate) fn give_up(&mut self, endpoint: EndpointId) -> Option<PeerEvent> {
+    /// A peer does not reply: it has failed, whatever the transport inside knows of it, by which it is told so. Returns what the layer
+    /// above is told.
+    pub(crate) fn give_up(&mut self, endpoint: EndpointId, now: Time) -> Option<PeerEvent> {
         let rank = self.links.rank(endpoint)?;
         let link = self.links.find(endpoint)?;
         if link.health != Health::Alive {
@@ -83,13 +87,85 @@ impl Core {
             peer = rank.as_u32(),
             "dr: nothing was acknowledged for as long as dr-timeout says: the peer counts as failed"
         );
-        link.end(Health::Gone);
-        self.to_end.push(endpoint);
+        link.abandon();
+        link.end(Health::GivenUp);
+        link.repeat(now, now, self.options.disconnect_timeout);
         Some(PeerEvent::Failed(endpoint))
     }
 
-    /// The transport inside says that a peer has ended. Returns what the layer above is told.
-    fn ended(&mut self, endpoint: EndpointId, left: bool) -> Option<PeerEvent> {
+    /// A peer says that it has given up this rank. Returns what the layer above is told.
+    #[cold]
+    fn given_up(&mut self, endpoint: EndpointId, is_asked: bool) -> Option<PeerEvent> {
+        let rank = self.links.rank(endpoint)?;
+        let link = self.links.find(endpoint)?;
+        let was_alive = link.health == Health::Alive;
+        if was_alive {
+            tracing::warn!(
+                peer = rank.as_u32(),
+                "dr: the peer has given up this rank, which has acknowledged nothing to it for as long as dr-timeout says, \
+                 or has sent it what it does not understand"
+            );
+            link.end(Health::Gone);
+        }
+        link.settle();
+        link.owes_end = is_asked;
+        self.list(endpoint);
+        was_alive.then_some(PeerEvent::Failed(endpoint))
+    }
+
+    /// Something comes of a peer with which contact has ended. One that was given up is told, unless it knows.
+    #[cold]
+    fn hear_after_end(&mut self, endpoint: EndpointId, header: AmHeader) {
+        let (now, linger) = (self.options.clock.now(), self.options.disconnect_timeout);
+        let (Some(header), Some(link)) = (Header::open(header), self.links.find(endpoint)) else {
+            return;
+        };
+        if header.kind == Kind::End {
+            link.settle();
+            link.owes_end = header.is_urgent;
+            self.list(endpoint);
+        } else if link.health == Health::GivenUp && !link.is_settled {
+            link.repeat(now, now, linger);
+            activate(link, &mut self.active, endpoint);
+        }
+    }
+
+    /// This rank leaves: it says goodbye to who has not, and answers who has, until that is known to have come.
+    pub(crate) fn say_goodbyes(&mut self, now: Time) {
+        self.leaves = true;
+        let linger = self.options.disconnect_timeout;
+        let mut concerned = Vec::new();
+        for (endpoint, link) in self.links.iter_mut() {
+            match (link.health, link.unsure) {
+                (Health::Alive, _) => (link.owes_goodbye, link.says_goodbye) = (true, true),
+                (Health::Left, Some(heard)) => {
+                    link.repeat(now, heard, linger);
+                    activate(link, &mut self.active, endpoint);
+                }
+                _ => continue,
+            }
+            concerned.push(endpoint);
+        }
+        concerned
+            .into_iter()
+            .for_each(|endpoint| self.list(endpoint));
+    }
+
+    /// The bootstrap says that a peer has left. What it said last may be under way, or lost: contact with it ends a while later.
+    pub(crate) fn note_left(&mut self, rank: Rank) {
+        let until = self.options.clock.now() + self.options.disconnect_timeout;
+        let Some(endpoint) = self.links.endpoint(rank) else {
+            return;
+        };
+        let link = self.links.open(endpoint, &self.options);
+        if let Some(link) = link.filter(|link| link.health == Health::Alive) {
+            link.left_until.get_or_insert(until);
+            activate(link, &mut self.active, endpoint);
+        }
+    }
+
+    /// A peer has ended, as the transport inside or the bootstrap says. Returns what the layer above is told.
+    pub(crate) fn ended(&mut self, endpoint: EndpointId, left: bool) -> Option<PeerEvent> {
         let event = |left| match left {
             true => PeerEvent::Left(endpoint),
             false => PeerEvent::Failed(endpoint),
@@ -134,12 +210,16 @@ impl<U: Upcalls + ?Sized> Intake<'_, U> {
             core.counters.corrupt += 1;
             return;
         }
-        if link.health == Health::Gone {
-            return;
+        if link.health.is_over() {
+            return core.hear_after_end(from, header);
         }
         let Some(header) = Header::open(header) else {
             return self.break_off(from, "a header that is none");
         };
+        if header.kind == Kind::End {
+            let event = core.given_up(from, header.is_urgent);
+            return self.tell(event);
+        }
         let clock = &core.options.clock;
         let spare = &mut core.spare;
         let known = link
@@ -152,7 +232,9 @@ impl<U: Upcalls + ?Sized> Intake<'_, U> {
             link.receiver.owe();
         }
         let taken = if header.kind == Kind::Note {
-            heed(link, &header, payload, || clock.now())
+            heed(link, (&header, known == Some(true)), payload, || {
+                clock.now()
+            })
         } else {
             activate(link, &mut core.active, from);
             let counters = &mut core.counters;
@@ -160,6 +242,11 @@ impl<U: Upcalls + ?Sized> Intake<'_, U> {
         };
         if let Err(reason) = taken {
             return self.break_off(from, reason);
+        }
+        if link.says_goodbye || link.health == Health::Left {
+            let linger = core.leaves.then_some(core.options.disconnect_timeout);
+            link.hear_parting(header.is_final, core.options.clock.now(), linger);
+            activate(link, &mut core.active, from);
         }
         if link.receiver.owes_note() | link.sender.has_lost()
             && !std::mem::replace(&mut link.is_listed, true)
@@ -185,11 +272,14 @@ impl<U: Upcalls + ?Sized> Intake<'_, U> {
 /// Takes what a note says.
 fn heed(
     link: &mut Link,
-    header: &Header,
+    (header, is_news): (&Header, bool),
     payload: Payload<'_>,
-    now: impl FnOnce() -> Time,
+    now: impl Fn() -> Time,
 ) -> Result<(), &'static str> {
     let seen = read_seen(payload).ok_or("a note of another length")?;
+    if header.is_again && !is_news {
+        link.sender.came_again(now());
+    }
     if seen.iter().any(|word| *word != 0) {
         let (consumed, is_overdue) = (header.consumed, header.is_overdue);
         link.sender.heed_seen(consumed, &seen, is_overdue, now());

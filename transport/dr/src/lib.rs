@@ -15,7 +15,9 @@
 //!   nothing is acknowledged for a time-out that follows the measured round trips (RFC 6298).
 //! - **A peer** that acknowledges nothing for [`DrOptions::patience`] has failed. A rank acknowledges from within progress: one
 //!   that computes for longer counts as failed too.
-//! - **A goodbye** is the last message: a peer that ends without it has failed.
+//! - **A goodbye** is the last message: a peer that ends without it has failed. A rank that leaves sends all again until it is
+//!   acknowledged, and names who has not ([`Transport::unheard`](tagwire_transport::Transport::unheard)).
+//! - **A peer that was given up** is told, wherever packets still pass: contact has ended for both.
 //!
 //! Not offered, whatever the transport inside has: remote access, zero-copy sends, cooperative transfers, channels and boards. They
 //! move bytes without these packets.
@@ -41,6 +43,7 @@ pub mod crc;
 mod intake;
 mod link;
 mod options;
+mod parting;
 mod pending;
 mod rail;
 mod rank;

@@ -12,9 +12,11 @@ pub struct DrOptions {
     pub first: u32,
     /// The least time after which a message that is not acknowledged is sent again.
     pub retry: Duration,
-    /// How long a peer may acknowledge nothing that was sent to it before it counts as failed.
+    /// How long a peer may acknowledge nothing that was sent to it before it counts as failed. A rank that leaves waits as long until
+    /// its last messages are acknowledged.
     pub patience: Duration,
-    /// How long a rank that closes waits until its last messages are acknowledged.
+    /// How long a rank that leaves answers peers of which nothing comes, and which left before it or were given up: the last word between
+    /// two may be lost. A rank that is dropped before it has left waits as long for its peers.
     pub disconnect_timeout: Duration,
     /// The rank's clock.
     pub clock: Clock,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tagwire_base::{Rank, Time};
+use tagwire_base::Rank;
 use tagwire_transport::{
     AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
     Error, Lane, Limits, Outcome, PeerEvent, Post, Preference, RemoteAccess, Result, Token,
@@ -13,8 +13,9 @@ use tagwire_transport::{
 use crate::NAME;
 use crate::counters::Counters;
 use crate::intake::{Core, Intake, activate};
-use crate::link::{Health, Links};
+use crate::link::{Health, Link, Links};
 use crate::options::DrOptions;
+use crate::parting::Farewell;
 use crate::rail::Rail;
 use crate::waiter::DrWaiter;
 use crate::window::WINDOW;
@@ -27,16 +28,7 @@ const TICK: u32 = 32;
 const BURST: usize = 64;
 
 /// What addresses begin with: a magic number, and the number of the first message.
-const MAGIC: [u8; 4] = *b"dr1:";
-
-/// The goodbye of this rank, once it is said.
-#[derive(Debug, Clone, Copy)]
-struct Farewell {
-    /// When peers are waited for no more.
-    until: Time,
-    /// Peers have what was sent to them, or are waited for no more: the transport inside leaves.
-    is_heard: bool,
-}
+const MAGIC: [u8; 4] = *b"dr2:";
 
 /// A transport whose messages come once, whole and in order, whatever the one inside does with them.
 pub struct Dr {
@@ -125,6 +117,8 @@ impl Dr {
             kind: Kind::Message,
             is_urgent: false,
             is_overdue: false,
+            is_final: false,
+            is_again: false,
             number: link.sender.next(),
             consumed: link.receiver.consumed(),
         };
@@ -169,7 +163,7 @@ impl Dr {
             self.look_at_timers(above);
         }
         self.core.serve(&mut self.rail);
-        self.core.end_given_up(&mut self.rail, above);
+        self.core.end_broken(&mut self.rail, above);
         if self.farewell.is_some() {
             self.part();
         }
@@ -189,16 +183,22 @@ impl Dr {
 
     /// Lets the transport inside leave once peers have what was sent to them, or are waited for no more.
     fn part(&mut self) {
-        let Some(farewell) = &mut self.farewell else {
+        let Some(farewell) = self.farewell.filter(|farewell| !farewell.is_heard) else {
             return;
         };
-        if !farewell.is_heard {
-            let waits = (self.core.links.iter()).any(|(_, _, link)| link.is_waited_for());
-            farewell.is_heard = !waits || self.core.options.clock.now() >= farewell.until;
-            if farewell.is_heard {
-                self.rail.leave();
-            }
+        let waits = (self.core.links.iter()).any(|(_, _, link)| link.is_waited_for());
+        if !waits || self.core.options.clock.now() >= farewell.until {
+            self.end_farewell();
         }
+    }
+
+    /// Waits for peers no more.
+    fn end_farewell(&mut self) {
+        if let Some(farewell) = &mut self.farewell {
+            farewell.is_heard = true;
+        }
+        self.core.abandon(&mut self.rail);
+        self.rail.leave();
     }
 
     /// Lets the transport inside tell something that is no message.
@@ -273,24 +273,28 @@ impl Transport for Dr {
             return;
         }
         let options = &self.core.options;
+        let now = options.clock.now();
         self.farewell = Some(Farewell {
-            until: options.clock.now() + options.disconnect_timeout,
+            until: now + options.patience.max(options.disconnect_timeout),
+            dropped_until: now + options.disconnect_timeout,
             is_heard: false,
         });
-        let peers = self.core.links.iter();
-        let alive = peers.filter(|(_, _, link)| link.health == Health::Alive);
-        let alive: Vec<_> = alive.map(|(endpoint, ..)| endpoint).collect();
-        for endpoint in alive {
-            if let Some(link) = self.core.links.find(endpoint) {
-                (link.owes_goodbye, link.says_goodbye) = (true, true);
-            }
-            self.core.list(endpoint);
-        }
+        self.core.say_goodbyes(now);
     }
 
     fn has_left(&self) -> bool {
         let is_heard = self.farewell.is_some_and(|farewell| farewell.is_heard);
         is_heard && self.rail.has_left()
+    }
+
+    fn unheard(&self, out: &mut Vec<Rank>) {
+        let leaves = self.farewell.is_some_and(|farewell| !farewell.is_heard);
+        let may_lack = |link: &Link| {
+            link.is_unheard
+                || leaves && link.health == Health::Alive && link.sender.lacks_messages()
+        };
+        let lacking = (self.core.links.iter()).filter(|(_, _, link)| may_lack(link));
+        out.extend(lacking.map(|(_, rank, _)| rank));
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -373,12 +377,21 @@ impl ByteTransport for Dr {
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.tell(upcalls, |rail, intake| rail.peer_failed(rank, intake));
     }
+
+    fn peer_left(&mut self, rank: Rank, _upcalls: &mut dyn Upcalls) {
+        self.core.note_left(rank);
+    }
 }
 
 impl Drop for Dr {
-    /// A rank that leaves, and is dropped before it has left, waits for that; then the transport inside does.
+    /// A rank that leaves, and is dropped before it has left, waits for that as long as [`DrOptions::disconnect_timeout`] says; then
+    /// the transport inside does.
     fn drop(&mut self) {
-        while self.farewell.is_some_and(|farewell| !farewell.is_heard) {
+        while let Some(farewell) = self.farewell.filter(|farewell| !farewell.is_heard) {
+            if self.core.options.clock.now() >= farewell.dropped_until {
+                self.end_farewell();
+                return;
+            }
             let key = self.waiter.arm();
             if self.progress_with(BURST, &mut IgnoreUpcalls) > 0 {
                 self.waiter.disarm();

@@ -27,6 +27,8 @@ pub(crate) struct Receiver {
     owes_note: bool,
     /// It is to be told that what is missing is overdue.
     is_overdue: bool,
+    /// The note is owed to a message that had come before.
+    has_come_again: bool,
     /// Early messages before the next note.
     early_left: u32,
     /// A tick has found something untold.
@@ -41,6 +43,7 @@ impl Receiver {
             incoming: Incoming::new(first),
             owes_note: false,
             is_overdue: false,
+            has_come_again: false,
             early_left: EARLY,
             was_untold: false,
             missing: None,
@@ -63,7 +66,7 @@ impl Receiver {
                 }
             }
             // Its sender does not know.
-            Turn::Again => self.owes_note = true,
+            Turn::Again => (self.owes_note, self.has_come_again) = (true, true),
             Turn::Never => {}
         }
         turn
@@ -96,15 +99,15 @@ impl Receiver {
     pub(crate) fn tell(&mut self) {
         self.incoming.tell();
         self.was_untold = false;
-        // Where there is a gap a note says more.
-        self.owes_note &= self.incoming.has_gap();
+        // Where there is a gap, or something has come again, a note says more.
+        self.owes_note &= self.incoming.has_gap() | self.has_come_again;
     }
 
     /// A note went.
     pub(crate) fn noted(&mut self) {
         self.incoming.tell();
         self.was_untold = false;
-        (self.owes_note, self.is_overdue) = (false, false);
+        (self.owes_note, self.is_overdue, self.has_come_again) = (false, false, false);
     }
 
     /// Sees what has been untold, or missing, for long. Who is `to_sleep` tells all.
@@ -133,6 +136,7 @@ impl Receiver {
     pub(crate) fn clear(&mut self) {
         self.incoming.clear();
         (self.owes_note, self.is_overdue, self.missing) = (false, false, None);
+        self.has_come_again = false;
     }
 
     /// Returns when there is something to do although nothing comes.
@@ -153,6 +157,10 @@ impl Receiver {
 
     pub(crate) const fn is_overdue(&self) -> bool {
         self.is_overdue
+    }
+
+    pub(crate) const fn has_come_again(&self) -> bool {
+        self.has_come_again
     }
 
     #[inline]

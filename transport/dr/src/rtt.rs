@@ -18,6 +18,8 @@ pub(crate) struct RoundTrip {
     least: Duration,
     /// How often the time-out was doubled.
     doubled: u32,
+    /// Replies take longer than the least time-out.
+    is_long: bool,
 }
 
 impl RoundTrip {
@@ -26,6 +28,7 @@ impl RoundTrip {
             smoothed: None,
             least,
             doubled: 0,
+            is_long: false,
         }
     }
 
@@ -42,11 +45,18 @@ impl RoundTrip {
                 deviation * 3 / 4 + mean.abs_diff(time) / 4,
             ),
         });
+        self.is_long = self.usual() > self.least;
     }
 
     /// Nothing came in time.
     pub(crate) const fn back_off(&mut self) {
         self.doubled += 1;
+    }
+
+    /// Whether the time-out is longer than the least one. It may be so for a peer that was away, and is to fall soon.
+    #[inline]
+    pub(crate) const fn is_long(&self) -> bool {
+        self.is_long
     }
 
     /// Something came.
@@ -65,9 +75,11 @@ impl RoundTrip {
         usual.unwrap_or(self.least)
     }
 
-    /// Returns after which time a message without a reply is sent again.
+    /// Returns after which time a message without a reply is sent again. Where all replies take equally long, it is a quarter more than that
+    /// (RFC 6298, section 2.3: the granularity of the clock).
     pub(crate) fn timeout(&self) -> Duration {
-        let once = self.usual().max(self.least);
+        let mean = self.mean().unwrap_or_default();
+        let once = self.usual().max(mean * 5 / 4).max(self.least);
         let grown = once.saturating_mul(1 << self.doubled.min(16));
         let longest = self.mean().map_or(LONGEST, |mean| LONGEST.max(2 * mean));
         grown.min(longest.max(self.least))
@@ -94,6 +106,11 @@ mod tests {
         }
         assert_eq!(trip.timeout(), MS(1), "no less than the least");
         assert!(trip.usual() < Duration::from_micros(30));
+        for _ in 0..200 {
+            trip.sample(MS(8));
+        }
+        let off = trip.timeout().abs_diff(MS(10));
+        assert!(off < Duration::from_micros(1), "a quarter more: {off:?}");
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! - Where nothing is acknowledged for a time-out, the oldest message is sent again, and the last: the reply to that one says
 //!   what is missing in between.
 //! - Where nothing is acknowledged for `patience`, and not for want of trying, the peer has failed.
+//! - Which of two that were sent is acknowledged nobody knows (Karn's algorithm). But where the peer says afterwards that the second had come
+//!   before, the first was acknowledged, and was not lost (RFC 3708): then its round trip is known, and was longer than the time-out. Where
+//!   two in a row are so, it is the network that is slow, and not a peer that was away.
 //!
 //! Nothing here reads a clock unless a round trip is measured: the timer is armed by the first tick that finds something kept.
 
@@ -20,7 +23,7 @@ use crate::wire::Kind;
 /// So many later messages have come before a missing one is taken for lost, and not for late (RFC 5681, section 3.2).
 const LATER: u32 = 3;
 
-/// One round trip in so many messages is measured.
+/// One round trip in so many messages is measured, and one after the other where the time-out is longer than the least.
 const MEASURED: u32 = 32;
 
 /// A peer is tried so often before it fails, whatever time has passed: this rank may have been away.
@@ -73,6 +76,10 @@ pub(crate) struct Sender {
     was_away: bool,
     /// Messages to be sent again.
     lost: usize,
+    /// What came after the timer had gone off: when, and how long after it was waited for.
+    late: Option<(Time, Duration)>,
+    /// The round trip that was known last to be longer than the time-out, and none that was not since.
+    slow: Option<Duration>,
 }
 
 impl Sender {
@@ -86,6 +93,8 @@ impl Sender {
             tries: 0,
             was_away: false,
             lost: 0,
+            late: None,
+            slow: None,
         }
     }
 
@@ -93,7 +102,8 @@ impl Sender {
     #[inline]
     pub(crate) fn keep(&mut self, bytes: Vec<u8>, kind: Kind, now: impl FnOnce() -> Time) {
         let number = self.out.next();
-        if number.is_multiple_of(MEASURED) && self.measured.is_none() {
+        let is_due = number.is_multiple_of(MEASURED) || self.trip.is_long();
+        if is_due && self.measured.is_none() {
             self.measured = Some((number, now()));
         }
         let flight = Flight {
@@ -104,7 +114,7 @@ impl Sender {
         self.out.keep(bytes, flight);
     }
 
-    /// Takes note of how far the peer has consumed; `None` where that cannot be.
+    /// Takes note of how far the peer has consumed, and returns whether that is news; `None` where it cannot be.
     #[inline]
     pub(crate) fn acknowledge(
         &mut self,
@@ -112,7 +122,7 @@ impl Sender {
         spare: &mut Vec<Vec<u8>>,
         most_spare: usize,
         now: impl FnOnce() -> Time,
-    ) -> Option<()> {
+    ) -> Option<bool> {
         let lost = &mut self.lost;
         let step = self.out.acknowledge(consumed, |kept| {
             *lost -= usize::from(kept.note.state == State::Lost);
@@ -121,6 +131,16 @@ impl Sender {
             }
         })?;
         if step > 0 {
+            if let (1.., Some(since)) = (self.tries, self.silent_since) {
+                let now = now();
+                self.late = Some((now, now.since(since)));
+                self.measured = None;
+                self.heard();
+                return Some(true);
+            }
+            if self.slow.is_some() {
+                self.slow = None;
+            }
             self.heard();
             if let Some((number, at)) = self.measured
                 && consumed.wrapping_sub(number) as i32 > 0
@@ -129,7 +149,7 @@ impl Sender {
                 self.measured = None;
             }
         }
-        Some(())
+        Some(step > 0)
     }
 
     /// The peer has got something.
@@ -217,6 +237,18 @@ impl Sender {
         self.lost = lost;
     }
 
+    /// The peer says that a message which was sent again had come before, and acknowledges nothing new.
+    #[cold]
+    pub(crate) fn came_again(&mut self, now: Time) {
+        // What comes much later is of another message.
+        if let Some((at, time)) = self.late.take()
+            && now.since(at) <= 2 * time
+            && let Some(before) = self.slow.replace(time)
+        {
+            self.trip.sample(time.min(before));
+        }
+    }
+
     /// Message `number` was sent again.
     pub(crate) fn resent(&mut self, number: u32, now: Time) {
         // Which of the two is acknowledged nobody knows.
@@ -250,6 +282,12 @@ impl Sender {
     #[inline]
     pub(crate) const fn has_lost(&self) -> bool {
         self.lost > 0
+    }
+
+    /// Whether a message of the layer above is not acknowledged.
+    pub(crate) fn lacks_messages(&self) -> bool {
+        let mut kept = self.out.iter();
+        kept.any(|(_, kept)| kept.note.kind == Kind::Message)
     }
 
     /// Returns when there is something to do although nothing comes.

@@ -5,10 +5,10 @@
 //!  0   kind (8) │ flags (8) │ 0 (16)                      of a message: the header of the layer above (16),
 //!  4   number (32)                                        then its bytes;
 //!  8   consumed (32)                                      of a note: nothing, or which messages have come
-//! 12   CRC-32C of both ranks, the header and the payload  early (32); of a goodbye: nothing
+//! 12   CRC-32C of both ranks, the header and the payload  early (32); of a goodbye and an end: nothing
 //! ```
 //!
-//! `consumed` is the number of the next message that the sender of the packet expects. Both ranks are in the checksum, so that
+//! The flags are urgent (1), overdue (2), final (4) and again (8). `consumed` is the number of the next message that the sender of the packet expects. Both ranks are in the checksum, so that
 //! what a network delivers to the wrong rank is not taken.
 
 use tagwire_base::Rank;
@@ -35,9 +35,11 @@ pub(crate) enum Kind {
     Note,
     /// The last in the sender's order: it leaves.
     Goodbye,
+    /// The sender has given up the receiver, and takes nothing from it any more. It has no number.
+    End,
 }
 
-const KINDS: [Kind; 3] = [Kind::Message, Kind::Note, Kind::Goodbye];
+const KINDS: [Kind; 4] = [Kind::Message, Kind::Note, Kind::Goodbye, Kind::End];
 
 /// The sender waits for a note.
 const URGENT: u64 = 1 << 8;
@@ -45,12 +47,25 @@ const URGENT: u64 = 1 << 8;
 /// What is missing has been missing for long: it is not just late.
 const OVERDUE: u64 = 1 << 9;
 
+/// The sender of the note knows that its goodbye has come, and sends nothing more unless it is asked.
+const FINAL: u64 = 1 << 10;
+
+/// The note is owed to a message that had come before.
+const AGAIN: u64 = 1 << 11;
+
+const FLAGS: u64 = URGENT | OVERDUE | OF_NOTES;
+
+/// Flags that no packet but a note has.
+const OF_NOTES: u64 = FINAL | AGAIN;
+
 /// The header of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
     pub(crate) is_urgent: bool,
     pub(crate) is_overdue: bool,
+    pub(crate) is_final: bool,
+    pub(crate) is_again: bool,
     pub(crate) number: u32,
     pub(crate) consumed: u32,
 }
@@ -61,7 +76,10 @@ impl Header {
     const fn words(self) -> [u64; 2] {
         let urgent = if self.is_urgent { URGENT } else { 0 };
         let overdue = if self.is_overdue { OVERDUE } else { 0 };
-        let first = self.kind as u64 | urgent | overdue | (self.number as u64) << 32;
+        let last = if self.is_final { FINAL } else { 0 };
+        let again = if self.is_again { AGAIN } else { 0 };
+        let flags = urgent | overdue | last | again;
+        let first = self.kind as u64 | flags | (self.number as u64) << 32;
         [first, self.consumed as u64]
     }
 
@@ -76,14 +94,20 @@ impl Header {
     /// Returns the header in words whose checksum was right; `None` where no correct peer writes such a thing.
     #[inline]
     pub(crate) fn open(AmHeader([first, second]): AmHeader) -> Option<Self> {
-        let unused = (first as u32) & !(0xff | (URGENT | OVERDUE) as u32);
+        let unused = (first as u32) & !(0xff | FLAGS as u32);
         if unused != 0 {
             return None;
         }
+        let kind = *KINDS.get((first & 0xff) as usize)?;
+        if first & OF_NOTES != 0 && kind != Kind::Note {
+            return None;
+        }
         Some(Self {
-            kind: *KINDS.get((first & 0xff) as usize)?,
+            kind,
             is_urgent: first & URGENT != 0,
             is_overdue: first & OVERDUE != 0,
+            is_final: first & FINAL != 0,
+            is_again: first & AGAIN != 0,
             number: (first >> 32) as u32,
             consumed: second as u32,
         })
@@ -186,6 +210,8 @@ mod tests {
                     kind,
                     is_urgent,
                     is_overdue,
+                    is_final: is_overdue && kind == Kind::Note,
+                    is_again: is_urgent && kind == Kind::Note,
                     number: 0x8765_4321,
                     consumed: u32::MAX,
                 };
@@ -206,6 +232,8 @@ mod tests {
             kind: Kind::Message,
             is_urgent: false,
             is_overdue: false,
+            is_final: false,
+            is_again: false,
             number: 7,
             consumed: 9,
         };
@@ -226,7 +254,14 @@ mod tests {
 
     #[test]
     fn what_no_peer_writes_is_none() {
-        for words in [[3, 0], [0x400, 0], [0x1_0000, 0], [255, 0]] {
+        for words in [
+            [4, 0],
+            [0x400, 0],
+            [0x800, 0],
+            [0x1001, 0],
+            [0x1_0000, 0],
+            [255, 0],
+        ] {
             assert_eq!(Header::open(AmHeader(words)), None, "{words:x?}");
         }
         let seen = [1, 0, u64::MAX, 1 << 63];

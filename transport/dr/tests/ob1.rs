@@ -20,6 +20,10 @@ const SEEDS: u64 = 4;
 /// What is lost comes after a time-out, which may be the longest, or the second.
 const TIMEOUT: Duration = Duration::from_millis(50);
 
+/// Rounds of calls that find nothing after which a simulated world is at rest: a hundred looks at the timers, in which a time-out that
+/// doubles with each loss in a row goes off seven times.
+const QUIET: u32 = 4000;
+
 /// Checks that run threads, whose schedule is the system's, or thousands of requests.
 const LEFT_OUT: &[&str] = &["waits", "blocking", "ten_thousand", "wait_"];
 
@@ -55,6 +59,7 @@ fn sim(spec: &'static str, seed: u64) -> Factory {
         .with_kill(move |rank| mortal.fail(rank));
         RailJob::open(size, rails, ob1)
     })
+    .quiet(QUIET)
 }
 
 pml_conformance!(over_shm, shm(""));

@@ -110,7 +110,7 @@ pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn Byte
     }
     let transport = match rails.len() {
         1 => rails.remove(0),
-        _ => join(rails, config, bootstrap)?,
+        _ => join(rails, &guard, config, bootstrap)?,
     };
     Ok(guard.around_all(transport))
 }
@@ -139,6 +139,7 @@ fn check_files(parts: &[Chosen]) -> Result<()> {
 /// Several networks become one, and what reaches no further is taken where it reaches.
 fn join(
     rails: Vec<Box<dyn ByteTransport>>,
+    guard: &Guard,
     config: &Config,
     bootstrap: &SharedBootstrap,
 ) -> Result<Box<dyn ByteTransport>> {
@@ -149,6 +150,10 @@ fn join(
         0 | 1 => networks.pop(),
         _ => {
             let options = StripedOptions::from_config(config, bootstrap.clock());
+            let options = match guard.patience() {
+                Some(patience) => options.over_reliable(patience),
+                None => options,
+            };
             Some(Box::new(Striped::new(networks, options)?))
         }
     };

@@ -53,6 +53,11 @@ impl Guard {
         })
     }
 
+    /// Returns how long a rank that leaves waits for acknowledgements, where each transport has data reliability.
+    pub(crate) fn patience(&self) -> Option<std::time::Duration> {
+        self.is_each.then_some(self.options.patience)
+    }
+
     /// Puts around one of the transports what belongs there.
     ///
     /// # Errors

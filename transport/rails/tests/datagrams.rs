@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::{Config, Rank, Registry};
 use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::{assert_check, transport_conformance};
-use tagwire_transport::{ByteTransport, Capabilities};
+use tagwire_transport::{
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Outcome, PeerEvent,
+    Post, Token, Upcalls,
+};
 
 /// One address of this machine, and the provider's datagrams there.
 const TRANSPORT: &str = "ofi:udp;datagram@127.0.0.1";
@@ -92,4 +97,120 @@ fn datagrams_are_one_packet_of_the_network_each() {
     );
     let most = dr.limits().max_send;
     assert!((1000..1500).contains(&most), "{most}");
+}
+
+const LANE: Lane = Lane(0);
+
+/// Looks, with a nap after each that finds nothing, after which a test has failed.
+const VAIN: u32 = 100_000;
+
+/// What a rank is told: the numbers of messages, and what is no message.
+#[derive(Default)]
+struct Log {
+    numbers: Vec<u64>,
+    events: Vec<String>,
+}
+
+impl Upcalls for Log {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        self.numbers.push(arrival.header.0[0]);
+    }
+
+    fn complete(&mut self, _: Token, _: Outcome) {}
+
+    fn peer(&mut self, event: PeerEvent) {
+        if !matches!(event, PeerEvent::Up { .. }) {
+            self.events.push(format!("{event:?}"));
+        }
+    }
+}
+
+type Rail = Box<dyn ByteTransport>;
+
+/// Two ranks of a job, and where the first has the second; `None`, loudly, where there is no provider.
+fn pair(settings: &[(&str, &str)]) -> Option<([Rail; 2], EndpointId)> {
+    if let Some(reason) = missing() {
+        println!("SKIPPED: no {TRANSPORT} here: {reason}");
+        return None;
+    }
+    let config = config(&[&[("transport", TRANSPORT)], settings].concat());
+    let job = LocalJob::new(2).unwrap();
+    let [mut a, b] = [0, 1].map(|rank| open(&config, &job, rank).unwrap());
+    let to = a.connect(Rank::new(1), &b.address()).unwrap();
+    Some(([a, b], to))
+}
+
+/// Makes progress until `done`.
+fn until(rail: &mut Rail, log: &mut Log, mut done: impl FnMut(&mut Rail, &Log) -> bool) {
+    let mut vain = 0;
+    while !done(rail, log) {
+        if rail.progress(LANE, log) == 0 {
+            vain += 1;
+            assert!(vain < VAIN, "{:?}", log.events);
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+/// Sends messages `numbers`.
+fn send(rail: &mut Rail, log: &mut Log, to: EndpointId, mut numbers: std::ops::Range<u64>) {
+    until(rail, log, |rail, _| {
+        let header = AmHeader([numbers.start, 0]);
+        if !numbers.is_empty()
+            && rail.send(LANE, to, Class::Data, header, &[7; 1000]) == Post::Posted
+        {
+            numbers.start += 1;
+        }
+        numbers.is_empty()
+    });
+}
+
+/// A rank says its last and leaves, while its peer computes for longer than a rank waits that is dropped. What its peer then reads has
+/// losses, and no launcher tells it anything.
+#[test]
+fn what_was_lost_while_its_receiver_computed_comes_again() {
+    const ALL: u64 = 60;
+    let Some(([mut a, mut b], to)) = pair(&[("fault", "seed=3,loss=20%")]) else {
+        return;
+    };
+    thread::scope(|scope| {
+        let leaver = scope.spawn(move || {
+            let mut log = Log::default();
+            send(&mut a, &mut log, to, 0..ALL);
+            a.leave();
+            until(&mut a, &mut log, |a, _| a.has_left());
+            let mut unheard = Vec::new();
+            a.unheard(&mut unheard);
+            unheard
+        });
+        thread::sleep(Duration::from_millis(1500));
+        let mut log = Log::default();
+        until(&mut b, &mut log, |_, log| !log.events.is_empty());
+        assert!(log.numbers.into_iter().eq(0..ALL));
+        assert_eq!(log.events, ["Left(EndpointId(0))"]);
+        b.leave();
+        let mut log = Log::default();
+        until(&mut b, &mut log, |b, _| b.has_left());
+        assert_eq!(leaver.join().unwrap(), []);
+    });
+}
+
+/// A rank gives up a peer that computes. The peer, which then only listens, hears so.
+#[test]
+fn who_was_given_up_is_told() {
+    let settings = [("fault", "seed=5,loss=20%"), ("dr-timeout", "100ms")];
+    let Some(([mut a, mut b], to)) = pair(&settings) else {
+        return;
+    };
+    let mut log = Log::default();
+    send(&mut a, &mut log, to, 0..1);
+    until(&mut a, &mut log, |_, log| !log.events.is_empty());
+    let mut told = Log::default();
+    until(&mut b, &mut told, |_, told| {
+        a.progress(LANE, &mut log);
+        !told.events.is_empty()
+    });
+    for events in [log.events, told.events] {
+        assert_eq!(events, ["Failed(EndpointId(0))"]);
+    }
 }

@@ -86,6 +86,7 @@ impl Pair {
                 fragment: 4096,
                 patience,
                 disconnect_timeout: Duration::ZERO,
+                drop_timeout: Duration::ZERO,
                 clock: hand.clock(),
             };
             Node {

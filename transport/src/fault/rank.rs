@@ -197,6 +197,10 @@ impl Transport for FaultTransport {
         self.dead || self.inner().has_left()
     }
 
+    fn unheard(&self, out: &mut Vec<Rank>) {
+        self.inner().unheard(out);
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.inner().waiter()
     }
@@ -435,6 +439,11 @@ impl ByteTransport for FaultTransport {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.take_in(upcalls, |inner, intake| inner.peer_failed(rank, intake));
+        self.let_go(upcalls);
+    }
+
+    fn peer_left(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.take_in(upcalls, |inner, intake| inner.peer_left(rank, intake));
         self.let_go(upcalls);
     }
 }

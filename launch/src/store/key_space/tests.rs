@@ -1,6 +1,6 @@
 use super::super::wire::{Hello, VERSION};
 use super::*;
-use crate::proof::{Nonce, Side};
+use crate::proof::Side;
 
 const SECRET: [u8; 32] = [9; 32];
 
@@ -13,7 +13,7 @@ struct Game {
 impl Game {
     fn new(size: u32) -> Self {
         Self {
-            keys: KeySpace::new(size, JobSecret::from_bytes(SECRET)),
+            keys: KeySpace::new(size, JobSecret::from_bytes(SECRET), NONCE),
             next_id: 0,
         }
     }
@@ -101,7 +101,7 @@ fn refusal(replies: &[Reply]) -> &str {
 }
 
 /// What a process of the next version is told.
-const OTHER_VERSION: &str = "the job's store has version 5 of what ranks say to each other, and who comes has version 6: all hosts need the same Tagwire";
+const OTHER_VERSION: &str = "the job's store has version 6 of what ranks say to each other, and who comes has version 7: all hosts need the same Tagwire";
 
 #[test]
 fn strangers_are_refused_whatever_they_ask() {

@@ -8,7 +8,7 @@ use tagwire_base::JobSecret;
 
 use super::super::wire::{Hello, Reply, RequestId, Who};
 use super::*;
-use crate::proof::Side;
+use crate::proof::{Nonce, Side};
 
 const SECRET: JobSecret = JobSecret::from_bytes([5; JobSecret::LEN]);
 
@@ -34,7 +34,7 @@ impl Stage {
         let (_, commands) = channel();
         let reports = Reports::new().unwrap();
         let told = (commands, reports.clone());
-        let keys = KeySpace::new(size, SECRET);
+        let keys = KeySpace::new(size, SECRET, Nonce::draw().unwrap());
         let server = Server::new(listener, wake, told, keys, size).unwrap();
         Self {
             server,

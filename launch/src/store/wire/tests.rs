@@ -31,15 +31,22 @@ fn requests() -> impl Strategy<Value = Request> {
 fn replies() -> impl Strategy<Value = Reply> {
     let rank = (0..=Rank::MAX).prop_map(Rank::new);
     let proof = any::<[u8; 32]>().prop_map(Proof::from_bytes);
+    let nonce = any::<[u8; 32]>().prop_map(Nonce::from_bytes);
     prop_oneof![
-        (any::<u32>(), any::<u32>(), proof.clone())
-            .prop_map(|(size, round, proof)| Reply::Welcome { size, round, proof }),
+        (any::<u32>(), any::<u32>(), proof.clone(), nonce.clone()).prop_map(
+            |(size, round, proof, nonce)| Reply::Welcome {
+                size,
+                round,
+                proof,
+                nonce
+            }
+        ),
         (any::<u32>(), any::<u32>(), proof).prop_map(|(first, size, proof)| Reply::Place {
             first,
             size,
             proof
         }),
-        any::<[u8; 32]>().prop_map(|nonce| Reply::Challenge(Nonce::from_bytes(nonce))),
+        nonce.prop_map(Reply::Challenge),
         any::<u32>().prop_map(|status| Reply::End { status }),
         Just(Reply::Done),
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Reply::Value),

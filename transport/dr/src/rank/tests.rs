@@ -82,6 +82,8 @@ const fn header(kind: Kind, number: u32, consumed: u32) -> Header {
         kind,
         is_urgent: false,
         is_overdue: false,
+        is_final: false,
+        is_again: false,
         number,
         consumed,
     }
@@ -118,7 +120,7 @@ fn each_offence_ends_the_peer_with_its_reason() {
 
 #[test]
 fn a_header_of_unknown_kind_or_flags_is_an_offence() {
-    for first in [3, 0xff, 1 << 12, 1 << 31] {
+    for first in [4, 0xff, 1 << 10, 1 << 11, 1 << 12, 1 << 31] {
         let mut pair = Pair::new();
         let crc = crate::crc::with_words(pair.start, [first, 0], &[]);
         pair.post(AmHeader([first, u64::from(crc) << 32]), &[]);
@@ -155,10 +157,14 @@ fn no_packet_does_more_than_end_its_sender() {
                 1 => random.below(300) as u32,
                 _ => random.next_u64() as u32,
             };
-            let kind = [Kind::Message, Kind::Note, Kind::Goodbye][random.below(3) as usize];
+            let kinds = [Kind::Message, Kind::Note, Kind::Goodbye, Kind::End];
+            // One in a hundred is an end, behind which nothing else is looked at.
+            let kind = kinds[random.below(100) as usize / 33];
             let header = Header {
                 is_urgent: random.chance(50),
                 is_overdue: random.chance(50),
+                is_final: kind == Kind::Note && random.chance(50),
+                is_again: kind == Kind::Note && random.chance(50),
                 ..header(kind, near(&mut random), near(&mut random) % 3)
             };
             let len = [0, 16, 20, 32, 400][random.below(5) as usize];

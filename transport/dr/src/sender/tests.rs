@@ -29,7 +29,7 @@ fn resend(sender: &mut Sender, now: Time) -> Vec<u32> {
     numbers
 }
 
-fn acknowledge(sender: &mut Sender, consumed: u32, now: Time) -> Option<()> {
+fn acknowledge(sender: &mut Sender, consumed: u32, now: Time) -> Option<bool> {
     sender.acknowledge(consumed, &mut Vec::new(), 0, || now)
 }
 
@@ -131,10 +131,72 @@ fn round_trips_are_measured_of_messages_that_were_sent_once() {
     assert_eq!(sender.trip.mean(), None, "Karn's algorithm");
 }
 
+/// One message at a time, whose acknowledgement takes longer than the least time-out.
+#[test]
+fn a_time_out_that_is_too_short_is_so_twice() {
+    const TRIP: u64 = 5000;
+    let mut sender = sender(1, 0);
+    let (mut now, mut resent) = (0, Vec::new());
+    for number in 1..40 {
+        let sent = now;
+        sender.keep(vec![number as u8], Kind::Message, || at(sent));
+        while now < sent + TRIP {
+            if sender.tick(at(now), PATIENCE) == Tick::Resend {
+                resent.extend(resend(&mut sender, at(now)));
+            }
+            now += 100;
+        }
+        acknowledge(&mut sender, number + 1, at(now)).unwrap();
+        if number <= 2 {
+            // The replies to those that were sent again.
+            sender.came_again(at(now + 1000));
+            sender.came_again(at(now + 3000));
+        }
+    }
+    assert_eq!(resent, [1, 1, 2, 2], "then it is long enough");
+    assert_eq!(sender.trip.mean(), Some(Duration::from_micros(TRIP)));
+}
+
+#[test]
+fn a_reply_that_comes_again_long_after_says_nothing() {
+    let mut sender = sender(1, 1);
+    sender.tick(at(0), PATIENCE);
+    sender.tick(at(1000), PATIENCE);
+    assert_eq!(resend(&mut sender, at(1000)), [1]);
+    acknowledge(&mut sender, 2, at(1200)).unwrap();
+    sender.came_again(at(4000));
+    assert_eq!((sender.trip.mean(), sender.slow), (None, None));
+}
+
+#[test]
+fn a_peer_that_was_away_once_makes_no_round_trip_longer() {
+    let mut sender = sender(1, 0);
+    let mut now = 0;
+    for number in 1..10 {
+        sender.keep(vec![number as u8], Kind::Message, || at(now));
+        let away = if number % 3 == 0 { 90_000 } else { 50 };
+        for late in (0..away).step_by(100) {
+            if sender.tick(at(now + late), PATIENCE) == Tick::Resend {
+                resend(&mut sender, at(now + late));
+            }
+        }
+        now += away;
+        acknowledge(&mut sender, number + 1, at(now)).unwrap();
+        if away > 1000 {
+            sender.came_again(at(now + 10));
+        }
+        assert_eq!(sender.trip.timeout(), RETRY, "message {number}");
+    }
+}
+
 #[test]
 fn impossible_acknowledgements_are_told() {
     let mut sender = sender(5, 3);
     assert_eq!(acknowledge(&mut sender, 9, at(0)), None);
-    assert_eq!(acknowledge(&mut sender, 4, at(0)), Some(()), "an old one");
-    assert_eq!(acknowledge(&mut sender, 8, at(0)), Some(()));
+    assert_eq!(
+        acknowledge(&mut sender, 4, at(0)),
+        Some(false),
+        "an old one"
+    );
+    assert_eq!(acknowledge(&mut sender, 8, at(0)), Some(true));
 }

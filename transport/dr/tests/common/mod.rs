@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::expect_used, reason = "a test that panics fails")]
 
+pub mod stream;
+
 use std::time::Duration;
 
 use tagwire_base::bootstrap::LocalJob;

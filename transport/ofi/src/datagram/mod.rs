@@ -7,10 +7,12 @@
 //! - A message is one datagram. Longer ones are the layer above's to cut ([`Limits::max_send`]).
 //! - A peer's address comes from the bootstrap. Until a rank has heard from a peer, its datagrams carry its own address, so that the
 //!   peer can reply.
-//! - A datagram without the job's secret is dropped.
+//! - A datagram proves that it is of the job, and for this rank; one that does not, or has come before, is dropped.
 //! - Nothing is acknowledged: there are no goodbyes, and a peer fails when the bootstrap says so. The transport is not
 //!   [reliable](Capabilities::RELIABLE); data reliability (`tagwire-dr`) around it is.
 
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::collections::HashMap;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::slab::Slab;
 use tagwire_base::{Error as BaseError, Rank};
+use tagwire_libfabric_sys::bindings::FI_EINVAL;
 use tagwire_transport::{
     AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
     Error, Lane, Limits, PeerEvent, Post, Preference, RemoteAccess, Result, Transport, Upcalls,
@@ -61,6 +64,10 @@ struct Link {
     /// It has sent something: it knows where this rank is, and the layer above knows of it.
     is_heard: bool,
     is_closed: bool,
+    /// Datagrams that were sent to it.
+    sent: u64,
+    /// Those that came from it.
+    come: wire::Counts,
 }
 
 /// One rank's access to a provider's datagrams.
@@ -88,6 +95,8 @@ pub struct OfiDatagram {
     inbox: Vec<u8>,
     /// Datagrams that were not of the job.
     foreign: u64,
+    /// Those that had come before.
+    repeated: u64,
     is_broken: bool,
 }
 
@@ -138,6 +147,7 @@ impl OfiDatagram {
             draft: Vec::new(),
             inbox: Vec::new(),
             foreign: 0,
+            repeated: 0,
             is_broken: false,
             net,
         };
@@ -195,18 +205,43 @@ impl OfiDatagram {
                 peer: None,
                 is_heard: false,
                 is_closed: false,
+                sent: 0,
+                come: wire::Counts::default(),
             });
         }
         endpoint
     }
 
-    /// Enters where a peer is, once.
-    fn reach(&mut self, endpoint: EndpointId, address: &Address) -> std::result::Result<(), i32> {
-        let link = &mut self.links[endpoint.index()];
-        if link.peer.is_none() {
-            link.peer = Some(self.net.insert(&address.name)?);
+    /// Enters a peer and where it is, once. One whose address the provider refuses is not entered: nothing could be sent to it.
+    fn reach(&mut self, rank: Rank, address: &Address) -> std::result::Result<EndpointId, i32> {
+        let known = self.by_rank.get(&rank).copied();
+        let is_settled = |endpoint: &EndpointId| {
+            let link = &self.links[endpoint.index()];
+            link.peer.is_some() || link.is_closed
+        };
+        if let Some(endpoint) = known.filter(is_settled) {
+            return Ok(endpoint);
         }
-        Ok(())
+        if !self.is_of_own_kind(address) {
+            return Err(-(FI_EINVAL as i32));
+        }
+        let peer = self.net.insert(&address.name)?;
+        let endpoint = self.at(rank);
+        self.links[endpoint.index()].peer = Some(peer);
+        Ok(endpoint)
+    }
+
+    /// Whether an address may be one of this provider's. After one that is none, the provider of libfabric 1.17 takes no others either.
+    fn is_of_own_kind(&self, address: &Address) -> bool {
+        let (own, theirs) = (&self.address, address);
+        let family = match own.format {
+            // FI_SOCKADDR, FI_SOCKADDR_IN and FI_SOCKADDR_IN6 (fi_getinfo(3)): a sockaddr begins with its family.
+            1..=3 => 2,
+            _ => 0,
+        };
+        own.format == theirs.format
+            && own.name.len() == theirs.name.len()
+            && own.name.get(..family) == theirs.name.get(..family)
     }
 
     /// Sends a datagram whose payload of so many bytes `fill` appends.
@@ -217,19 +252,28 @@ impl OfiDatagram {
         len: usize,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Post {
-        let link = self.links.get(to.index()).filter(|link| !link.is_closed);
-        let Some((peer, is_heard)) = link.and_then(|link| Some((link.peer?, link.is_heard))) else {
-            return Post::Gone;
-        };
         if len > self.max_send() {
             return Post::Unsupported;
         }
-        if self.is_broken {
+        let links = &mut self.links;
+        let link = links.get_mut(to.index()).filter(|link| !link.is_closed);
+        let known = link.and_then(|link| Some((link.peer?, link)));
+        let Some((peer, link)) = known.filter(|_| !self.is_broken) else {
             return Post::Gone;
-        }
-        let address = if is_heard { &[] } else { &self.published[..] };
+        };
+        let address = match link.is_heard {
+            true => &[],
+            false => &self.published[..],
+        };
+        // One that finds no room has a count too, which nobody else has then.
+        link.sent += 1;
+        let way = wire::Way {
+            from: self.rank,
+            to: link.rank,
+        };
         self.draft.clear();
-        wire::write(self.rank, words, &self.secret, address, &mut self.draft);
+        let draft = &mut self.draft;
+        wire::write(way, link.sent, words, &self.secret, address, draft);
         fill(&mut self.draft);
         let draft = &self.draft[..];
         let took = if draft.len() <= self.net.provider().inject_size() {
@@ -265,26 +309,32 @@ impl OfiDatagram {
 
     /// Takes what has come into a buffer.
     fn take(&mut self, bytes: &[u8], upcalls: &mut dyn Upcalls) -> bool {
-        let Some(front) = wire::read(bytes, &self.secret) else {
+        let Some(front) = wire::read(bytes, &self.secret, self.rank) else {
             self.foreign += 1;
             return false;
         };
-        let known = self.by_rank.get(&front.source).copied();
-        let endpoint = match (known, &front.address) {
-            (Some(endpoint), _) => endpoint,
-            // It will say where it is until it has heard from this rank.
-            (None, None) => return false,
-            (None, Some(_)) => self.at(front.source),
+        let reached = match &front.address {
+            Some(address) => self.reach(front.source, address),
+            None => match self.by_rank.get(&front.source) {
+                Some(endpoint) => Ok(*endpoint),
+                // It will say where it is until it has heard from this rank.
+                None => return false,
+            },
         };
-        if let Some(address) = &front.address
-            && let Err(code) = self.reach(endpoint, address)
-        {
-            let error = self.net.library().describe(code);
-            tracing::debug!(error, "ofi: the address in a datagram is refused");
-            return false;
-        }
+        let endpoint = match reached {
+            Ok(endpoint) => endpoint,
+            Err(code) => {
+                let error = self.net.library().describe(code);
+                tracing::debug!(error, "ofi: the address in a datagram is refused");
+                return false;
+            }
+        };
         let link = &mut self.links[endpoint.index()];
         if link.is_closed {
+            return false;
+        }
+        if !link.come.take(front.count) {
+            self.repeated += 1;
             return false;
         }
         if !std::mem::replace(&mut link.is_heard, true) {
@@ -406,18 +456,15 @@ impl Transport for OfiDatagram {
         if address.rank != peer {
             return Err(bad("it is another rank's"));
         }
-        let own = &self.address;
-        if (address.format, address.name.len()) != (own.format, own.name.len()) {
+        if !self.is_of_own_kind(&address) {
             return Err(bad("it is of another provider"));
         }
-        let endpoint = self.at(peer);
-        self.reach(endpoint, &address)
-            .map_err(|code| Error::Unreachable {
-                transport: NAME,
-                peer,
-                reason: self.net.library().describe(code),
-            })?;
-        Ok(endpoint)
+        let reached = self.reach(peer, &address);
+        reached.map_err(|code| Error::Unreachable {
+            transport: NAME,
+            peer,
+            reason: self.net.library().describe(code),
+        })
     }
 
     fn leave(&mut self) {}
@@ -438,8 +485,8 @@ impl Transport for OfiDatagram {
         }
         let _ = writeln!(
             out,
-            "ofi: {} datagrams that are not the job's",
-            self.foreign
+            "ofi: {} datagrams that are not the job's, {} that had come before",
+            self.foreign, self.repeated
         );
     }
 }

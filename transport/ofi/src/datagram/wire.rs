@@ -1,15 +1,21 @@
 //! What is in a datagram.
 //!
 //! ```text
-//!  0     "tdg1"
+//!  0     "tdg2"
 //!  4     source        u32   the sender's rank
-//!  8     length        u8    of the address, 0 where there is none
-//!  9     (zero)        7 bytes
+//!  8     count         u64   of the sender's datagrams to this receiver, from 1 on
 //! 16     words         2 x u64   the header of the layer above
-//! 32     secret        32 bytes  the job's
-//! 64     address       as the sender publishes it, until it has heard from the receiver
+//! 32     length        u8    of the address, 0 where there is none
+//! 33     (zero)        7 bytes
+//! 40     proof         16 bytes  that the sender knows the ranks' secret
+//! 56     address       as the sender publishes it, until it has heard from the receiver
 //! ..     payload
 //! ```
+//!
+//! The proof is the first half of an HMAC-SHA-256 (RFC 2104, section 5, on shorter ones) over the sender's rank, the receiver's, what
+//! precedes the proof, and the address. So a datagram is good for one receiver, once, and none of its parts in another; from it nobody
+//! finds the secret. The payload is not in it: data reliability has a checksum of that in `words`. Who changes the payload of a
+//! datagram on its way, and keeps its checksum, is not found.
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::JobSecret;
@@ -18,9 +24,18 @@ use tagwire_transport::AmHeader;
 use crate::wire::Address;
 
 /// Bytes in front of the address.
-pub(super) const HEADER: usize = 32 + JobSecret::LEN;
+pub(super) const HEADER: usize = PROVED + PROOF;
 
-const MAGIC: [u8; 4] = *b"tdg1";
+/// Bytes in front of the proof.
+const PROVED: usize = 40;
+
+/// Bytes of a proof.
+const PROOF: usize = JobSecret::LEN / 2;
+
+const MAGIC: [u8; 4] = *b"tdg2";
+
+/// What proofs are over before all else.
+const LABEL: &[u8] = b"tagwire.datagram\0";
 
 /// Longest address that a datagram carries.
 pub(super) const MAX_ADDRESS: usize = u8::MAX as usize;
@@ -29,15 +44,32 @@ pub(super) const MAX_ADDRESS: usize = u8::MAX as usize;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Front {
     pub(super) source: Rank,
+    pub(super) count: u64,
     pub(super) words: AmHeader,
     pub(super) address: Option<Address>,
     /// Where the payload begins.
     pub(super) payload: usize,
 }
 
+/// Who sends a datagram, and to whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    pub(super) from: Rank,
+    pub(super) to: Rank,
+}
+
+impl Way {
+    /// Returns the proof of what precedes it and the address behind it.
+    fn prove(self, secret: &JobSecret, front: &[u8], address: &[u8]) -> [u8; JobSecret::LEN] {
+        let ranks = [self.from, self.to].map(|rank| rank.as_u32().to_le_bytes());
+        secret.prove(&[LABEL, ranks.as_flattened(), front, address])
+    }
+}
+
 /// Appends what precedes the payload. An address of more than [`MAX_ADDRESS`] bytes is left out.
 pub(super) fn write(
-    source: Rank,
+    way: Way,
+    count: u64,
     words: AmHeader,
     secret: &JobSecret,
     address: &[u8],
@@ -47,41 +79,93 @@ pub(super) fn write(
         Ok(length) => (length, address),
         Err(_) => (0, &[][..]),
     };
+    let begin = out.len();
     out.extend(MAGIC);
-    out.extend(source.as_u32().to_le_bytes());
-    out.extend([length, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend(way.from.as_u32().to_le_bytes());
+    out.extend(count.to_le_bytes());
     words
         .0
         .iter()
         .for_each(|word| out.extend(word.to_le_bytes()));
-    out.extend(secret.as_bytes());
+    out.extend([length, 0, 0, 0, 0, 0, 0, 0]);
+    let proof = way.prove(secret, &out[begin..], address);
+    out.extend(&proof[..PROOF]);
     out.extend(address);
 }
 
-/// Returns the front of a datagram of the job; `None` of any other.
-pub(super) fn read(bytes: &[u8], secret: &JobSecret) -> Option<Front> {
+/// Returns the front of a datagram of the job to rank `own`; `None` of any other.
+pub(super) fn read(bytes: &[u8], secret: &JobSecret, own: Rank) -> Option<Front> {
     let (fixed, rest) = bytes.split_first_chunk::<HEADER>()?;
-    let (front, proof) = fixed.split_first_chunk::<32>()?;
-    if front[..4] != MAGIC || front[9..16] != [0; 7] || !secret.matches(proof) {
+    let (front, proof) = fixed.split_first_chunk::<PROVED>()?;
+    if front[..4] != MAGIC || front[33..] != [0; 7] {
         return None;
     }
-    let (words, _) = front.as_chunks::<8>();
+    let address = rest.get(..usize::from(front[32]))?;
     let source = u32::from_le_bytes([front[4], front[5], front[6], front[7]]);
-    let length = usize::from(front[8]);
-    let address = match length {
-        0 => None,
-        _ => Some(Address::decode(rest.get(..length)?)?),
-    };
     let source = (source <= Rank::MAX).then(|| Rank::new(source))?;
+    let way = Way {
+        from: source,
+        to: own,
+    };
+    if !is_equal(&way.prove(secret, front, address)[..PROOF], proof) {
+        return None;
+    }
+    let payload = HEADER + address.len();
+    let address = match address {
+        [] => None,
+        _ => Some(Address::decode(address)?),
+    };
     let is_own = address
         .as_ref()
         .is_none_or(|address| address.rank == source);
+    let (words, _) = front.as_chunks::<8>();
+    let word = |place: usize| u64::from_le_bytes(words[place]);
     is_own.then(|| Front {
         source,
-        words: AmHeader([u64::from_le_bytes(words[2]), u64::from_le_bytes(words[3])]),
+        count: word(1),
+        words: AmHeader([word(2), word(3)]),
         address,
-        payload: HEADER + length,
+        payload,
     })
+}
+
+/// Compares in a time that does not depend on where the first difference lies.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    let differences = a.iter().zip(b).map(|(a, b)| a ^ b);
+    let difference = differences.fold(0, |all, one| all | one);
+    // Without this a compiler may leave the loop at the first difference.
+    std::hint::black_box(difference) == 0 && a.len() == b.len()
+}
+
+/// Which datagrams of a peer have come: none is taken twice, and none that is older than the newest by more than [`Counts::KEPT`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    newest: u64,
+    /// Bit n is that the one n before the newest has come.
+    come: u128,
+}
+
+impl Counts {
+    /// How far back they are told apart.
+    const KEPT: u64 = u128::BITS as u64;
+
+    /// Takes note of datagram `count`; returns whether it is new.
+    pub(super) fn take(&mut self, count: u64) -> bool {
+        if count > self.newest {
+            let step = count - self.newest;
+            self.come = match step {
+                step if step < Self::KEPT => self.come << step,
+                _ => 0,
+            };
+            self.newest = count;
+        }
+        let age = self.newest - count;
+        if age >= Self::KEPT || self.come >> age & 1 == 1 {
+            return false;
+        }
+        self.come |= 1 << age;
+        true
+    }
 }
 
 #[cfg(test)]
@@ -96,31 +180,58 @@ mod tests {
             format: 3,
             name: vec![5; 16],
         };
+        let way = Way {
+            from: Rank::new(9),
+            to: Rank::new(4),
+        };
         let words = AmHeader([1, u64::MAX - 1]);
         for address in [None, Some(address)] {
             let encoded = address.as_ref().map(Address::encode).unwrap_or_default();
             let mut bytes = Vec::new();
-            write(Rank::new(9), words, &secret, &encoded, &mut bytes);
+            write(way, 1 << 40, words, &secret, &encoded, &mut bytes);
             bytes.extend(b"payload");
-            let front = read(&bytes, &secret).unwrap();
+            let front = read(&bytes, &secret, way.to).unwrap();
             assert_eq!(&bytes[front.payload..], b"payload");
-            assert_eq!((front.source, front.words), (Rank::new(9), words));
-            assert_eq!(front.address, address);
-            for bit in 0..8 * (HEADER + encoded.len()) {
+            assert_eq!((front.source, front.count), (way.from, 1 << 40));
+            assert_eq!((front.words, &front.address), (words, &address));
+            for bit in 0..8 * front.payload {
                 let mut changed = bytes.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
-                // Ranks, words and the name itself are anything, and what is left of a name that is cut off may be one: data
-                // reliability above finds what was changed.
-                let is_free = matches!(bit / 8, 4..9 | 16..32 | 68..);
-                assert!(read(&changed, &secret).is_none() || is_free, "bit {bit}");
+                assert_eq!(read(&changed, &secret, way.to), None, "bit {bit}");
             }
             for len in 0..front.payload {
-                assert_eq!(read(&bytes[..len], &secret), None, "{len} bytes");
+                assert_eq!(read(&bytes[..len], &secret, way.to), None, "{len} bytes");
             }
+            assert_eq!(read(&bytes, &secret, way.from), None, "for another rank");
+            let other = JobSecret::from_bytes([8; JobSecret::LEN]);
+            assert_eq!(read(&bytes, &other, way.to), None, "of another job");
         }
-        let other = JobSecret::from_bytes([8; JobSecret::LEN]);
+    }
+
+    #[test]
+    fn a_datagram_has_no_secret_in_it() {
+        let secret = JobSecret::from_bytes(std::array::from_fn(|place| place as u8 + 100));
+        let way = Way {
+            from: Rank::new(1),
+            to: Rank::new(2),
+        };
         let mut bytes = Vec::new();
-        write(Rank::new(1), words, &other, &[], &mut bytes);
-        assert_eq!(read(&bytes, &secret), None, "another job's");
+        write(way, 1, AmHeader::default(), &secret, &[], &mut bytes);
+        for part in secret.as_bytes().windows(4) {
+            assert!(!bytes.windows(4).any(|window| window == part));
+        }
+    }
+
+    #[test]
+    fn none_is_taken_twice() {
+        let mut counts = Counts::default();
+        let taken = [1, 2, 2, 5, 4, 4, 3, 1, 300, 172, 173, 173, 5, 299, 300];
+        let expected = [
+            true, true, false, true, true, false, true, false, true, false, true, false, false,
+            true, false,
+        ];
+        assert_eq!(taken.map(|count| counts.take(count)), expected);
+        assert!(counts.take(u64::MAX));
+        assert!(!counts.take(0) && !counts.take(u64::MAX));
     }
 }

@@ -323,6 +323,12 @@ impl Transport for Mixed {
         self.rails.iter().all(|(rail, _)| rail.has_left())
     }
 
+    fn unheard(&self, out: &mut Vec<Rank>) {
+        for (rail, _) in self.rails.iter() {
+            rail.unheard(out);
+        }
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }
@@ -567,6 +573,11 @@ impl ByteTransport for Mixed {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.with_each(upcalls, |rail, upcalls| rail.peer_failed(rank, upcalls));
+        self.spread_lost(upcalls);
+    }
+
+    fn peer_left(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.with_each(upcalls, |rail, upcalls| rail.peer_left(rank, upcalls));
         self.spread_lost(upcalls);
     }
 }

@@ -15,6 +15,9 @@ pub struct StripedOptions {
     /// How long a rank that closes waits until its last messages are acknowledged.
     #[doc(hidden)]
     pub disconnect_timeout: Duration,
+    /// How long one waits at most that is dropped before it has left.
+    #[doc(hidden)]
+    pub drop_timeout: Duration,
     /// The rank's clock.
     #[doc(hidden)]
     pub clock: Clock,
@@ -25,7 +28,8 @@ impl Default for StripedOptions {
         Self {
             fragment: FRAGMENT as usize,
             patience: PATIENCE,
-            disconnect_timeout: Duration::from_millis(200),
+            disconnect_timeout: SHORT_FAREWELL,
+            drop_timeout: Duration::MAX,
             clock: Clock::default(),
         }
     }
@@ -43,11 +47,22 @@ impl StripedOptions {
         }
     }
 
+    /// Of rails under data reliability, which send again what is not acknowledged: a rank that closes waits for as long as they do.
+    #[must_use]
+    pub(crate) fn over_reliable(mut self, patience: Duration) -> Self {
+        self.drop_timeout = self.disconnect_timeout;
+        self.disconnect_timeout = patience;
+        self
+    }
+
     /// Returns the time by the clock, in microseconds.
     pub(super) fn now(&self) -> u64 {
         self.clock.now().as_nanos() / 1000
     }
 }
+
+/// Default of [`StripedOptions::disconnect_timeout`].
+const SHORT_FAREWELL: Duration = Duration::from_millis(200);
 
 /// Default of [`StripedOptions::fragment`].
 const FRAGMENT: u64 = 64 << 10;

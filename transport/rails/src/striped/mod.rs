@@ -68,6 +68,8 @@ const MAGIC: u8 = 0xb5;
 struct Farewell {
     /// When peers are waited for no more.
     until: Time,
+    /// When who drops the rank waits for them no more.
+    dropped_until: Time,
     /// Peers have what was sent to them, or are waited for no more: the rails leave.
     is_heard: bool,
 }
@@ -312,8 +314,10 @@ impl Transport for Striped {
     fn leave(&mut self) {
         if self.farewell.is_none() {
             let options = &self.core.options;
+            let (now, until) = (options.clock.now(), options.disconnect_timeout);
             self.farewell = Some(Farewell {
-                until: options.clock.now() + options.disconnect_timeout,
+                until: now + until,
+                dropped_until: now + until.min(options.drop_timeout),
                 is_heard: false,
             });
             self.say_farewell();
@@ -323,6 +327,17 @@ impl Transport for Striped {
     fn has_left(&self) -> bool {
         let is_heard = self.farewell.is_some_and(|farewell| farewell.is_heard);
         is_heard && self.rails.iter().all(|rail| rail.transport.has_left())
+    }
+
+    fn unheard(&self, out: &mut Vec<Rank>) {
+        let leaves = self.farewell.is_some_and(|farewell| !farewell.is_heard);
+        let waited = (self.core.links.iter()).filter(|(_, link)| leaves && link.is_waited_for());
+        out.extend(waited.map(|(_, link)| link.rank));
+        for rail in self.rails.iter() {
+            rail.transport.unheard(out);
+        }
+        out.sort_unstable();
+        out.dedup();
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -437,6 +452,13 @@ impl ByteTransport for Striped {
         });
     }
 
+    fn peer_left(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.tell(upcalls, |rail, face| {
+            rail.peer_left(rank, face);
+            0
+        });
+    }
+
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.tell(upcalls, |rail, face| {
             rail.peer_failed(rank, face);
@@ -456,7 +478,12 @@ impl ByteTransport for Striped {
 impl Drop for Striped {
     /// A rank that leaves, and is dropped before it has left, waits for that; then the rails do.
     fn drop(&mut self) {
-        while self.farewell.is_some_and(|farewell| !farewell.is_heard) {
+        while let Some(farewell) = self.farewell.filter(|farewell| !farewell.is_heard) {
+            if self.core.options.clock.now() >= farewell.dropped_until {
+                let rails = self.rails.iter_mut();
+                rails.for_each(|rail| rail.transport.leave());
+                return;
+            }
             self.progress(LANE, &mut IgnoreUpcalls);
             std::thread::yield_now();
         }

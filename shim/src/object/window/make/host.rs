@@ -70,7 +70,7 @@ impl Making<'_> {
         let all = self.near.iter().all(|member| have[*member] == [1]);
         let is_alone = self.near.len() == 1;
         if self.wanted.flavor == Flavor::Shared && !all && !is_alone {
-            let text = "the transport shares no memory between these ranks: the setting transport has to name shm";
+            let text = "these ranks share no memory: the setting transport has to name shm, without data reliability around it, which carries messages alone (pml=dr, reliability=dr, and a fault that loses messages put it there)";
             return Err(Error::new(Class::RmaShared, text));
         }
         Ok(mapped.filter(|_| all).map(|mut memory| {
