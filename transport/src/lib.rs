@@ -58,7 +58,7 @@ pub use epoch::EpochWaiter;
 pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use matching::{
-    Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
+    Cancel, ClaimId, Directed, Found, MatchCounts, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchRemote, MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
 pub use message::{

@@ -34,7 +34,7 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
-    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
+    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchCounts, MatchEnvelope,
     MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome,
     PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport,
     WaitObject, Waiter,
@@ -509,8 +509,11 @@ impl MatchTransport for OfiMatch {
         }
     }
 
-    fn fetched(&self) -> u64 {
-        self.fetched
+    fn counts(&self) -> MatchCounts {
+        MatchCounts {
+            fetched: self.fetched,
+            ..MatchCounts::default()
+        }
     }
 
     /// The provider keeps them, and shows none.
