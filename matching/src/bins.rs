@@ -28,7 +28,7 @@ pub(crate) static DESCRIPTION: Description = Description {
     },
     about: "one list for each queue; hash bins by context, source and tag once a search looks far",
     source: "ours; a wildcard receive lies in the bin of its own pattern",
-    limits: "a receive that stays posted for ever keeps a queue in bins; tags that are chosen to collide make one bin long",
+    limits: "two receives that stay posted for ever keep a queue in bins; tags that are chosen to collide make one bin long",
     grade: |_| Grade::Exact,
 };
 
@@ -119,13 +119,13 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     /// A message that is not for the first receive of a list.
     #[inline(never)]
     fn arrive_at_length(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
-        if let Some(taken) = self.take_second_posted(message) {
-            return ArriveOutcome::Matched(taken);
-        }
-        if self.posted_len() != 0
-            && let Some(taken) = self.search_posted(message)
-        {
-            return ArriveOutcome::Matched(taken);
+        if self.posted_len() != 0 {
+            if let Some(taken) = self.take_second_posted(message) {
+                return ArriveOutcome::Matched(taken);
+            }
+            if let Some(taken) = self.search_posted(message) {
+                return ArriveOutcome::Matched(taken);
+            }
         }
         self.queue_unexpected(message, cookie)
     }

@@ -245,6 +245,18 @@ pub struct MatchCounts {
     pub engine: Option<Stats>,
 }
 
+impl MatchCounts {
+    /// Returns the counts of a library that tells of nothing but the messages whose bytes were fetched.
+    #[must_use]
+    pub const fn of_library(fetched: u64) -> Self {
+        Self {
+            fetched,
+            kept_back: 0,
+            engine: None,
+        }
+    }
+}
+
 /// What a matching transport reports to the layer above, from within `progress`. An upcall must not
 /// call the transport.
 pub trait MatchUpcalls {

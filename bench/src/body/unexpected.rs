@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Body, Measured, Repeat, Traffic, other};
+use crate::buffer::Incoming;
 use crate::error::Result;
 use crate::port::{Port, tags};
 use crate::position::{Position, Turns};
@@ -34,13 +35,9 @@ impl<P: Port> Unexpected<P> {
 
     fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
         let peer = other(port.rank());
-        // Whatever was sent before this one has arrived when it has.
-        port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
-        let start = Instant::now();
-        for _ in 0..BATCH {
-            self.traffic.recv(port, size, peer, tags::DATA)?;
-        }
-        let elapsed = start.elapsed();
+        let elapsed = timed(port, self.traffic.incoming(0, 0), |_| {
+            self.traffic.recv(port, size, peer, tags::DATA)
+        })?;
         port.send(self.traffic.empty(), peer, tags::ACK)?;
         Ok(elapsed)
     }
@@ -103,6 +100,20 @@ impl<P: Port> Body<P> for Unexpected<P> {
     }
 }
 
+/// Returns the time of a batch of receives, all of whose messages have arrived.
+#[inline]
+fn timed<P: Port>(
+    port: &P,
+    empty: Incoming,
+    receive: impl FnMut(usize) -> Result<()>,
+) -> Result<Duration> {
+    // Whatever was sent before this one has arrived when it has.
+    port.recv(empty, other(port.rank()), tags::SENT)?;
+    let start = Instant::now();
+    (0..BATCH).try_for_each(receive)?;
+    Ok(start.elapsed())
+}
+
 /// The same for receives whose messages lie at a chosen place among others that nobody receives meanwhile. Messages that are
 /// received are sent again, and lie behind all others then.
 pub(crate) struct UnexpectedAt<P: Port> {
@@ -148,14 +159,10 @@ impl<P: Port> UnexpectedAt<P> {
 
     fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
         let peer = other(port.rank());
-        // Whatever was sent before this one has arrived when it has.
-        port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
         let batch: [u32; BATCH] = std::array::from_fn(|_| self.turns.take());
-        let start = Instant::now();
-        for number in batch {
-            self.receive(port, number, size)?;
-        }
-        let elapsed = start.elapsed();
+        let elapsed = timed(port, self.traffic.incoming(0, 0), |place| {
+            self.receive(port, batch[place], size)
+        })?;
         batch.iter().for_each(|number| self.note(*number));
         port.send(self.traffic.empty(), peer, tags::ACK)?;
         Ok(elapsed)

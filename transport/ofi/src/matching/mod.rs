@@ -34,10 +34,10 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
-    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchCounts, MatchEnvelope,
-    MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome,
-    PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport,
-    WaitObject, Waiter,
+    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchCounts,
+    MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport,
+    MatchUpcalls, Outcome, PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer,
+    Sent, Token, Transport, WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -510,10 +510,7 @@ impl MatchTransport for OfiMatch {
     }
 
     fn counts(&self) -> MatchCounts {
-        MatchCounts {
-            fetched: self.fetched,
-            ..MatchCounts::default()
-        }
+        MatchCounts::of_library(self.fetched)
     }
 
     /// The provider keeps them, and shows none.

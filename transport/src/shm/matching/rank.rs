@@ -14,8 +14,8 @@ use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::matching::{
-    Cancel, ClaimId, Directed, MatchCounts, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchRemote,
-    MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
+    Cancel, ClaimId, Directed, MatchCounts, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
+    MatchRemote, MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
 };
 use crate::message::{EndpointId, Lane, Token};
 use crate::shm::config::{CrossAttach, ShmOptions};
