@@ -17,7 +17,15 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["tagwire-base", "tagwire-matching"],
     ),
     ("tagwire-foreign", &["tagwire-base", "tagwire-matching"]),
-    ("tagwire-lab", &["tagwire-base", "tagwire-matching"]),
+    (
+        "tagwire-lab",
+        &[
+            "tagwire-base",
+            "tagwire-matching",
+            "tagwire-transport",
+            "tagwire-pml",
+        ],
+    ),
     ("tagwire-layout", &[]),
     ("tagwire-layout-bench", &["tagwire-layout"]),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),

@@ -1,15 +1,11 @@
 //! Names with parameters, `NAME:KEY=VALUE,...`: what there is, and what somebody chose of it.
 //!
 //! ```
-//! use tagwire_base::named::{Named, Parameter, Range, Spec};
+//! use tagwire_base::named::{Named, Parameter, Spec};
 //!
 //! static BINS: Named = Named {
 //!     name: "bins",
-//!     parameters: &[Parameter {
-//!         name: "first",
-//!         range: Range::Number { default: 64, min: 1, max: 4096 },
-//!         help: "Bins of an empty queue",
-//!     }],
+//!     parameters: &[Parameter::number("first", 64, 1..=4096, "Bins of an empty queue")],
 //! };
 //! let spec = Spec::parse("bins:first=8", &[&BINS])?;
 //! assert_eq!((spec.name(), spec.number("first")), ("bins", 8));
@@ -20,6 +16,7 @@
 //! ```
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use crate::nearest::{distance, nearest};
 
@@ -42,6 +39,21 @@ pub struct Parameter {
     pub range: Range,
     /// What it does.
     pub help: &'static str,
+}
+
+impl Parameter {
+    /// Returns a parameter that is a whole number within bounds.
+    #[must_use]
+    pub const fn number(
+        name: &'static str,
+        default: u32,
+        bounds: RangeInclusive<u32>,
+        help: &'static str,
+    ) -> Self {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        let range = Range::Number { default, min, max };
+        Self { name, range, help }
+    }
 }
 
 /// The values of a parameter.
@@ -400,15 +412,7 @@ mod tests {
     static HASHED: Named = Named {
         name: "hashed",
         parameters: &[
-            Parameter {
-                name: "bins",
-                range: Range::Number {
-                    default: 64,
-                    min: 2,
-                    max: 1 << 20,
-                },
-                help: "Bins",
-            },
+            Parameter::number("bins", 64, 2..=1 << 20, "Bins"),
             Parameter {
                 name: "key",
                 range: Range::Word {

@@ -30,7 +30,7 @@ pub use device::DeviceArgs;
 pub use given::Given;
 pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
-pub use queues::{EngineNames, Entries};
+pub use queues::List;
 
 use partitioned::{Cache, Definition};
 
@@ -40,6 +40,7 @@ pub use transport::{TransportChoice, Transports};
 use crate::buffer::available_memory;
 use crate::concurrent as callers;
 use crate::error::{Error, Result};
+use crate::position::Position;
 use crate::sizes::Sizes;
 use crate::suite::TestName;
 
@@ -143,7 +144,7 @@ pub struct BenchArgs {
 
     /// Matching engine, or a list of them, each of which has jobs of its own [default: the setting 'engine']
     #[arg(long, value_name = "LIST")]
-    pub engine: Option<EngineNames>,
+    pub engine: Option<List<String>>,
 
     /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, netpipe:8M, or a list 1,3,17 (K is 1024)
     #[arg(short = 'm', long, value_name = "SIZES")]
@@ -192,15 +193,20 @@ pub struct BenchArgs {
 
     /// Receives that never match, posted ahead of the one that does, or a list such as 0,16,1K, each with jobs of its own (latency)
     #[arg(long, value_name = "LIST")]
-    pub posted: Option<Entries>,
+    pub posted: Option<List<u32>>,
 
     /// Unexpected messages that wait ahead of the one that is received, or a list (latency)
     #[arg(long, value_name = "LIST", conflicts_with = "posted")]
-    pub unexpected: Option<Entries>,
+    pub unexpected: Option<List<u32>>,
 
     /// How many percent of the receives of --posted are of any source, or a list (latency)
     #[arg(long, value_name = "LIST", requires = "posted")]
-    pub wild: Option<Entries>,
+    pub wild: Option<List<u32>>,
+
+    /// Where among the entries of --posted or --unexpected the one lies that matches: head, middle, tail, shuffled, or a list; without,
+    /// behind all of them (latency)
+    #[arg(long, value_name = "LIST", conflicts_with = "wild")]
+    pub position: Option<List<Position>>,
 
     /// Start each collective and wait for it, as in MPI_Iallreduce and MPI_Wait (barrier, bcast, reduce, allreduce,
     /// allgather, alltoall, gather, scatter)
@@ -450,7 +456,7 @@ impl BenchArgs {
                 ));
             }
             let single = self.threads == Some(1);
-            let matched = ["threads", "posted", "unexpected", "wild"];
+            let matched = ["threads", "posted", "unexpected", "wild", "position"];
             let matched = &matched[usize::from(single)..];
             if let Some(name) = self.given.first_of(matched) {
                 return usage(format!(

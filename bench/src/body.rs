@@ -15,11 +15,13 @@ pub(crate) mod compute;
 mod latency;
 pub(crate) mod overlap;
 pub(crate) mod partitioned;
+mod placed;
 pub(crate) mod rotation;
 mod unexpected;
 
 pub(crate) use latency::Latency;
-pub(crate) use unexpected::Unexpected;
+pub(crate) use placed::Placed;
+pub(crate) use unexpected::{Unexpected, UnexpectedAt};
 
 /// One test. All ranks call the same methods in the same order.
 pub(crate) trait Body<P: Port> {
@@ -223,18 +225,26 @@ impl Traffic {
     pub(crate) fn check(&mut self, count: usize, size: usize, from: Rank) -> Result<()> {
         match self.seed {
             None => Ok(()),
-            Some(seed) => (0..count).try_for_each(|slot| self.check_one(seed, slot, size, from)),
+            Some(_) => (0..count).try_for_each(|slot| self.check_at(slot, size, from)),
         }
     }
 
+    /// Looks at the next message that has come from `from`, in this slot.
     #[inline]
-    fn check_one(&mut self, seed: u64, slot: usize, size: usize, from: Rank) -> Result<()> {
-        let iteration = self.received;
+    pub(crate) fn check_at(&mut self, slot: usize, size: usize, from: Rank) -> Result<()> {
+        let sent = self.received;
         self.received += 1;
+        self.check_sent(slot, size, from, sent)
+    }
+
+    /// Looks at the message that was sent as number `sent` of those of `from`, in this slot.
+    #[inline]
+    pub(crate) fn check_sent(&self, slot: usize, size: usize, from: Rank, sent: u64) -> Result<()> {
+        let Some(seed) = self.seed else { return Ok(()) };
         let from = from.as_u32();
-        let pattern = Pattern::of(seed, from, self.thread, iteration);
+        let pattern = Pattern::of(seed, from, self.thread, sent);
         let checked = self.into.check(self.place(slot, size), pattern);
-        checked.map_err(|found| found.of_message(self.rank, from, iteration, size))
+        checked.map_err(|found| found.of_message(self.rank, from, sent, size))
     }
 
     /// Sends one message.

@@ -386,6 +386,7 @@ impl<W: Write + Send> Run<'_, W> {
                 posted: queue.posted,
                 unexpected: queue.unexpected,
                 wild: queue.wild,
+                position: queue.position,
                 transport,
                 library,
                 ..Series::default()
@@ -499,7 +500,7 @@ impl<W: Write + Send> Run<'_, W> {
             host: own.as_ref().unwrap_or(self.host),
             placement: &case.placement,
         };
-        let engines = self.args.engine.as_ref().filter(|list| list.is_list());
+        let engines = self.args.engine.as_ref().filter(|list| list.has_several());
         let other = self.other.as_deref();
         let agreed = match other {
             None => None,

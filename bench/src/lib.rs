@@ -31,6 +31,7 @@ pub mod number;
 mod pattern;
 mod plan;
 mod port;
+mod position;
 mod profile;
 mod rank;
 mod record;
@@ -57,6 +58,7 @@ pub use judgement::{
 };
 pub use load::RankLoad;
 pub use mpi::MpiLibrary;
+pub use position::Position;
 pub use profile::{Call, Messages, Profile};
 pub use rank::Loops;
 pub use record::{Figures, Quantity, Row, SCHEMA};

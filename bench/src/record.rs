@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::environment::is_foreign;
 use crate::load::RankLoad;
+use crate::position::Position;
 use crate::stats::Summary;
 
 mod device;
@@ -134,6 +135,9 @@ pub struct Series {
     /// How many percent of the never-matching receives are of any source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wild: Option<u32>,
+    /// Where among the entries of the queue the one that matched lay, where that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
     /// User partitions of a partitioned operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitions: Option<u32>,

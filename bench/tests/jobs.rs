@@ -82,7 +82,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 15] = [
+const TESTS: [(&str, fn()); 16] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -101,6 +101,10 @@ const TESTS: [(&str, fn()); 15] = [
     ),
     ("many_ranks_and_threads", many_ranks_and_threads),
     ("matching_depth_is_measured", matching_depth_is_measured),
+    (
+        "the_place_of_the_match_is_a_series",
+        the_place_of_the_match_is_a_series,
+    ),
     (
         "lists_of_engines_and_lengths_are_series",
         lists_of_engines_and_lengths_are_series,
@@ -248,6 +252,28 @@ fn matching_depth_is_measured() {
             assert_eq!(rows(&document)[0][what], 100);
             assert_eq!(rows(&document)[0]["engine"], engine);
         }
+    }
+}
+
+fn the_place_of_the_match_is_a_series() {
+    // A list looks at as many entries as lie ahead, and at the one that matches.
+    for what in ["posted", "unexpected"] {
+        let line = format!(
+            "bench latency --{what} 100 --position head,middle,tail,shuffled -i 50 -x 1 -c --engine list --profile"
+        );
+        let document = measure(&line);
+        let rows = rows(&document);
+        let places: Vec<&str> = rows.iter().filter_map(|row| row["position"].as_str()).collect();
+        for position in ["head", "middle", "tail", "shuffled"] {
+            assert_eq!(places.iter().filter(|one| **one == position).count(), 1);
+        }
+        assert!(rows.iter().all(|row| row[what] == 100));
+        let looked = document["profiles"].as_array().unwrap().iter();
+        let looked = looked.map(|one| one["matching"][what]["attempts"].as_u64().unwrap());
+        let (least, most) = looked.fold((u64::MAX, 0), |(least, most), one| {
+            (least.min(one), most.max(one))
+        });
+        assert!(most > 20 * least.max(1), "{what}: {least} to {most}");
     }
 }
 

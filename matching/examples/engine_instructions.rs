@@ -9,6 +9,7 @@
 //! `CASE` says what lies in the queues and what is done `PAIRS` times:
 //!
 //! - `expected`: post then arrive, behind `DEPTH` posted receives that do not match;
+//! - `stays`: as `expected`, behind one receive that stays of `DEPTH`, whose messages have come, the last first;
 //! - `unexpected`: arrive then post, behind `DEPTH` unexpected messages that do not match;
 //! - `window`: `DEPTH` equal receives are posted, then as many messages arrive, and so on;
 //! - `nothing`: neither, which is what the loop itself costs;
@@ -31,7 +32,7 @@ fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [engine, case, depth, pairs] = arguments.as_slice() else {
         eprintln!(
-            "usage: instructions ENGINE expected|unexpected|any-source|window|nothing DEPTH PAIRS"
+            "usage: instructions ENGINE expected|stays|unexpected|any-source|window|nothing DEPTH PAIRS"
         );
         std::process::exit(1);
     };
@@ -61,6 +62,11 @@ fn run(mut engine: impl Engine, case: &str, depth: i32, pairs: u32) {
             "window" => {}
             "unexpected" => drop(black_box(engine.arrive(envelope, Cookie(0)))),
             _ => drop(black_box(engine.post(Pattern::exact(envelope), Cookie(0)))),
+        }
+    }
+    if case == "stays" {
+        for other in (2..=depth).rev() {
+            let _ = black_box(engine.arrive(message(other), Cookie(0)));
         }
     }
     let envelope = message(0);

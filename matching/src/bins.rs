@@ -28,7 +28,7 @@ pub(crate) static DESCRIPTION: Description = Description {
     },
     about: "one list for each queue; hash bins by context, source and tag once a search looks far",
     source: "ours; a wildcard receive lies in the bin of its own pattern",
-    limits: "a receive that stays posted for ever keeps a queue in bins; tags that are chosen to collide make one bin long",
+    limits: "two receives that stay posted for ever keep a queue in bins; tags that are chosen to collide make one bin long",
     grade: |_| Grade::Exact,
 };
 
@@ -48,9 +48,10 @@ pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine 
 ///
 /// A queue begins as one list in order. Nothing beats that as long as the match is among the first
 /// few ([`FEW`], [`FEW_UNEXPECTED`]), which it is, at any depth, when messages come in the order of
-/// their receives. The first search that has to look further moves the entries to bins; the queue
-/// is a list again when it has drained. So an entry is moved once at most, and the cost of a search
-/// is bounded.
+/// their receives. The first search that has to look further moves the entries to bins. The queue of
+/// messages is a list again when it has drained, that of receives when one is left: a receive that
+/// stays for ever does not keep it in bins. So an entry is moved twice at most, and the cost of a
+/// search is bounded.
 ///
 /// A posted receive lies in the bin of its own *pattern*, wildcards being values like any other. A
 /// message with source `s` and tag `t` can be taken by four patterns only: `(s,t)`, `(any,t)`,
@@ -118,10 +119,13 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     /// A message that is not for the first receive of a list.
     #[inline(never)]
     fn arrive_at_length(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
-        if self.posted_len() != 0
-            && let Some(taken) = self.search_posted(message)
-        {
-            return ArriveOutcome::Matched(taken);
+        if self.posted_len() != 0 {
+            if let Some(taken) = self.take_second_posted(message) {
+                return ArriveOutcome::Matched(taken);
+            }
+            if let Some(taken) = self.search_posted(message) {
+                return ArriveOutcome::Matched(taken);
+            }
         }
         self.queue_unexpected(message, cookie)
     }

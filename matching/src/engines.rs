@@ -40,3 +40,8 @@ pub(crate) fn bounded(spec: &Spec, capacity: Capacity) -> Capacity {
         _ => capacity,
     }
 }
+
+/// Returns whether an engine may refuse a message for its bytes.
+pub(crate) fn is_bounded_by_bytes(spec: &Spec) -> bool {
+    spec.name() == "portals" && spec.number("overflow") != 0
+}

@@ -211,7 +211,6 @@ impl<E: FromParameters> Factory for OfType<E> {
 
 #[cfg(test)]
 mod tests {
-    use tagwire_base::named::Range;
 
     use super::*;
 
@@ -258,15 +257,7 @@ mod tests {
         let description = Description {
             named: Named {
                 name: "bounded",
-                parameters: &[Parameter {
-                    name: "bound",
-                    range: Range::Number {
-                        default: 1,
-                        min: 0,
-                        max: 9,
-                    },
-                    help: "most receives",
-                }],
+                parameters: const { &[Parameter::number("bound", 1, 0..=9, "most receives")] },
             },
             about: "a",
             source: "b",

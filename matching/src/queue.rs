@@ -218,6 +218,21 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         }
     }
 
+    /// Takes the second node out of a list, behind the first with its slot.
+    #[inline]
+    pub(crate) fn unlink_second(
+        self,
+        link: usize,
+        (slot, first): (u32, &Node<C, LINKS>),
+        node: &Node<C, LINKS>,
+    ) {
+        let next = node.links[link].next.load();
+        first.links[link].next.store(next);
+        // The last node is the `prev` of the first.
+        let after = self.node(next).unwrap_or(first);
+        after.links[link].prev.store(slot);
+    }
+
     /// Takes a node out of the list that begins at `head`.
     #[inline]
     pub fn unlink(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {

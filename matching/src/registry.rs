@@ -105,6 +105,17 @@ impl EngineName {
         capacity
     }
 
+    /// Returns whether the engine may refuse a message for its bytes, while it has others: the blocks are used up that its parameters
+    /// give it for them.
+    #[must_use]
+    pub fn is_bounded_by_bytes(&self) -> bool {
+        #[cfg(feature = "engines")]
+        let is_bounded = engines::is_bounded_by_bytes(&self.spec);
+        #[cfg(not(feature = "engines"))]
+        let is_bounded = false;
+        is_bounded
+    }
+
     /// Returns the engine, empty, in private memory and with these bounds.
     #[must_use]
     pub fn open(&self, capacity: Capacity) -> AnyEngine {

@@ -34,15 +34,12 @@ pub(crate) static DESCRIPTION: Description = Description {
                 help: "how a source's lists are found: a hash table of the sources heard of, a word for each rank, or four \
                        levels of tables",
             },
-            Parameter {
-                name: "ranks",
-                range: Range::Number {
-                    default: 1 << 16,
-                    min: 1,
-                    max: 1 << 24,
-                },
-                help: "with trie4: for how many ranks the tables are made; they have the fourth root of it in words",
-            },
+            Parameter::number(
+                "ranks",
+                1 << 16,
+                1..=1 << 24,
+                "with trie4: for how many ranks the tables are made; they have the fourth root of it in words",
+            ),
             Parameter {
                 name: "any",
                 range: Range::Word {

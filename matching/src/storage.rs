@@ -313,6 +313,7 @@ pub struct Queue<C: Cells> {
     pub(crate) mode: C::Word,
     /// Slots from here on were never used.
     pub(crate) fresh: C::Word,
+    /// What the engine makes of it.
     pub(crate) reserved: C::Word,
     /// The sequence number of the next entry.
     pub(crate) sequence: C::Wide,

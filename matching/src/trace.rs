@@ -43,6 +43,9 @@ pub const HEADER: usize = 4096;
 /// Bytes of a part of a ring.
 pub const PART: usize = 1 << 20;
 
+/// Records that each part of a ring begins with.
+pub const BEGINNING: usize = 3;
+
 /// One call of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -198,3 +198,32 @@ fn bins_match_in_order_without_passing_any_entry() {
     }
     assert_eq!(engine.stats().posted.attempts, u64::from(DEEP));
 }
+
+/// Receives that were in bins are a list again when one is left: a message behind one that stays for ever looks at both. Two that
+/// stay keep the bins, where it looks at its own.
+#[test]
+fn the_last_receive_in_bins_is_a_list() {
+    let exact = |tag: i32| receive(Some(0), Some(tag));
+    for stays in 1..=2_u32 {
+        let mut engine = bins();
+        for tag in 0..10 {
+            queue_receive(&mut engine, exact(tag), tag as u32);
+        }
+        // Those that stay are in the middle; the first search looks past the few.
+        let stay = 4..4 + stays as i32;
+        for tag in (0..10).rev().filter(|tag| !stay.contains(tag)) {
+            arrives_at(&mut engine, message(0, tag), tag as u32);
+        }
+        for cookie in 20..30 {
+            queue_receive(&mut engine, exact(77), cookie);
+            let looked = attempts(&mut engine, |engine| {
+                arrives_at(engine, message(0, 77), cookie);
+            });
+            assert_eq!(looked, if stays == 1 { 2 } else { 1 });
+        }
+        for tag in stay {
+            arrives_at(&mut engine, message(0, tag), tag as u32);
+        }
+        assert_eq!(engine.posted_len(), 0);
+    }
+}

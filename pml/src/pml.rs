@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::Stats;
+use tagwire_transport::matching::{MatchCounts, MatchLevels};
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Transport, Waiter};
 
 use crate::dumps::ContextNames;
@@ -255,8 +256,12 @@ pub struct Statistics {
     pub matcher: &'static str,
     /// How many messages took which way.
     pub counters: Counters,
-    /// What the engine has done; `None` where the transport matches.
+    /// What the engine has done; `None` where the transport matches by a library.
     pub matching: Option<Stats>,
+    /// How full the lists of a transport that matches are now; `None` under ob1.
+    pub levels: Option<MatchLevels>,
+    /// What a transport that matches has done, beside its engine; `None` under ob1.
+    pub counts: Option<MatchCounts>,
     /// A line for each way that the transport has found to be the fastest towards a peer, with its figures.
     pub ways: Vec<String>,
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use tagwire_base::clock::Time;
 use tagwire_base::config::Config;
 use tagwire_base::{Clock, topology};
-use tagwire_matching::trace::{HEADER, Header, Packed, Queues, RECORD, Recorded, Sink};
+use tagwire_matching::trace::{BEGINNING, HEADER, Header, Packed, Queues, RECORD, Recorded, Sink};
 use tagwire_matching::{AnyEngine, Capacity, EngineName, Grade};
 
 use self::chunk::Chunk;
@@ -333,9 +333,6 @@ impl Drop for Recorder {
 
 /// With a coarse clock, records for one look at it.
 const COARSE: u32 = 64;
-
-/// Records that each chunk of a ring begins with.
-const BEGINNING: usize = 3;
 
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]

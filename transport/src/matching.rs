@@ -17,6 +17,7 @@
 //! [`progress`](MatchTransport::progress), under the caller's token.
 
 use tagwire_base::Rank;
+use tagwire_matching::Stats;
 
 use crate::byte::ByteTransport;
 use crate::capability::{Limits, ThreadMode, WaitObject};
@@ -232,6 +233,30 @@ pub struct MatchLevels {
     pub held: usize,
 }
 
+/// What a rank's matching has done since the rank was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MatchCounts {
+    /// Long messages that came before their receive, so that only the envelope was kept and the bytes were fetched after the
+    /// match; 0 where nobody counts.
+    pub fetched: u64,
+    /// Messages of this rank that it kept back first, because their receiver had no room for them; 0 where nobody counts.
+    pub kept_back: u64,
+    /// What the engine that holds this rank's queues has done; `None` where a library matches.
+    pub engine: Option<Stats>,
+}
+
+impl MatchCounts {
+    /// Returns the counts of a library that tells of nothing but the messages whose bytes were fetched.
+    #[must_use]
+    pub const fn of_library(fetched: u64) -> Self {
+        Self {
+            fetched,
+            kept_back: 0,
+            engine: None,
+        }
+    }
+}
+
 /// What a matching transport reports to the layer above, from within `progress`. An upcall must not
 /// call the transport.
 pub trait MatchUpcalls {
@@ -393,10 +418,9 @@ pub trait MatchTransport: Transport {
         self.name()
     }
 
-    /// How many long messages came before their receive, so that only the envelope was kept and the
-    /// bytes were fetched after the match. For reports; 0 where nobody counts.
-    fn fetched(&self) -> u64 {
-        0
+    /// What was done so far. For reports.
+    fn counts(&self) -> MatchCounts {
+        MatchCounts::default()
     }
 
     /// Shows the unexpected messages that are kept here, in no order that counts. For the hang dump.

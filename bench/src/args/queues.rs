@@ -1,5 +1,6 @@
-//! Lists of engines and of what lies ahead in the queues: each combination is a job over each transport.
+//! Lists of engines and of what lies in the queues: each combination is a job over each transport.
 
+use std::fmt;
 use std::str::FromStr;
 
 use tagwire_base::config::parse;
@@ -9,33 +10,55 @@ use super::{BenchArgs, usage};
 use crate::Host;
 use crate::concurrent as callers;
 use crate::error::Result;
+use crate::position::Position;
 
-/// Numbers of entries, with commas between them.
+/// Values of an option with commas between them, each with jobs of its own.
+///
+/// The values differ, and there is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entries(Vec<u32>);
+pub struct List<T>(Vec<T>);
 
-/// Matching engines by name, with commas between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineNames(Vec<String>);
-
-impl Entries {
-    /// The longest queue.
-    const MOST: u32 = 1 << 24;
-
-    /// Returns the number of a command that has one.
-    pub(crate) fn only(&self) -> u32 {
-        self.0.first().copied().unwrap_or_default()
+impl<T: Clone + PartialEq> List<T> {
+    /// Returns the value of a command that has one.
+    pub(crate) fn only(&self) -> T {
+        self.0.first().expect("no list is empty").clone()
     }
 
-    fn each(of: Option<&Self>) -> Vec<Option<Self>> {
-        match of {
-            None => vec![None],
-            Some(all) => all.0.iter().map(|one| Some(Self(vec![*one]))).collect(),
+    pub(crate) const fn has_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// Returns commands, each with one value in place of the list, which is at a place of each.
+    fn each(all: Vec<BenchArgs>, place: fn(&mut BenchArgs) -> &mut Option<Self>) -> Vec<BenchArgs> {
+        let of_one = |args: BenchArgs| {
+            let mut args = args;
+            match place(&mut args).take() {
+                None => vec![args],
+                Some(list) => {
+                    let with = |one| {
+                        let mut args = args.clone();
+                        *place(&mut args) = Some(Self(vec![one]));
+                        args
+                    };
+                    list.0.into_iter().map(with).collect()
+                }
+            }
+        };
+        all.into_iter().flat_map(of_one).collect()
+    }
+
+    /// Returns the list, unless a value is in it twice.
+    fn of(all: Vec<T>, shown: impl Fn(&T) -> String) -> Result<Self, String> {
+        let is_again = |place: &usize| all[..*place].contains(&all[*place]);
+        match (0..all.len()).find(is_again) {
+            Some(place) => Err(format!("{} is given twice", shown(&all[place]))),
+            None => Ok(Self(all)),
         }
     }
 }
 
-impl FromStr for Entries {
+/// Numbers of entries, and percents.
+impl FromStr for List<u32> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -43,89 +66,52 @@ impl FromStr for Entries {
             let number = parse::bytes(part)
                 .ok()
                 .and_then(|all| u32::try_from(all).ok());
-            let number = number.filter(|number| *number <= Self::MOST);
-            number.ok_or_else(|| format!("expected numbers up to {}, such as 0,16,1K", Self::MOST))
+            let number = number.filter(|number| *number <= LONGEST);
+            number.ok_or_else(|| format!("expected numbers up to {LONGEST}, such as 0,16,1K"))
         };
-        let all: Vec<u32> = text.split(',').map(read).collect::<Result<_, _>>()?;
-        match twice(&all) {
-            Some(one) => Err(format!("{one} is given twice")),
-            None => Ok(Self(all)),
-        }
+        let all = text.split(',').map(read).collect::<Result<_, _>>()?;
+        Self::of(all, u32::to_string)
     }
 }
 
-impl EngineNames {
-    /// Returns the name of a command that has one.
-    pub(crate) fn only(&self) -> &str {
-        self.0.first().map_or("", String::as_str)
-    }
-
-    pub(crate) const fn is_list(&self) -> bool {
-        self.0.len() > 1
-    }
-
-    fn each(of: Option<&Self>) -> Vec<Option<Self>> {
-        match of {
-            None => vec![None],
-            Some(all) => all
-                .0
-                .iter()
-                .map(|one| Some(Self(vec![one.clone()])))
-                .collect(),
-        }
-    }
-}
-
-impl FromStr for EngineNames {
+impl FromStr for List<Position> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = Spec::parts(text);
-        match twice(&all) {
-            Some(one) => Err(format!("'{one}' is given twice")),
-            None => Ok(Self(all)),
-        }
+        let all = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        Self::of(all, |one| format!("'{one}'"))
+    }
+}
+
+/// Matching engines by name, with parameters.
+impl FromStr for List<String> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::of(Spec::parts(text), |one| format!("'{one}'"))
     }
 }
 
 /// As it is read.
-impl std::fmt::Display for EngineNames {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.join(","))
+impl<T: fmt::Display> fmt::Display for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(T::to_string).collect();
+        f.write_str(&all.join(","))
     }
-}
-
-fn twice<T: PartialEq>(all: &[T]) -> Option<&T> {
-    let again = |place: &usize| all[..*place].contains(&all[*place]);
-    (0..all.len()).find(again).map(|place| &all[place])
 }
 
 impl BenchArgs {
     /// Returns the commands of the jobs over each transport, each with one engine and one length of a queue.
     pub(crate) fn by_queue(&self) -> Vec<Self> {
-        let mut all = Vec::new();
-        for engine in EngineNames::each(self.engine.as_ref()) {
-            for posted in Entries::each(self.posted.as_ref()) {
-                for unexpected in Entries::each(self.unexpected.as_ref()) {
-                    all.extend(
-                        Entries::each(self.wild.as_ref())
-                            .into_iter()
-                            .map(|wild| Self {
-                                engine: engine.clone(),
-                                posted: posted.clone(),
-                                unexpected: unexpected.clone(),
-                                wild,
-                                ..self.clone()
-                            }),
-                    );
-                }
-            }
-        }
-        all
+        let all = List::each(vec![self.clone()], |args| &mut args.engine);
+        let all = List::each(all, |args| &mut args.posted);
+        let all = List::each(all, |args| &mut args.unexpected);
+        let all = List::each(all, |args| &mut args.wild);
+        List::each(all, |args| &mut args.position)
     }
 
     pub(crate) fn has_engines(&self) -> bool {
-        self.engine.as_ref().is_some_and(EngineNames::is_list)
+        self.engine.as_ref().is_some_and(List::has_several)
     }
 
     /// Refuses lists where jobs differ otherwise.
@@ -133,6 +119,9 @@ impl BenchArgs {
         let wild = self.wild.iter().flat_map(|list| &list.0);
         if let Some(more) = wild.copied().find(|percent| *percent > 100) {
             return usage(format!("--wild is in percent of the receives: not {more}"));
+        }
+        if self.position.is_some() && self.posted.is_none() && self.unexpected.is_none() {
+            return usage("--position needs a queue: --posted or --unexpected");
         }
         if self.has_engines() && callers::asked(self).is_some() {
             return usage(format!(
@@ -151,8 +140,8 @@ impl Host {
     /// Returns the same with the settings that a command has options for.
     pub(crate) fn configured(&self, args: &BenchArgs) -> Result<Self> {
         let mut host = self.clone();
-        let engine = args.engine.as_ref().map(EngineNames::only);
-        for (name, value) in [("pml", args.pml.as_deref()), ("engine", engine)] {
+        let engine = args.engine.as_ref().map(List::only);
+        for (name, value) in [("pml", args.pml.as_deref()), ("engine", engine.as_deref())] {
             if let Some(value) = value {
                 host.config.set(name, value)?;
             }
@@ -161,6 +150,9 @@ impl Host {
     }
 }
 
+/// The longest queue.
+const LONGEST: u32 = 1 << 24;
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
@@ -168,18 +160,22 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_what_is_wrong_is_told() {
-        assert_eq!("0,16,1K".parse(), Ok(Entries(vec![0, 16, 1024])));
+        assert_eq!("0,16,1K".parse(), Ok(List(vec![0, 16, 1024])));
         for (text, told) in [
             ("0,x", "expected numbers up to 16777216"),
             ("17M", "expected numbers up to 16777216"),
             ("8,8", "8 is given twice"),
         ] {
-            assert!(text.parse::<Entries>().unwrap_err().contains(told));
+            assert!(text.parse::<List<u32>>().unwrap_err().contains(told));
         }
-        let engines: EngineNames = "list,flajslik:bins=16,key=tag,bins".parse().unwrap();
+        let engines: List<String> = "list,flajslik:bins=16,key=tag,bins".parse().unwrap();
         assert_eq!(engines.0, ["list", "flajslik:bins=16,key=tag", "bins"]);
         assert_eq!(engines.to_string(), "list,flajslik:bins=16,key=tag,bins");
-        let refused = "bins,bins".parse::<EngineNames>().unwrap_err();
+        let refused = "bins,bins".parse::<List<String>>().unwrap_err();
         assert_eq!(refused, "'bins' is given twice");
+        let places: List<Position> = "head,shuffled".parse().unwrap();
+        assert_eq!(places.0, [Position::Head, Position::Shuffled]);
+        let refused = "head,head".parse::<List<Position>>().unwrap_err();
+        assert_eq!(refused, "'head' is given twice");
     }
 }

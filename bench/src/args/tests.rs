@@ -128,6 +128,15 @@ fn nonsense_is_refused_with_its_reason() {
         ),
         ("latency --wild 5", "--posted"),
         ("latency --posted 5,5", "5 is given twice"),
+        ("latency --position head", "--position needs a queue"),
+        (
+            "latency --posted 5 --position front",
+            "'front' is none of head, middle, tail, shuffled",
+        ),
+        (
+            "latency --posted 5 --position head --wild 5",
+            "cannot be used with",
+        ),
         (
             "concurrent-latency --engine list,bins",
             "--engine takes one engine there",

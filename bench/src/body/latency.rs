@@ -87,7 +87,7 @@ impl<P: Port> Body<P> for Latency<P> {
 
 /// The other rank of a pair, and whether this one sends first.
 #[inline]
-fn peer<P: Port>(port: &P) -> (Rank, bool) {
+pub(super) fn peer<P: Port>(port: &P) -> (Rank, bool) {
     let (rank, pairs) = (port.rank().as_u32(), port.size() / 2);
     match rank < pairs {
         true => (Rank::new(rank + pairs), true),

@@ -98,6 +98,38 @@ fn latency_behind_unexpected_messages() {
 }
 
 #[test]
+fn latency_at_a_place_of_either_queue() {
+    use crate::position::Position;
+    for position in [
+        Position::Head,
+        Position::Middle,
+        Position::Tail,
+        Position::Shuffled,
+    ] {
+        let traffic = |port: &ChannelPort, window| {
+            Traffic::new(port.rank(), 0, 100, window, Some(SEED), Memory::new).unwrap()
+        };
+        let posted = run(4, None, &effort(), |port| {
+            Placed::new(traffic(port, 6), position, 5)
+        });
+        assert_complete(&posted.unwrap());
+        let unexpected = run(2, None, &effort(), |port| {
+            UnexpectedAt::new(traffic(port, 21), position, 5)
+        });
+        assert_complete(&unexpected.unwrap());
+        // Sizes 0 and 1 take 9 messages each, and 6 that end the receives.
+        let spoil = Spoil {
+            message: 2 * (9 + 6) + 3,
+            offset: 8,
+        };
+        let spoiled = run(2, Some(spoil), &effort(), |port| {
+            Placed::new(traffic(port, 6), position, 5)
+        });
+        assert!(matches!(spoiled, Err(Error::Validation(_))), "{position}");
+    }
+}
+
+#[test]
 fn bandwidth_in_one_direction_and_in_both() {
     for direction in [Direction::One, Direction::Both] {
         let samples = run(2, None, &effort(), |port| {

@@ -4,8 +4,10 @@
 use std::time::{Duration, Instant};
 
 use super::{Body, Measured, Repeat, Traffic, other};
+use crate::buffer::Incoming;
 use crate::error::Result;
 use crate::port::{Port, tags};
+use crate::position::{Position, Turns};
 
 /// How many messages of one iteration are received in one go: the clock is read once for all.
 const BATCH: usize = 16;
@@ -33,13 +35,9 @@ impl<P: Port> Unexpected<P> {
 
     fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
         let peer = other(port.rank());
-        // Whatever was sent before this one has arrived when it has.
-        port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
-        let start = Instant::now();
-        for _ in 0..BATCH {
-            self.traffic.recv(port, size, peer, tags::DATA)?;
-        }
-        let elapsed = start.elapsed();
+        let elapsed = timed(port, self.traffic.incoming(0, 0), |_| {
+            self.traffic.recv(port, size, peer, tags::DATA)
+        })?;
         port.send(self.traffic.empty(), peer, tags::ACK)?;
         Ok(elapsed)
     }
@@ -99,5 +97,135 @@ impl<P: Port> Body<P> for Unexpected<P> {
             self.before.recv(port, size, peer, tags::AHEAD)?;
         }
         Ok(())
+    }
+}
+
+/// Returns the time of a batch of receives, all of whose messages have arrived.
+#[inline]
+fn timed<P: Port>(
+    port: &P,
+    empty: Incoming,
+    receive: impl FnMut(usize) -> Result<()>,
+) -> Result<Duration> {
+    // Whatever was sent before this one has arrived when it has.
+    port.recv(empty, other(port.rank()), tags::SENT)?;
+    let start = Instant::now();
+    (0..BATCH).try_for_each(receive)?;
+    Ok(start.elapsed())
+}
+
+/// The same for receives whose messages lie at a chosen place among others that nobody receives meanwhile. Messages that are
+/// received are sent again, and lie behind all others then.
+pub(crate) struct UnexpectedAt<P: Port> {
+    traffic: Traffic,
+    turns: Turns,
+    /// Of rank 1: the sends of messages, by their numbers.
+    sends: Vec<Option<P::Request>>,
+    /// How many messages were sent before each one, by their numbers.
+    order: Vec<u64>,
+    sent: u64,
+}
+
+impl<P: Port> UnexpectedAt<P> {
+    /// Returns how many messages are under way at once, with `others` that are not received meanwhile.
+    pub(crate) const fn window(others: u32) -> u32 {
+        others + BATCH as u32
+    }
+
+    /// `traffic` has a [window](Self::window) of messages on rank 1.
+    pub(crate) fn new(traffic: Traffic, position: Position, others: u32) -> Self {
+        Self {
+            traffic,
+            turns: Turns::new(position, others, BATCH as u32),
+            sends: Vec::new(),
+            order: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Notes that a message is sent.
+    fn note(&mut self, number: u32) {
+        self.order[number as usize] = self.sent;
+        self.sent += 1;
+    }
+
+    fn receive(&self, port: &P, number: u32, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        let room = self.traffic.incoming(0, size);
+        port.recv(room, peer, tags::never(number))?;
+        let sent = self.order[number as usize];
+        self.traffic.check_sent(0, size, peer, sent)
+    }
+
+    fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
+        let peer = other(port.rank());
+        let batch: [u32; BATCH] = std::array::from_fn(|_| self.turns.take());
+        let elapsed = timed(port, self.traffic.incoming(0, 0), |place| {
+            self.receive(port, batch[place], size)
+        })?;
+        batch.iter().for_each(|number| self.note(*number));
+        port.send(self.traffic.empty(), peer, tags::ACK)?;
+        Ok(elapsed)
+    }
+
+    /// Says that all messages are there, and sends those again that were received since.
+    fn send_batch(&mut self, port: &P, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        port.send(self.traffic.empty(), peer, tags::SENT)?;
+        let batch: [u32; BATCH] = std::array::from_fn(|_| self.turns.take());
+        port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)?;
+        batch
+            .into_iter()
+            .try_for_each(|number| self.send(port, number, size))
+    }
+
+    fn send(&mut self, port: &P, number: u32, size: usize) -> Result<()> {
+        let slot = number as usize;
+        let mut before: Vec<P::Request> = self.sends[slot].take().into_iter().collect();
+        port.wait_all(&mut before)?;
+        let data = self.traffic.outgoing(slot, size);
+        let tag = tags::never(number);
+        self.sends[slot] = Some(port.isend(data, other(port.rank()), tag)?);
+        Ok(())
+    }
+}
+
+impl<P: Port> Body<P> for UnexpectedAt<P> {
+    fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        let entries = self.turns.entries();
+        self.order = vec![0; entries as usize];
+        if port.rank().as_u32() == 0 {
+            (0..entries).for_each(|number| self.note(number));
+            return Ok(());
+        }
+        self.sends = (0..entries).map(|_| None).collect();
+        (0..entries).try_for_each(|number| self.send(port, number, size))
+    }
+
+    fn block(&mut self, port: &P, mut block: Repeat<'_>) -> Result<Measured> {
+        let mut elapsed = Duration::ZERO;
+        for _ in 0..block.count {
+            if port.rank().as_u32() != 0 {
+                self.send_batch(port, block.size)?;
+                continue;
+            }
+            let took = self.receive_batch(port, block.size)?;
+            elapsed += took;
+            if let Some(times) = &mut block.times {
+                times.record(took, BATCH as u64);
+            }
+        }
+        Ok(Measured {
+            elapsed,
+            units: block.count * BATCH as u64,
+        })
+    }
+
+    fn end(&mut self, port: &P, size: usize) -> Result<()> {
+        if port.rank().as_u32() != 0 {
+            let mut sends: Vec<P::Request> = self.sends.drain(..).flatten().collect();
+            return port.wait_all(&mut sends);
+        }
+        (0..self.turns.entries()).try_for_each(|number| self.receive(port, number, size))
     }
 }

@@ -1,11 +1,12 @@
 //! The jobs of a run over one transport: which ranks they have, and where those are.
 
 use crate::Host;
-use crate::args::{BenchArgs, Entries};
+use crate::args::{BenchArgs, List};
 use crate::binding::Placement;
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
 use crate::machines::Director;
+use crate::position::Position;
 use crate::record::Row;
 
 /// One of the jobs over each transport: most tests have one, and those that compare processes with threads one for each unit.
@@ -27,6 +28,7 @@ pub(crate) struct Queue {
     pub posted: Option<u32>,
     pub unexpected: Option<u32>,
     pub wild: Option<u32>,
+    pub position: Option<Position>,
 }
 
 impl Queue {
@@ -40,6 +42,7 @@ impl Queue {
                 posted: row.series.posted,
                 unexpected: row.series.unexpected,
                 wild: row.series.wild,
+                position: row.series.position,
             },
         }
     }
@@ -55,17 +58,12 @@ impl Queue {
 
 impl Case {
     /// A job of a test without units.
-    pub(crate) const fn plain(placement: Placement) -> Self {
+    pub(crate) fn plain(placement: Placement) -> Self {
         Self {
             placement,
             variant: None,
             own: None,
-            queue: Queue {
-                engine: None,
-                posted: None,
-                unexpected: None,
-                wild: None,
-            },
+            queue: Queue::default(),
         }
     }
 
@@ -133,9 +131,10 @@ fn by_queue(args: &BenchArgs, host: &Host, placement: &Placement) -> Result<Vec<
         Ok(Case {
             queue: Queue {
                 engine: args.has_engines().then_some(engine),
-                posted: own.posted.as_ref().map(Entries::only),
-                unexpected: own.unexpected.as_ref().map(Entries::only),
-                wild: own.wild.as_ref().map(Entries::only),
+                posted: own.posted.as_ref().map(List::only),
+                unexpected: own.unexpected.as_ref().map(List::only),
+                wild: own.wild.as_ref().map(List::only),
+                position: own.position.as_ref().map(List::only),
             },
             own: Some(Box::new(own)),
             ..Case::plain(placement.clone())

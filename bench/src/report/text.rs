@@ -96,6 +96,7 @@ impl Table {
                 ahead(row.series.posted, "posted"),
                 ahead(row.series.unexpected, "unexpected"),
                 ahead(row.series.wild, "wild"),
+                row.series.position.map(|position| position.to_string()),
             ]
         };
         let own = of(row);
@@ -108,6 +109,7 @@ impl Table {
                     posted: row.series.posted,
                     unexpected: row.series.unexpected,
                     wild: row.series.wild,
+                    position: row.series.position,
                     ..one.series.clone()
                 };
                 alike == row.series && of(one)[place] != own[place]

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::Description;
-use crate::args::{BenchArgs, Entries};
-use crate::body::{Latency, Unexpected};
+use crate::args::{BenchArgs, List};
+use crate::body::{Latency, Placed, Unexpected, UnexpectedAt};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::Port;
+use crate::position::Position;
 use crate::record::Row;
 use crate::run::Test;
 
@@ -17,6 +18,7 @@ pub(crate) struct PingPong {
     posted: Option<u32>,
     wild: Option<u32>,
     unexpected: Option<u32>,
+    position: Option<Position>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -32,6 +34,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "posted",
         "wild",
         "unexpected",
+        "position",
     ],
     ..Description::PLAIN
 }];
@@ -39,27 +42,44 @@ pub(crate) const TESTS: &[Description] = &[Description {
 impl Test for PingPong {
     fn of(args: &BenchArgs) -> Self {
         Self {
-            posted: args.posted.as_ref().map(Entries::only),
-            wild: args.wild.as_ref().map(Entries::only),
-            unexpected: args.unexpected.as_ref().map(Entries::only),
+            posted: args.posted.as_ref().map(List::only),
+            wild: args.wild.as_ref().map(List::only),
+            unexpected: args.unexpected.as_ref().map(List::only),
+            position: args.position.as_ref().map(List::only),
         }
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
-        let traffic = plan.traffic(port, 0, plan.window)?;
-        let Some(unexpected) = self.unexpected else {
-            let body =
-                Latency::new(traffic, self.posted.unwrap_or(0)).with_wild(self.wild.unwrap_or(0));
-            return Ok(Box::new(Runner::new(port, body)));
+        let traffic = |thread, window| plan.traffic(port, thread, window);
+        // Messages that nobody has received are rank 1's: when bytes are checked, each needs memory of its own there until the end.
+        let kept = |messages| {
+            if port.rank().as_u32() == 0 {
+                1
+            } else {
+                messages
+            }
         };
-        // Those of rank 1 that nobody has received: when bytes are checked, each needs memory of its own there until the end.
-        let window = match port.rank().as_u32() {
-            0 => 1,
-            _ => unexpected.max(1),
-        };
-        let ahead = plan.traffic(port, 1, window)?;
-        let body = Unexpected::new(traffic, ahead, unexpected);
-        Ok(Box::new(Runner::new(port, body)))
+        let posted = self.posted.unwrap_or(0);
+        Ok(match (self.unexpected, self.position) {
+            (None, None) => {
+                let body = Latency::new(traffic(0, plan.window)?, posted);
+                Box::new(Runner::new(port, body.with_wild(self.wild.unwrap_or(0))))
+            }
+            (None, Some(position)) => {
+                let body = Placed::new(traffic(0, posted + 1)?, position, posted);
+                Box::new(Runner::new(port, body))
+            }
+            (Some(unexpected), None) => {
+                let ahead = traffic(1, kept(unexpected.max(1)))?;
+                let body = Unexpected::new(traffic(0, plan.window)?, ahead, unexpected);
+                Box::new(Runner::new(port, body))
+            }
+            (Some(unexpected), Some(position)) => {
+                let window = kept(UnexpectedAt::<P>::window(unexpected));
+                let body = UnexpectedAt::new(traffic(0, window)?, position, unexpected);
+                Box::new(Runner::new(port, body))
+            }
+        })
     }
 
     fn effort(&self, plan: &Plan) -> Effort {
@@ -73,5 +93,6 @@ impl Test for PingPong {
         row.series.posted = self.posted;
         row.series.wild = self.wild;
         row.series.unexpected = self.unexpected;
+        row.series.position = self.position;
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Description, Ranks};
-use crate::args::{BenchArgs, Entries};
+use crate::args::{BenchArgs, List};
 use crate::body::{Body, Latency, Measured, Repeat};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
@@ -39,8 +39,8 @@ pub(crate) const TESTS: &[Description] = &[Description {
 impl Test for MultiLatency {
     fn of(args: &BenchArgs) -> Self {
         Self {
-            posted: args.posted.as_ref().map(Entries::only),
-            wild: args.wild.as_ref().map(Entries::only),
+            posted: args.posted.as_ref().map(List::only),
+            wild: args.wild.as_ref().map(List::only),
         }
     }
 

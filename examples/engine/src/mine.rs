@@ -3,7 +3,7 @@
 //! Its slots and lists are those of the kit. What makes an engine another one is where an entry is put and which entries are
 //! looked at: here `take`, `look` and the two calls that append.
 
-use tagwire_base::named::{Parameter, Range, Spec};
+use tagwire_base::named::{Parameter, Spec};
 use tagwire_matching::kit::{self, Counting, FromParameters, Private, Selector, Storage, View};
 use tagwire_matching::storage::{Cells, Local};
 use tagwire_matching::{
@@ -18,15 +18,7 @@ pub struct Mine<C: Cells = Local> {
 }
 
 impl FromParameters for Mine {
-    const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "reserve",
-        range: Range::Number {
-            default: 0,
-            min: 0,
-            max: 1 << 20,
-        },
-        help: "receives for which there is room from the start",
-    }];
+    const PARAMETERS: &'static [Parameter] = &[Parameter::number("reserve", 0, 0..=1 << 20, "receives for which there is room from the start")];
     const ABOUT: &'static str = "a template: one list for each queue, walked from its head";
 
     fn from_parameters(parameters: &Spec, capacity: Capacity) -> Self {

@@ -108,17 +108,13 @@ impl Guarded {
         Some(entry)
     }
 
-    fn taken(&mut self, message: Envelope, said: Said, call: &str) -> Option<Cookie> {
-        let (cookie, handle) = match said {
-            Said::Nothing => return None,
-            Said::Matched(cookie, handle) => (cookie, handle),
+    /// What is found of receives by a message that is not to be queued.
+    fn expected(&self, message: Envelope, said: Said, call: &str) -> Option<Entry<Pattern>> {
+        match said {
+            Said::Nothing => None,
+            Said::Matched(cookie, handle) => Some(self.found_receive(message, cookie, handle)),
             other => self.refuse(&strange(other, call)),
-        };
-        let entry = self.found_receive(message, cookie, handle);
-        if call != PEEK {
-            self.posted.remove(entry.handle);
         }
-        Some(entry.cookie)
     }
 }
 
@@ -157,12 +153,15 @@ impl Engine for Guarded {
 
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
         let said = self.engine.say_arrive(envelope, Cookie(0), EXPECTED_ONLY);
-        self.taken(envelope, said, "a message that is not to be queued")
+        let entry = self.expected(envelope, said, "a message that is not to be queued")?;
+        self.posted.remove(entry.handle);
+        Some(entry.cookie)
     }
 
     fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
         let said = self.engine.say_arrive(envelope, Cookie(0), LOOK);
-        self.taken(envelope, said, PEEK)
+        let entry = self.expected(envelope, said, "a look for a receive")?;
+        Some(entry.cookie)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
@@ -320,6 +319,3 @@ fn strange(said: Said, call: &str) -> String {
 fn unwithdrawn(what: &str, handle: u64, said: Said) -> String {
     format!("has a {what} with the handle {handle} and did not give it back: {said:?}")
 }
-
-/// The call that finds a receive for a message and leaves it.
-const PEEK: &str = "a look for a receive";

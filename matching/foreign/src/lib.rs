@@ -50,9 +50,18 @@ pub fn load(path: &str) -> Result<(Description, Box<dyn Factory>), String> {
 }
 
 impl Factory for Library {
+    /// # Panics
+    /// When the library makes no engine of this capacity, with its reason. One that goes by its parameters alone was found by
+    /// [`check`](Factory::check) before.
     fn open(&self, parameters: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
         let (is_guarded, text) = read(parameters);
-        let instance = self.create(capacity, &text).ok();
+        let instance = self.create(capacity, &text).unwrap_or_else(|why| {
+            let Capacity { posted, unexpected } = capacity;
+            panic!(
+                "the matching engine '{parameters}' cannot be made for {posted} receives and {unexpected} messages \
+                 (setting 'match-capacity'): {why}"
+            )
+        });
         let plain = Plain::new(instance);
         match is_guarded {
             true => Box::new(Guarded::new(plain, parameters.to_string())),

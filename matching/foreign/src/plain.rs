@@ -11,10 +11,10 @@ use crate::library::{
     QUEUED, QueueFigures,
 };
 
-/// An engine that believes its library. Where there is none, every queue is full.
+/// An engine that believes its library.
 #[derive(Debug)]
 pub(crate) struct Plain {
-    instance: Option<Instance>,
+    instance: Instance,
     /// Entries of each queue: asked for with every message, which the library is not.
     posted: usize,
     unexpected: usize,
@@ -32,7 +32,7 @@ pub(crate) enum Said {
 }
 
 impl Plain {
-    pub(crate) const fn new(instance: Option<Instance>) -> Self {
+    pub(crate) const fn new(instance: Instance) -> Self {
         Self {
             instance,
             posted: 0,
@@ -42,10 +42,7 @@ impl Plain {
 
     #[inline]
     pub(crate) fn say_post(&mut self, pattern: Pattern, cookie: Cookie) -> Said {
-        let Some(instance) = &mut self.instance else {
-            return Said::Full;
-        };
-        let said = Said::of(instance.post(receive(pattern), cookie.0));
+        let said = Said::of(self.instance.post(receive(pattern), cookie.0));
         match said {
             Said::Matched(..) => self.unexpected = self.unexpected.saturating_sub(1),
             Said::Queued(_) => self.posted += 1,
@@ -56,14 +53,7 @@ impl Plain {
 
     #[inline]
     pub(crate) fn say_arrive(&mut self, envelope: Envelope, cookie: Cookie, how: u32) -> Said {
-        let Some(instance) = &mut self.instance else {
-            return if how == QUEUE {
-                Said::Full
-            } else {
-                Said::Nothing
-            };
-        };
-        let said = Said::of(instance.arrive(message(envelope), cookie.0, how));
+        let said = Said::of(self.instance.arrive(message(envelope), cookie.0, how));
         match said {
             Said::Matched(..) if how != LOOK => self.posted = self.posted.saturating_sub(1),
             Said::Queued(_) => self.unexpected += 1,
@@ -74,10 +64,7 @@ impl Plain {
 
     #[inline]
     pub(crate) fn say_look(&mut self, pattern: Pattern, take: bool) -> (Said, Key) {
-        let Some(instance) = &mut self.instance else {
-            return (Said::Nothing, Key::default());
-        };
-        let (answer, found) = instance.look(receive(pattern), take);
+        let (answer, found) = self.instance.look(receive(pattern), take);
         let said = Said::of(answer);
         if take && matches!(said, Said::Matched(..)) {
             self.unexpected = self.unexpected.saturating_sub(1);
@@ -86,10 +73,7 @@ impl Plain {
     }
 
     pub(crate) fn say_withdraw(&mut self, handle: u64, is_message: bool) -> Said {
-        let Some(instance) = &mut self.instance else {
-            return Said::Nothing;
-        };
-        let said = Said::of(instance.withdraw(handle, is_message));
+        let said = Said::of(self.instance.withdraw(handle, is_message));
         if matches!(said, Said::Matched(..)) {
             let length = match is_message {
                 true => &mut self.unexpected,
@@ -188,8 +172,7 @@ impl Engine for Plain {
     }
 
     fn stats(&self) -> Stats {
-        let figures = self.instance.as_ref().map(Instance::figures);
-        let figures = figures.unwrap_or_default();
+        let figures = self.instance.figures();
         Stats {
             posted: queue(figures.posted),
             unexpected: queue(figures.unexpected),
@@ -197,10 +180,7 @@ impl Engine for Plain {
     }
 
     fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
-        let Some(instance) = &self.instance else {
-            return;
-        };
-        instance.visit(false, &mut |key, cookie| {
+        self.instance.visit(false, &mut |key, cookie| {
             if let Some(pattern) = pattern(key) {
                 visit(pattern, Cookie(cookie));
             }
@@ -208,10 +188,7 @@ impl Engine for Plain {
     }
 
     fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
-        let Some(instance) = &self.instance else {
-            return;
-        };
-        instance.visit(true, &mut |key, cookie| {
+        self.instance.visit(true, &mut |key, cookie| {
             if let Some(envelope) = envelope(key) {
                 visit(envelope, Cookie(cookie));
             }
@@ -226,9 +203,7 @@ impl Engine for Plain {
         } = assertions;
         let promises =
             u32::from(no_any_source) | u32::from(no_any_tag) << 1 | u32::from(overtaking) << 2;
-        if let Some(instance) = &mut self.instance {
-            instance.promise(context.as_u16().into(), promises);
-        }
+        self.instance.promise(context.as_u16().into(), promises);
     }
 }
 

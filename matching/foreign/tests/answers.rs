@@ -265,6 +265,15 @@ fn what_is_no_library_of_an_engine_is_refused_with_the_reason() {
         let said = told(&format!("{file}:{parameters}"));
         assert!(said.contains(reason), "{said}");
     }
+    // Its parameters are right, and it cannot be made as large as a rank needs it.
+    let name = engines().named(&format!("{file}:lie=small")).unwrap();
+    let open = || name.open(Capacity::new(5, 6)).name().to_owned();
+    let opened = catch_unwind(AssertUnwindSafe(open));
+    let said = opened.unwrap_err().downcast::<String>().unwrap();
+    assert!(
+        said.contains("cannot be made for 5 receives and 6 messages (setting 'match-capacity'): it holds 4 receives"),
+        "{said}"
+    );
     // Who loads no libraries knows no such name.
     let said = Engines::default().named(&file).unwrap_err().to_string();
     assert!(said.contains("unknown matching engine"), "{said}");

@@ -13,6 +13,10 @@ static void *lying_create(uint32_t posted, uint32_t unexpected, const char *para
   else if (*parameters) return create(posted, unexpected, parameters, error, room);
   if (lies("silent")) return NULL;
   if (lies("endless")) { memset(error, 'x', room); return NULL; }
+  if (lies("small") && posted > 4) {
+    snprintf(error, room, "it holds 4 receives");
+    return NULL;
+  }
   return create(posted, unexpected, "", error, room);
 }
 

@@ -11,7 +11,7 @@ mod sparse;
 mod storm;
 mod sweep;
 
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::Pattern;
 
@@ -136,11 +136,7 @@ const fn parameter(
     max: u32,
     help: &'static str,
 ) -> Parameter {
-    Parameter {
-        name,
-        range: Range::Number { default, min, max },
-        help,
-    }
+    Parameter::number(name, default, min..=max, help)
 }
 
 const STEPS: Parameter = parameter("steps", 4, 1, 1 << 20, "Time steps");

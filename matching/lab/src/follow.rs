@@ -18,6 +18,8 @@ pub(crate) struct Follower<'a> {
     messages: Line<Envelope>,
     /// How many operations there were: cookies are their numbers, from 1 on.
     steps: u32,
+    /// Whether a message may be refused for its bytes.
+    is_bounded_by_bytes: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -28,6 +30,15 @@ impl<'a> Follower<'a> {
             receives: Line::new("receive", capacity.posted),
             messages: Line::new("message", capacity.unexpected),
             steps: 0,
+            is_bounded_by_bytes: false,
+        }
+    }
+
+    /// The same, of an engine that may also refuse a message for its bytes while others are queued.
+    pub(crate) fn bounded_by_bytes(self, is_bounded_by_bytes: bool) -> Self {
+        Self {
+            is_bounded_by_bytes,
+            ..self
         }
     }
 
@@ -36,7 +47,7 @@ impl<'a> Follower<'a> {
         self.steps += 1;
         let answer = match operation {
             Operation::Post(pattern) => self.post(pattern),
-            Operation::Arrive(envelope) => self.arrive(envelope),
+            Operation::Arrive(envelope, bytes) => self.arrive(envelope, bytes),
             Operation::ArriveExpected(envelope) => {
                 let given = self.engine.arrive_expected(envelope);
                 self.message_goes_to(envelope, given)?;
@@ -140,9 +151,9 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn arrive(&mut self, envelope: Envelope) -> Result<Answer, String> {
+    fn arrive(&mut self, envelope: Envelope, bytes: usize) -> Result<Answer, String> {
         let cookie = Cookie(self.steps);
-        let outcome = self.engine.arrive(envelope, cookie);
+        let outcome = self.engine.arrive_sized(envelope, cookie, bytes);
         let taken = match outcome {
             ArriveOutcome::Matched(cookie) => Some(cookie),
             _ => None,
@@ -151,6 +162,12 @@ impl<'a> Follower<'a> {
         match outcome {
             ArriveOutcome::Matched(cookie) => Ok(Answer::Took("receive", cookie)),
             ArriveOutcome::Queued(handle) => self.messages.push(envelope, cookie, handle),
+            // Whoever has no message has room for the bytes of any.
+            ArriveOutcome::Full
+                if self.is_bounded_by_bytes && !self.messages.entries.is_empty() =>
+            {
+                Ok(Answer::Full)
+            }
             ArriveOutcome::Full => self.messages.is_full(),
         }
     }

@@ -53,7 +53,7 @@ impl Gate {
         &self,
         open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
     ) -> Result<Passed, Box<Failed>> {
-        self.check_bounded(&|capacity| capacity, open)
+        self.check_bounded(&|_| {}, open)
     }
 
     /// Checks the engine of a name, within the bounds that its parameters set.
@@ -61,15 +61,17 @@ impl Gate {
     /// # Errors
     /// [`Failed`] with the shortest program, for the first that fails.
     pub fn check_named(&self, engine: &EngineName) -> Result<Passed, Box<Failed>> {
-        self.check_bounded(&|capacity| engine.bounded(capacity), &|capacity| {
-            engine.open_over::<Local>(capacity)
-        })
+        let bound = |program: &mut Program| {
+            program.capacity = engine.bounded(program.capacity);
+            program.is_bounded_by_bytes = engine.is_bounded_by_bytes();
+        };
+        self.check_bounded(&bound, &|capacity| engine.open_over::<Local>(capacity))
     }
 
-    /// Checks engines that hold no more than `bounded` says of a capacity.
+    /// Checks engines that hold no more than `bound` says of a program.
     fn check_bounded(
         &self,
-        bounded: &dyn Fn(Capacity) -> Capacity,
+        bound: &dyn Fn(&mut Program),
         open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
     ) -> Result<Passed, Box<Failed>> {
         let mut random = Random::new(self.seed);
@@ -79,7 +81,7 @@ impl Gate {
         };
         while passed.operations < self.operations {
             let mut program = Program::random(&mut random);
-            program.capacity = bounded(program.capacity);
+            bound(&mut program);
             // The last program has no more than what is left.
             let left = self.operations - passed.operations;
             program
@@ -144,7 +146,8 @@ fn attempt(
     note: &mut dyn FnMut(Operation, Option<Answer>),
 ) -> Option<Trouble> {
     let mut engine = open(program.capacity);
-    let mut follower = Follower::new(&mut *engine, grade, program.capacity);
+    let follower = Follower::new(&mut *engine, grade, program.capacity);
+    let mut follower = follower.bounded_by_bytes(program.is_bounded_by_bytes);
     for (index, &operation) in program.operations.iter().enumerate() {
         let answered = follower.apply(operation);
         note(operation, answered.as_ref().ok().copied());

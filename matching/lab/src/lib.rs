@@ -4,7 +4,7 @@
 //! - `tagwire match depth` measures one match by entries ahead, in nanoseconds, entries, cache lines and instructions.
 //!
 //! - `tagwire match cat`, `stats` and `replay` are about [traces](trace): what a job's engines were given, printed, counted, and
-//!   given to other engines.
+//!   given to other engines, or made by the ranks of a job.
 //! - `tagwire match app` and `import` make traces of the patterns of [applications](apps) and of traces of other tools, under
 //!   [models of arrivals](traffic).
 //! - `tagwire match order` and `threads` drain queues in other orders than they were filled in.
@@ -30,6 +30,7 @@ mod output;
 pub mod program;
 mod queued;
 mod random;
+mod real;
 mod replay;
 mod shrink;
 mod stats;

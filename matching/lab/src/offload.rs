@@ -4,6 +4,8 @@
 //! over an engine that holds the rest. What is counted there does not depend on time; time is what a model of costs makes of
 //! it, linear in the entries that each side looks at.
 
+mod cm;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ use crate::apps::AppName;
 use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
 use crate::output::{Table, deliver};
+use crate::real::{RealArgs, Way};
 use crate::replay::Entries;
 use crate::trace::Trace;
 use crate::traffic::Model;
@@ -69,6 +72,13 @@ pub struct OffloadArgs {
     #[arg(long, value_name = "NS", default_value = "0", value_parser = cost)]
     spill: f64,
 
+    /// Also have real ranks under cm make the calls, and tell what their transport counts
+    #[arg(long)]
+    real: bool,
+
+    #[command(flatten)]
+    ranks: RealArgs,
+
     /// Take what comes before something that is wrong in a trace
     #[arg(long)]
     partial: bool,
@@ -89,6 +99,10 @@ were left to software; refilled: receives that moved up; hw, sw: entries that a 
 a model: --hw for each entry in hardware, --ratio times that in software, --post for each entry put into hardware, --spill
 for each left to software. What is not given costs nothing.
 
+--real: the rank of a trace and those whose messages it got are ranks of a job in this process, under cm over --transport, which
+matches. What the transport counted stands in a line before the rows: receives and messages that were queued, in all and at once; messages
+that senders kept, since their receiver had no room (settings shm-headers, shm-overflow, ucx-unexpected-bytes, ...).
+
 Figures to start from: --hw 1 (published: Cassini compares an entry in a stage of a pipeline, US 11,882,025; assumed: a cycle
 of 1 ns), --sw 2.2 to 16 (measured: an entry of a list, docs/engines.md), --spill 500 (published: a round trip over PCIe is
 about half a microsecond, Neugebauer and others, SIGCOMM 2018).
@@ -98,6 +112,7 @@ Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace, or an outp
 Examples:
   tagwire match offload traces --capacity 0,64,1K
   tagwire match offload halo27 fds storm --ratio 2,100
+  tagwire match offload storm --real --set shm-headers=64 --capacity 64
   tagwire match offload fds --refill each,drained --sw 2.2 --spill 500 -o offload.csv";
 
 /// One shape of hardware over one engine, for one kind of traffic and one ratio of costs.
@@ -123,6 +138,9 @@ struct Row {
     software_looked: f64,
     /// Of a search, on the average, by the model.
     ns: f64,
+    /// What cm's transport counted of the same traces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cm: Option<cm::Counts>,
 }
 
 /// What things cost, in nanoseconds.
@@ -143,8 +161,16 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines) -> Result<u8> {
             "--hw is more than 0: the ratios are to it".to_owned(),
         ));
     }
+    if args.real {
+        let way = args.ranks.way();
+        args.ranks.check(Way { layer: "cm", ..way })?;
+    }
     let mut rows = Vec::new();
     for (origin, arrivals, traces) in traffic(args)? {
+        let cm = match args.real {
+            true => Some(cm::count(&traces, &args.ranks, known)?),
+            false => None,
+        };
         for engine in &engines {
             for shape in shapes(args) {
                 let counts = counts(&traces, engine, shape);
@@ -152,6 +178,7 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines) -> Result<u8> {
                     rows.push(Row {
                         origin: origin.clone(),
                         arrivals: arrivals.clone(),
+                        cm: cm.clone(),
                         ..row(engine, shape, &counts, costs)
                     });
                 }
@@ -268,6 +295,7 @@ fn row(engine: &EngineName, shape: Shape, counts: &[OffloadCounts; 2], costs: Co
         hardware_looked: each(hardware),
         software_looked: each(software),
         ns: each(ns),
+        cm: None,
     }
 }
 
@@ -287,6 +315,8 @@ fn text(rows: &[Row]) -> String {
         }
         if before.is_none_or(|before| before.origin != row.origin) {
             text += &head(row, rows);
+        } else if before.is_some_and(|before| before.arrivals != row.arrivals) {
+            text += &counted(row);
         }
         let Row {
             arrivals,
@@ -316,7 +346,7 @@ fn head(first: &Row, rows: &[Row]) -> String {
     let mut text = format!(
         "# tagwire match offload: {}: {} searches of queues with entries\n",
         first.origin, first.searches
-    );
+    ) + &counted(first);
     let _ = write!(
         text,
         "{:<18} {:<14} {:<8}{:>8}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>9}",
@@ -337,6 +367,13 @@ fn head(first: &Row, rows: &[Row]) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What cm counted, where it was asked for.
+fn counted(row: &Row) -> String {
+    row.cm
+        .as_ref()
+        .map_or_else(String::new, cm::Counts::to_text)
 }
 
 impl Row {

@@ -12,8 +12,8 @@ use crate::random::Random;
 pub enum Operation {
     /// A receive is posted.
     Post(Pattern),
-    /// A message arrives.
-    Arrive(Envelope),
+    /// A message of so many bytes arrives.
+    Arrive(Envelope, usize),
     /// A message arrives that may not be queued.
     ArriveExpected(Envelope),
     /// Which receive such a message would go to.
@@ -35,6 +35,8 @@ pub enum Operation {
 pub struct Program {
     /// How many entries the engine may hold.
     pub capacity: Capacity,
+    /// Whether the engine may also refuse a message for its bytes, while others are queued.
+    pub is_bounded_by_bytes: bool,
     /// The calls in their order.
     pub operations: Vec<Operation>,
 }
@@ -56,10 +58,14 @@ impl Program {
         };
         Self {
             capacity,
+            is_bounded_by_bytes: false,
             operations,
         }
     }
 }
+
+/// Bytes of messages: none, few, and on both sides of what is eager.
+const BYTES: [usize; 5] = [0, 8, 1000, 8 << 10, 1 << 20];
 
 /// How many sources, tags and contexts there are: few make matches, many make long queues.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +116,7 @@ impl World {
                 },
             ),
             other if other < RARE + posts => Operation::Post(pattern),
-            _ => Operation::Arrive(envelope),
+            _ => Operation::Arrive(envelope, BYTES[random.below(BYTES.len() as u32) as usize]),
         }
     }
 
@@ -144,7 +150,13 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Post(pattern) => write!(f, "{:<15} {}", "post", Words(pattern)),
-            Self::Arrive(envelope) => write!(f, "{:<15} {}", "arrive", Words(envelope)),
+            Self::Arrive(envelope, bytes) => {
+                write!(f, "{:<15} {}", "arrive", Words(envelope))?;
+                match bytes {
+                    0 => Ok(()),
+                    bytes => write!(f, ", {bytes} bytes"),
+                }
+            }
             Self::ArriveExpected(envelope) => {
                 write!(f, "{:<15} {}", "arrive_expected", Words(envelope))
             }

@@ -16,6 +16,7 @@ pub(crate) use self::verify::verify;
 use crate::depth::Format;
 use crate::error::{Error, Result};
 use crate::output::{Table, deliver};
+use crate::real::{self, Plan, Ran, RealArgs, Way};
 use crate::trace::{Trace, shown};
 use crate::walk::Walk;
 
@@ -33,6 +34,13 @@ pub struct ReplayArgs {
     /// Shuffle the arrivals within the order that MPI allows, by this number
     #[arg(long, value_name = "SEED")]
     perturb: Option<u64>,
+
+    /// Have real ranks of a job in this process post the receives and send the messages, under ob1 with each engine
+    #[arg(long)]
+    real: bool,
+
+    #[command(flatten)]
+    ranks: RealArgs,
 
     /// Passes of each engine over a trace, of whose times the median is reported
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -57,12 +65,16 @@ has none, one of grade mpi may take another message. ns: of a call, the median o
 pauses; attempts: entries looked at by a call; lines: distinct cache lines of the engine's storage.
 --perturb: messages that arrive in a row, of different sources, come in another order; those of one source keep theirs, and
 none passes a call of the program. The answers of the trace then follow from MPI's rules.
+--real: the rank of a trace and those whose messages it got are ranks of a job over --transport. Each message carries its number,
+and each receive has to take the one that the rules give it. ns: of a call with all that it makes, peers included, since one
+thread drives all ranks; attempts: of the layer's engine. Messages have the trace's sizes, at least 8 bytes and at most 64 KiB.
 
 Exit status: 0 good, 1 usage, 2 a file cannot be read or is no trace, 3 an engine gave an answer that its grade forbids.
 
 Examples:
   tagwire match replay traces --engine list,bins
-  tagwire match replay traces/halo.0.twm --perturb 7 -o replay.csv";
+  tagwire match replay traces/halo.0.twm --perturb 7 -o replay.csv
+  tagwire match replay traces --real --engine list,bins --set eager-limit=1K";
 
 /// One engine on one trace.
 #[derive(Debug, Clone, Serialize)]
@@ -78,6 +90,9 @@ struct Row {
     moved: usize,
     #[serde(flatten)]
     cost: Option<Cost>,
+    /// The transport, where real ranks made the calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<String>,
     /// What the grade forbids.
     wrong: Option<String>,
 }
@@ -85,7 +100,11 @@ struct Row {
 /// Replays what is asked for; returns the exit status.
 pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
     crate::depth::check_output(args.output.as_deref())?;
-    let engines = crate::depth::engines(args.engine.as_deref(), known)?;
+    let mut engines = crate::depth::engines(args.engine.as_deref(), known)?;
+    if args.real {
+        args.ranks.check(args.ranks.way())?;
+        choose_exact(&mut engines, args.engine.is_some())?;
+    }
     let mut rows = Vec::new();
     for (path, mut trace) in Trace::read_all(&args.files, args.partial)? {
         let file = shown(&path);
@@ -97,8 +116,19 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
             path: file.clone(),
             why,
         })?;
+        let plan = match args.real {
+            true => Some(Plan::new(&trace).map_err(|why| Error::Trace {
+                path: file.clone(),
+                why,
+            })?),
+            false => None,
+        };
         for engine in &engines {
-            rows.push(row(&file, &trace, engine, moved, args.passes));
+            let row = match &plan {
+                None => row(&file, &trace, engine, args.passes),
+                Some(plan) => real_row(&file, &trace, engine, plan, args, known),
+            };
+            rows.push(Row { moved, ..row });
         }
     }
     let text = rows.iter().fold(head(), |text, row| text + &line(row));
@@ -106,6 +136,20 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
     deliver(&text, &table, args.format, args.output.as_deref())?;
     let failed = rows.iter().any(|row| row.wrong.is_some());
     Ok(if failed { FAILED } else { 0 })
+}
+
+/// Leaves engines that answer as the rules of the trace's order have it; refuses others that were named.
+fn choose_exact(engines: &mut Vec<EngineName>, are_named: bool) -> Result<()> {
+    let is_exact = |engine: &EngineName| engine.grade() == Grade::Exact;
+    match engines.iter().find(|engine| !is_exact(engine)) {
+        Some(engine) if are_named => Err(Error::Usage(format!(
+            "'{engine}' does not match as the trace says, and --real takes exact engines"
+        ))),
+        _ => {
+            engines.retain(is_exact);
+            Ok(())
+        }
+    }
 }
 
 /// Holds the answers of a trace to MPI's rules; one that was perturbed is given those that follow.
@@ -122,7 +166,7 @@ fn answer(trace: &mut Trace, follows: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn row(file: &str, trace: &Trace, engine: &EngineName, moved: usize, passes: u32) -> Row {
+fn row(file: &str, trace: &Trace, engine: &EngineName, passes: u32) -> Row {
     let verified = verify(trace, engine);
     let (other, wrong) = match verified {
         // What is exact answers as the trace does.
@@ -134,15 +178,62 @@ fn row(file: &str, trace: &Trace, engine: &EngineName, moved: usize, passes: u32
         Err(why) => (0, Some(why)),
     };
     Row {
+        other,
+        cost: wrong.is_none().then(|| cost(trace, engine, passes)),
+        wrong,
+        ..empty_row(file, trace, engine)
+    }
+}
+
+/// The same of real ranks.
+fn real_row(
+    file: &str,
+    trace: &Trace,
+    engine: &EngineName,
+    plan: &Plan,
+    args: &ReplayArgs,
+    known: &Engines,
+) -> Row {
+    let way = Way {
+        layer: "ob1",
+        engine: Some(&engine.to_string()),
+        ..args.ranks.way()
+    };
+    let passes = (0..args.passes).map(|_| real::run(plan, way, known));
+    let passes: Result<Vec<Ran>, String> = passes.collect();
+    let calls = trace.calls.len().max(1) as f64;
+    let cost = passes.as_ref().ok().and_then(|passes| {
+        let mut times: Vec<f64> = passes
+            .iter()
+            .map(|ran| ran.elapsed.as_nanos() as f64 / calls)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        Some(Cost {
+            ns: *times.get(times.len() / 2)?,
+            attempts: passes.first()?.engine?.attempts() as f64 / calls,
+            lines: None,
+        })
+    });
+    Row {
+        transport: Some(way.transport.to_owned()),
+        cost,
+        wrong: passes.err(),
+        ..empty_row(file, trace, engine)
+    }
+}
+
+fn empty_row(file: &str, trace: &Trace, engine: &EngineName) -> Row {
+    Row {
         file: file.to_owned(),
         rank: trace.header.rank,
         engine: engine.to_string(),
         grade: engine.grade().name(),
         calls: trace.calls.len(),
-        other,
-        moved,
-        cost: wrong.is_none().then(|| cost(trace, engine, passes)),
-        wrong,
+        other: 0,
+        moved: 0,
+        cost: None,
+        transport: None,
+        wrong: None,
     }
 }
 

@@ -104,7 +104,7 @@ fn use_one_context(best: &mut Program, fails: &dyn Fn(&Program) -> Option<Troubl
             Operation::Post(pattern) | Operation::Probe(pattern) | Operation::Claim(pattern) => {
                 pattern.context = ContextId::WORLD;
             }
-            Operation::Arrive(envelope)
+            Operation::Arrive(envelope, _)
             | Operation::ArriveExpected(envelope)
             | Operation::Expects(envelope) => envelope.context = ContextId::WORLD,
             Operation::Promise(context, _) => *context = ContextId::WORLD,
@@ -122,7 +122,8 @@ fn plainer(operation: Operation) -> Vec<Operation> {
         Operation::Post(pattern) => patterns(pattern, Operation::Post),
         Operation::Probe(pattern) => patterns(pattern, Operation::Probe),
         Operation::Claim(pattern) => patterns(pattern, Operation::Claim),
-        Operation::Arrive(envelope) => envelopes(envelope, Operation::Arrive),
+        Operation::Arrive(envelope, 0) => envelopes(envelope, |it| Operation::Arrive(it, 0)),
+        Operation::Arrive(envelope, _) => vec![Operation::Arrive(envelope, 0)],
         Operation::ArriveExpected(envelope) => envelopes(envelope, Operation::ArriveExpected),
         Operation::Expects(envelope) => envelopes(envelope, Operation::Expects),
         Operation::Cancel(which) => (0..which.min(8)).map(Operation::Cancel).collect(),

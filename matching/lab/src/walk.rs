@@ -83,6 +83,14 @@ impl Walk {
         })
     }
 
+    /// The message that a search has found.
+    pub(crate) fn found(&self, search: Option<Search>) -> Option<Envelope> {
+        match search {
+            Some(Search::Messages(Some(place))) => Some(self.messages.entries.get(place)?.what),
+            _ => None,
+        }
+    }
+
     /// Does a call whose search found this.
     ///
     /// # Errors

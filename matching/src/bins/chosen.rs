@@ -1,26 +1,26 @@
 //! Bounds that are parameters, so that the choice of those of jobs can be measured.
 
-use tagwire_base::named::{Parameter, Range, Spec};
+use tagwire_base::named::{Parameter, Spec};
 
 use super::{Bounds, FEW, FEW_UNEXPECTED, FIRST_BINS};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
-    number(
+    Parameter::number(
         "few",
-        FEW,
-        0,
+        FEW as u32,
+        0..=1 << 20,
         "receives of a list that an arrival looks at before the list gets bins",
     ),
-    number(
+    Parameter::number(
         "few-unexpected",
-        FEW_UNEXPECTED,
-        0,
+        FEW_UNEXPECTED as u32,
+        0..=1 << 20,
         "messages of the list that a receive looks at before there is an index",
     ),
-    number(
+    Parameter::number(
         "first",
-        FIRST_BINS,
-        1,
+        FIRST_BINS as u32,
+        1..=1 << 20,
         "bins of a queue when it first gets some; a power of two, or what is next to it",
     ),
 ];
@@ -54,17 +54,5 @@ impl Bounds for Chosen {
 
     fn first_bins(self) -> usize {
         self.first_bins as usize
-    }
-}
-
-const fn number(name: &'static str, default: usize, min: u32, help: &'static str) -> Parameter {
-    Parameter {
-        name,
-        range: Range::Number {
-            default: default as u32,
-            min,
-            max: 1 << 20,
-        },
-        help,
     }
 }

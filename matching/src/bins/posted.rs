@@ -6,7 +6,9 @@ use super::{Bounds, HashBins, LINKS, hash};
 use crate::engine::{ContextAssertions, PostOutcome};
 use crate::envelope::{Cookie, Handle};
 use crate::queue::{self, View};
-use crate::storage::{ANY_SOURCE, ANY_TAG, Cells, NIL, Node, Selector, Storage, Table, WILD, Word};
+use crate::storage::{
+    ANY_SOURCE, ANY_TAG, Cells, NIL, Node, Queue, Selector, Storage, Table, WILD, Word,
+};
 
 /// A receive that would take the message, and the head of its bin.
 struct Candidate<'a, C: Cells> {
@@ -29,6 +31,26 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         // With bins the list is empty.
         let (slot, node) = view.first_equal(head, message)?;
         view.unlink_first(CHAIN, head, node);
+        Some(view.release(slot, node))
+    }
+
+    /// Takes the second receive of the list if it is for exactly this message and the first is not for it: what a receive that
+    /// stays leaves to the others.
+    #[inline(always)]
+    pub(super) fn take_second_posted(&self, message: Selector) -> Option<Cookie> {
+        if self.bounds.few() < 2 {
+            return None;
+        }
+        let view = self.posted();
+        let head = view.queue.head.load();
+        let first = view.node(head)?;
+        let slot = first.links[CHAIN].next.load();
+        let node = view.node(slot)?;
+        if node.selector() != message || first.selector().accepts(message) {
+            return None;
+        }
+        view.unlink_second(CHAIN, (head, first), node);
+        view.pass(1);
         Some(view.release(slot, node))
     }
 
@@ -96,20 +118,26 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
                 view.push(CHAIN, &view.queue.head, handle.slot, node);
                 return PostOutcome::Queued(handle);
             }
-        } else if let Some(taken) = self.take_first_unexpected(receive) {
+            return self.post_at_length(receive, cookie);
+        }
+        if let Some(taken) = self.take_first_unexpected(receive) {
+            return PostOutcome::Matched(taken);
+        }
+        self.post_beside_messages(receive, cookie)
+    }
+
+    /// The same with messages queued, the first of which is not simply the one.
+    #[inline(never)]
+    fn post_beside_messages(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        if let Some((_, taken)) = self.search_unexpected(receive) {
             return PostOutcome::Matched(taken);
         }
         self.post_at_length(receive, cookie)
     }
 
-    /// The same with messages queued, with bins, with promises, or with no used slot free.
+    /// Queues a receive, with bins, with promises, or with no used slot free.
     #[inline(never)]
     fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
-        if !self.unexpected().is_empty()
-            && let Some((_, taken)) = self.search_unexpected(receive)
-        {
-            return PostOutcome::Matched(taken);
-        }
         let view = self.posted();
         if view.queue.mode.load() == BINNED
             && receive.kind & WILD == 0
@@ -118,6 +146,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
             && let Some((handle, node)) = view.insert(receive, cookie)
         {
             view.push(CHAIN, bin, handle.slot, node);
+            toggle(view.queue, handle.slot);
             return PostOutcome::Queued(handle);
         }
         self.place_posted(receive, cookie)
@@ -198,13 +227,18 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     fn take_binned(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
         let view = self.posted();
         if self.storage.control().wildcards.load() == 0
-            && view.len() > 1
             && let Some(head) = self.posted_bin(message)
-            && let Some((slot, node)) = view.first_equal(head, message)
         {
-            view.unlink_first(CHAIN, head, node);
-            view.pass(looked);
-            return Some(view.release(slot, node));
+            if let Some((slot, node)) = view.first_equal(head, message) {
+                view.unlink_first(CHAIN, head, node);
+                view.pass(looked);
+                return Some(self.release_binned(slot, node));
+            }
+            let (found, steps) = view.find(CHAIN, head.load(), |entry, _| entry == message);
+            view.count_search(found.is_some(), looked + steps);
+            let (slot, node) = found?;
+            view.unlink(CHAIN, head, slot, node);
+            return Some(self.release_binned(slot, node));
         }
         let best = self.find_binned(message, &mut looked);
         self.posted().count_search(best.is_some(), looked);
@@ -255,25 +289,52 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     #[inline]
     fn remove_posted(&self, entry: &Candidate<'_, S::Cells>) -> Cookie {
         let view = self.posted();
-        let kind = entry.node.kind.load();
         view.unlink(CHAIN, entry.head, entry.slot, entry.node);
-        let cookie = view.release(entry.slot, entry.node);
-        let mode = view.queue.mode.load();
-        if mode & BINNED != 0 {
-            self.count_wildcard(kind, 1_u32.wrapping_neg());
-            if view.is_empty() {
-                view.queue.mode.store(mode & !BINNED);
-            }
+        if view.queue.mode.load() & BINNED == 0 {
+            return view.release(entry.slot, entry.node);
+        }
+        self.count_wildcard(entry.node.kind.load(), 1_u32.wrapping_neg());
+        self.release_binned(entry.slot, entry.node)
+    }
+
+    /// Gives back the slot of a receive that is out of its bin.
+    #[inline]
+    fn release_binned(&self, slot: u32, node: &Node<S::Cells, 1>) -> Cookie {
+        let view = self.posted();
+        let cookie = view.release(slot, node);
+        toggle(view.queue, slot);
+        if view.len() <= 1 {
+            self.list_last();
         }
         cookie
+    }
+
+    /// One receive is left in the bins, or none: it is the list again.
+    #[inline(never)]
+    fn list_last(&self) {
+        let view = self.posted();
+        view.queue.mode.store(view.queue.mode.load() & !BINNED);
+        let slot = view.queue.reserved.load();
+        if view.is_empty() {
+            return;
+        }
+        if let Some(node) = view.node(slot)
+            && let Some(bin) = self.posted_bin(node.selector())
+        {
+            // Nothing else is in its bin.
+            bin.store(NIL);
+            view.append(CHAIN, &view.queue.head, slot);
+        }
     }
 
     /// Puts a receive at the end of its bin.
     #[inline]
     fn bin_posted(&self, slot: u32, receive: Selector) {
+        let view = self.posted();
         if let Some(head) = self.posted_bin(receive) {
-            self.posted().append(CHAIN, head, slot);
+            view.append(CHAIN, head, slot);
         }
+        toggle(view.queue, slot);
         self.count_wildcard(receive.kind, 1);
     }
 
@@ -315,6 +376,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         control.by_kind.iter().for_each(|word| word.store(0));
         let view = self.posted();
         view.queue.mode.store(view.queue.mode.load() | BINNED);
+        view.queue.reserved.store(0);
         let head = view.queue.head.load();
         view.queue.head.store(NIL);
         view.visit(CHAIN, head, |slot, node| {
@@ -342,6 +404,13 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
             });
         }
     }
+}
+
+/// Notes that a slot comes into the bins or leaves them: the word is the exclusive or of all that are there, so that it names the
+/// last one.
+#[inline(always)]
+fn toggle<C: Cells>(queue: &Queue<C>, slot: u32) {
+    queue.reserved.store(queue.reserved.load() ^ slot);
 }
 
 #[inline]

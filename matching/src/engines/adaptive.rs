@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use tagwire_base::ContextId;
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 
 use super::ordered::Line;
 use crate::bins::{self, HashBins};
@@ -29,24 +29,18 @@ pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "adaptive",
         parameters: &[
-            Parameter {
-                name: "up",
-                range: Range::Number {
-                    default: 8,
-                    min: 1,
-                    max: 1 << 20,
-                },
-                help: "entries that a list may look at in a search on the average",
-            },
-            Parameter {
-                name: "window",
-                range: Range::Number {
-                    default: 1024,
-                    min: 1,
-                    max: 1 << 24,
-                },
-                help: "searches after which the structure is chosen again",
-            },
+            Parameter::number(
+                "up",
+                8,
+                1..=1 << 20,
+                "entries that a list may look at in a search on the average",
+            ),
+            Parameter::number(
+                "window",
+                1024,
+                1..=1 << 24,
+                "searches after which the structure is chosen again",
+            ),
         ],
     },
     about: "a list, lists for each source, or hash bins, by what searches look at",

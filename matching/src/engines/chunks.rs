@@ -14,7 +14,7 @@
 //!   node    the words of its link name its chunk and its place there
 //! ```
 
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 
 use super::{Arranged, Arrangement, Found};
 use crate::description::{Description, Grade};
@@ -26,15 +26,7 @@ use crate::storage::{
 pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "chunks",
-        parameters: &[Parameter {
-            name: "k",
-            range: Range::Number {
-                default: 2,
-                min: 1,
-                max: 64,
-            },
-            help: "entries of a chunk",
-        }],
+        parameters: &[Parameter::number("k", 2, 1..=64, "entries of a chunk")],
     },
     about: "for each context a list of chunks of k entries, compared by masks",
     source: "Open MPI ob1 custommatch (arrays); Dosanjh and others, ICPP 2018",

@@ -18,15 +18,7 @@ pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "flajslik",
         parameters: &[
-            Parameter {
-                name: "bins",
-                range: Range::Number {
-                    default: 256,
-                    min: 1,
-                    max: 1 << 20,
-                },
-                help: "bins of each queue",
-            },
+            Parameter::number("bins", 256, 1..=1 << 20, "bins of each queue"),
             Parameter {
                 name: "key",
                 range: Range::Word {

@@ -30,24 +30,13 @@ pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "offload",
         parameters: &[
-            Parameter {
-                name: "n",
-                range: Range::Number {
-                    default: 64,
-                    min: 0,
-                    max: 1 << 20,
-                },
-                help: "receives that hardware holds",
-            },
-            Parameter {
-                name: "u",
-                range: Range::Number {
-                    default: 64,
-                    min: 0,
-                    max: 1 << 20,
-                },
-                help: "unexpected messages that hardware holds",
-            },
+            Parameter::number("n", 64, 0..=1 << 20, "receives that hardware holds"),
+            Parameter::number(
+                "u",
+                64,
+                0..=1 << 20,
+                "unexpected messages that hardware holds",
+            ),
             Parameter {
                 name: "refill",
                 range: Range::Word {

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 
 use super::{Arranged, Arrangement, Found};
 use crate::description::{Description, Grade};
@@ -27,24 +27,13 @@ pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "partner",
         parameters: &[
-            Parameter {
-                name: "k",
-                range: Range::Number {
-                    default: 8,
-                    min: 1,
-                    max: 1024,
-                },
-                help: "sources that have a list of their own",
-            },
-            Parameter {
-                name: "window",
-                range: Range::Number {
-                    default: 1024,
-                    min: 1,
-                    max: 1 << 24,
-                },
-                help: "searches after which these sources are chosen again",
-            },
+            Parameter::number("k", 8, 1..=1024, "sources that have a list of their own"),
+            Parameter::number(
+                "window",
+                1024,
+                1..=1 << 24,
+                "searches after which these sources are chosen again",
+            ),
         ],
     },
     about: "lists for the k sources that are searched for most, one list for all others, one of any-source receives",

@@ -21,7 +21,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 
 use super::arranged::{Arranged, Arrangement, Found};
 use crate::description::{Description, Grade};
@@ -58,15 +58,7 @@ pub(crate) static DESCRIPTION: Description = Description {
 };
 
 const fn bound(name: &'static str, default: u32, help: &'static str) -> Parameter {
-    Parameter {
-        name,
-        range: Range::Number {
-            default,
-            min: 0,
-            max: u32::MAX - 1,
-        },
-        help,
-    }
+    Parameter::number(name, default, 0..=u32::MAX - 1, help)
 }
 
 /// Returns how many entries the engine holds with these parameters.

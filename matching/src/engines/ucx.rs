@@ -8,7 +8,7 @@
 //! hashed as if they were cut off there, and compared whole. The bin of a tag is `(low % P) ^ (high % P)` over its 32-bit
 //! halves, where P is the largest prime that is no greater than `bins`: 1,021 for the 1,024 bins of UCX.
 
-use tagwire_base::named::{Named, Parameter, Range, Spec};
+use tagwire_base::named::{Named, Parameter, Spec};
 
 use super::Found;
 use super::binned::{self, Bins, CHAIN};
@@ -20,15 +20,12 @@ use crate::storage::{Capacity, Cells, Selector, WILD, Word};
 pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
         name: "ucx",
-        parameters: &[Parameter {
-            name: "bins",
-            range: Range::Number {
-                default: 1024,
-                min: 2,
-                max: 1 << 20,
-            },
-            help: "bins of each queue; the hash goes by the largest prime that is no greater",
-        }],
+        parameters: &[Parameter::number(
+            "bins",
+            1024,
+            2..=1 << 20,
+            "bins of each queue; the hash goes by the largest prime that is no greater",
+        )],
     },
     about: "bins by a hash of the 64-bit tag, one queue of all wildcards, merged by sequence number",
     source: "UCX, src/ucp/tag/tag_match.h; tag layout of Open MPI's UCX layer",

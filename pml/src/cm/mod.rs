@@ -399,14 +399,17 @@ impl LocalRank for Cm {
     }
 
     fn statistics(&self) -> Statistics {
+        let counts = self.driver.rail.counts();
         Statistics {
             layer: LAYER,
             matcher: self.driver.rail.matcher(),
             counters: Counters {
-                unexpected_long: self.driver.rail.fetched(),
+                unexpected_long: counts.fetched,
                 ..self.core.counters
             },
-            matching: None,
+            matching: counts.engine,
+            levels: Some(self.driver.rail.levels()),
+            counts: Some(counts),
             // Where messages are matched by the transport it moves them by one way.
             ways: Vec::new(),
         }

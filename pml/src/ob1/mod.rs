@@ -489,6 +489,8 @@ impl LocalRank for Ob1 {
             matcher: self.core.matcher.name(),
             counters: self.core.counters,
             matching: Some(self.core.matcher.stats()),
+            levels: None,
+            counts: None,
             ways,
         }
     }

@@ -8,6 +8,7 @@ use tagwire_matching::storage::counting::take_log;
 use tagwire_matching::trace::Event;
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, EngineName, Handle, PostOutcome};
 
+use super::verify::bytes;
 use crate::trace::{Call, Trace};
 
 /// Figures of one call, on the average.
@@ -80,8 +81,9 @@ impl Entries {
                     self.receives.push(handle);
                 }
             }
-            Event::Arrive(envelope, _) => {
-                if let ArriveOutcome::Queued(handle) = engine.arrive(envelope, Cookie(0)) {
+            Event::Arrive(envelope, size) => {
+                let outcome = engine.arrive_sized(envelope, Cookie(0), bytes(size));
+                if let ArriveOutcome::Queued(handle) = outcome {
                     self.messages.push(handle);
                 }
             }

@@ -2,7 +2,7 @@
 
 use tagwire_matching::EngineName;
 use tagwire_matching::storage::Local;
-use tagwire_matching::trace::Event;
+use tagwire_matching::trace::{Event, Size};
 
 use crate::follow::Follower;
 use crate::program::Operation;
@@ -16,7 +16,8 @@ use crate::trace::{Call, Trace};
 pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> Result<u64, String> {
     let capacity = engine.bounded(trace.header.capacity);
     let mut opened = engine.unguarded().open_over::<Local>(capacity);
-    let mut follower = Follower::new(&mut *opened, engine.grade(), capacity);
+    let follower = Follower::new(&mut *opened, engine.grade(), capacity);
+    let mut follower = follower.bounded_by_bytes(engine.is_bounded_by_bytes());
     let mut other = 0;
     for (index, call) in trace.calls.iter().enumerate() {
         let answer = follower.apply(operation(call));
@@ -30,11 +31,16 @@ pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> Result<u64, String> 
     Ok(other)
 }
 
+/// Bytes of a message.
+pub(crate) fn bytes(size: Size) -> usize {
+    usize::try_from(size.bytes()).unwrap_or(usize::MAX)
+}
+
 /// The call as the gate does it.
 fn operation(call: &Call) -> Operation {
     match call.event {
         Event::Post(pattern) => Operation::Post(pattern),
-        Event::Arrive(envelope, _) => Operation::Arrive(envelope),
+        Event::Arrive(envelope, size) => Operation::Arrive(envelope, bytes(size)),
         Event::ArriveExpected(envelope) => Operation::ArriveExpected(envelope),
         Event::Expects(envelope) => Operation::Expects(envelope),
         Event::Probe(pattern) => Operation::Probe(pattern),
@@ -51,7 +57,6 @@ fn operation(call: &Call) -> Operation {
 mod tests {
     use tagwire_matching::Pattern;
     use tagwire_matching::registry::DESCRIPTIONS;
-    use tagwire_matching::trace::Size;
 
     use super::*;
     use crate::trace::tests::{message, trace};

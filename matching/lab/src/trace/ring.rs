@@ -4,7 +4,7 @@
 //! both queues are empty, which their lengths tell: from there on the calls can be repeated and counted.
 
 use tagwire_matching::Capacity;
-use tagwire_matching::trace::{Both, Event, PART, Queues, RECORD, Record};
+use tagwire_matching::trace::{BEGINNING, Both, Event, PART, Queues, RECORD, Record};
 
 use super::{Call, Parsed, Trace, parse_records};
 
@@ -142,9 +142,6 @@ fn renumbered(calls: &[Call], before: Both) -> Vec<Call> {
     }
     kept
 }
-
-/// Records that a part begins with.
-const BEGINNING: usize = 3;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]

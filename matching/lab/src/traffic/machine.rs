@@ -182,11 +182,10 @@ impl<'a> Machine<'a> {
             }
             Action::Probe(pattern) => {
                 let event = Event::Probe(*pattern);
-                let Some(Search::Messages(Some(place))) = runner.walk.search(&event) else {
+                let Some(found) = runner.walk.found(runner.walk.search(&event)) else {
                     return Outcome::Blocked;
                 };
-                let found = runner.walk.messages.entries.get(place);
-                runner.probed = found.map(|entry| entry.what);
+                runner.probed = Some(found);
                 runner.call(event, at);
             }
             Action::Cancel(request) => runner.cancel(*request, at),

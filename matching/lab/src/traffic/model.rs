@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tagwire_base::named::{Named, Parameter, Range, Refused, Spec};
+use tagwire_base::named::{Named, Parameter, Refused, Spec};
 use tagwire_matching::Capacity;
 use tagwire_matching::trace::Header;
 
@@ -18,9 +18,7 @@ use crate::trace::Trace;
 pub struct Model(Spec);
 
 const fn number(name: &'static str, default: u32, help: &'static str) -> Parameter {
-    let (min, max) = (0, u32::MAX);
-    let range = Range::Number { default, min, max };
-    Parameter { name, range, help }
+    Parameter::number(name, default, 0..=u32::MAX, help)
 }
 
 const SEED: Parameter = number("seed", 1, "What the order follows from");

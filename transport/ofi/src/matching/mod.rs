@@ -34,10 +34,10 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
-    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
-    MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome,
-    PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport,
-    WaitObject, Waiter,
+    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchCounts,
+    MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchRemote, MatchTransport,
+    MatchUpcalls, Outcome, PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer,
+    Sent, Token, Transport, WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -509,8 +509,8 @@ impl MatchTransport for OfiMatch {
         }
     }
 
-    fn fetched(&self) -> u64 {
-        self.fetched
+    fn counts(&self) -> MatchCounts {
+        MatchCounts::of_library(self.fetched)
     }
 
     /// The provider keeps them, and shows none.

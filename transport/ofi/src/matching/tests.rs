@@ -322,7 +322,7 @@ fn receives_are_not_given_up_with_those_from_the_gone() {
     pair.post(0, Token(1));
     pair.send(1, LONG, Token(2));
     // It is asked for its bytes, and the one who has them does not look.
-    while pair.ranks[0].fetched() == 0 || !pair.ranks[0].owed.is_empty() {
+    while pair.ranks[0].counts().fetched == 0 || !pair.ranks[0].owed.is_empty() {
         pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
     }
     let op_of = |pair: &Pair, wanted: fn(&Incoming) -> Option<OpId>| {
@@ -423,7 +423,7 @@ fn a_transfer_that_the_provider_cancels_ends_contact() {
     pair.post(1, Token(1));
     pair.send(0, LONG, Token(5));
     // The announcement has matched; what is behind it comes next.
-    pair.until(|pair| pair.ranks[1].fetched() > 0 && pair.ranks[1].owed.is_empty());
+    pair.until(|pair| pair.ranks[1].counts().fetched > 0 && pair.ranks[1].owed.is_empty());
     faulty::destine(Fate::TaggedReceive(FI_ECANCELED));
     pair.until(|pair| !pair.events[1].received.is_empty());
     let end = ReceiveEnd::Matched(envelope(0, LONG), Outcome::PeerFailed);
@@ -472,7 +472,7 @@ fn a_peer_that_sends_other_bytes_than_asked_for_is_given_up() {
         pair.post(1, Token(1));
         pair.send(0, LONG, Token(5));
         // The first does not look at what is asked for.
-        while pair.ranks[1].fetched() == 0 || !pair.ranks[1].owed.is_empty() {
+        while pair.ranks[1].counts().fetched == 0 || !pair.ranks[1].owed.is_empty() {
             let (rank, events) = (&mut pair.ranks[1], &mut pair.events[1]);
             rank.progress(Lane(0), events);
             pair.ranks[0]
@@ -633,7 +633,7 @@ fn a_queue_that_ran_over_ends_transfers() {
         let Some(mut pair) = Pair::open() else { return };
         pair.post(1, Token(1));
         pair.send(0, LONG, Token(5));
-        pair.until(|pair| pair.ranks[1].fetched() > 0 && pair.ranks[1].owed.is_empty());
+        pair.until(|pair| pair.ranks[1].counts().fetched > 0 && pair.ranks[1].owed.is_empty());
         faulty::destine(Fate::Overrun);
         let is_over = |events: &Events| events.sent.len() + events.received.len() > 0;
         while !is_over(&pair.events[lost]) || pair.events[lost].failures == 0 {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Rank};
+use tagwire_matching::Engine;
 
 use crate::allocation::Allocation;
 use crate::byte::ByteTransport;
@@ -13,8 +14,8 @@ use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::matching::{
-    Cancel, ClaimId, Directed, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchRemote,
-    MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
+    Cancel, ClaimId, Directed, MatchCounts, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
+    MatchRemote, MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
 };
 use crate::message::{EndpointId, Lane, Token};
 use crate::shm::config::{CrossAttach, ShmOptions};
@@ -581,8 +582,15 @@ impl MatchTransport for ShmMatch {
         table::ENGINE
     }
 
-    fn fetched(&self) -> u64 {
-        self.state.receiver.fetched
+    fn counts(&self) -> MatchCounts {
+        let State {
+            receiver, sender, ..
+        } = &self.state;
+        MatchCounts {
+            fetched: receiver.fetched,
+            kept_back: sender.kept_back,
+            engine: Some(receiver.list.table.engine.stats()),
+        }
     }
 
     fn levels(&self) -> MatchLevels {

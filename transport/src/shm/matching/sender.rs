@@ -22,6 +22,8 @@ use crate::shm::{Shm, waiter};
 pub(super) struct Sender {
     pub(super) sends: Sends,
     pub(super) targets: Targets,
+    /// Messages that were kept back first.
+    pub(super) kept_back: u64,
 }
 
 /// What became of an attempt to send.
@@ -138,8 +140,9 @@ impl Sender {
         if data.len() > MAX_SEND || synchronous {
             return Sent::Refused(Refusal::Shape);
         }
+        // What has to be kept back is kept here as one region, where its receiver can ask for it by a receive that is posted.
         if !self.targets.of(to).held.is_empty() || !self.may_send(shm, to) {
-            return Sent::Busy;
+            return Sent::Refused(Refusal::Shape);
         }
         let mut bytes = [0; MAX_SEND];
         let len = data.copy_out(0, &mut bytes);
@@ -264,6 +267,7 @@ impl Sender {
         self.targets.mark_dirty(to);
         let target = self.targets.of_mut(to);
         target.held.push_back(slot);
+        self.kept_back += 1;
         if target.held.len() == 1 {
             say_holding(shm, to, true);
         }
