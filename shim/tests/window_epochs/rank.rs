@@ -20,11 +20,20 @@ const UNTOUCHED: u8 = 0xee;
 /// `MPI_MODE_NOCHECK`.
 const NO_CHECK: i32 = 1024;
 
+/// What an access reads.
+struct Reading {
+    room: Vec<u8>,
+    /// Of its values, which have this size.
+    places: Vec<usize>,
+    size: usize,
+    /// Nothing where the values are not known.
+    expected: Vec<u8>,
+}
+
 /// Data of an access that may be under way.
 struct UnderWay {
     target: usize,
-    /// Where what is read goes, the places of its values, and what they have to be.
-    reads: Option<(Vec<u8>, Vec<usize>, usize, Vec<u8>)>,
+    reading: Option<Reading>,
     _written: Vec<u8>,
 }
 
@@ -331,8 +340,8 @@ impl<'p> Rank<'p> {
             if !has_ended(one.target) {
                 return true;
             }
-            if let Some((room, places, size, expected)) = &one.reads {
-                check(room, (places, *size), expected);
+            if let Some(reading) = &one.reading {
+                reading.check();
             }
             false
         });
@@ -342,8 +351,8 @@ impl<'p> Rank<'p> {
     fn wait(&self, mut request: Request, access: UnderWay) {
         complete::wait(&self.process, result(&mut request), ignore()).unwrap();
         assert_eq!(request, Request::NULL);
-        if let Some((room, places, size, expected)) = &access.reads {
-            check(room, (places, *size), expected);
+        if let Some(reading) = &access.reading {
+            reading.check();
         }
     }
 
@@ -359,7 +368,7 @@ impl<'p> Rank<'p> {
             }
             .unwrap();
         });
-        self.started(request, access, (None, spread));
+        self.started(request, access, None, spread);
     }
 
     fn get(&mut self, access: &Access, expected: &[u8]) {
@@ -374,11 +383,8 @@ impl<'p> Rank<'p> {
             }
             .unwrap();
         });
-        self.started(
-            request,
-            access,
-            (Some((into, expected.to_vec())), Vec::new()),
-        );
+        let reading = Reading::new(access, into, Some(expected));
+        self.started(request, access, Some(reading), Vec::new());
     }
 
     fn accumulate(&mut self, access: &Access, change: Change, values: &[u8]) {
@@ -394,7 +400,7 @@ impl<'p> Rank<'p> {
             }
             .unwrap();
         });
-        self.started(request, access, (None, spread));
+        self.started(request, access, None, spread);
     }
 
     fn get_accumulate(
@@ -415,8 +421,8 @@ impl<'p> Rank<'p> {
             }
             .unwrap();
         });
-        let reads = Some((into, old.unwrap_or_default().to_vec()));
-        self.started(request, access, (reads, spread));
+        let reading = Reading::new(access, into, old);
+        self.started(request, access, Some(reading), spread);
     }
 
     fn fetch_and_op(
@@ -434,8 +440,8 @@ impl<'p> Rank<'p> {
         let (from, room, op) = (data(&value), room(&mut into), change.handle());
         accumulates::fetch_and_op(process, from, room, datatype, rank, displacement, op, win)
             .unwrap();
-        let reads = Some((into, old.unwrap_or_default().to_vec()));
-        self.started(Request::NULL, access, (reads, value));
+        let reading = Reading::new(access, into, old);
+        self.started(Request::NULL, access, Some(reading), value);
     }
 
     fn compare_and_swap(&mut self, access: &Access, (compare, new): (&[u8], &[u8]), old: &[u8]) {
@@ -458,8 +464,8 @@ impl<'p> Rank<'p> {
             win,
         )
         .unwrap();
-        let reads = Some((into, old.to_vec()));
-        self.started(Request::NULL, access, (reads, both));
+        let reading = Reading::new(access, into, Some(old));
+        self.started(Request::NULL, access, Some(reading), both);
     }
 
     fn count(&mut self, target: usize, cell: usize) {
@@ -473,10 +479,9 @@ impl<'p> Rank<'p> {
         let from = data(&word).of(1, value.handle);
         transfers::put(process, from, place, win).unwrap();
         self.settle(|one| one == target);
-        let reads = None;
         self.under_way.push(UnderWay {
             target,
-            reads,
+            reading: None,
             _written: word,
         });
     }
@@ -499,13 +504,12 @@ impl<'p> Rank<'p> {
         &mut self,
         request: Request,
         access: &Access,
-        (reads, written): (Option<(Vec<u8>, Vec<u8>)>, Vec<u8>),
+        reading: Option<Reading>,
+        written: Vec<u8>,
     ) {
-        let reads =
-            reads.map(|(room, expected)| (room, access.here.places(), access.value.size, expected));
         let under_way = UnderWay {
             target: access.target,
-            reads,
+            reading,
             _written: written,
         };
         match request {
@@ -534,15 +538,28 @@ fn spread(access: &Access, values: &[u8]) -> Vec<u8> {
     spread
 }
 
-/// Checks what was read; of unknown values that nothing else was written.
-fn check(room: &[u8], (places, size): (&[usize], usize), expected: &[u8]) {
-    let mut wanted = vec![UNTOUCHED; room.len()];
-    for (number, place) in places.iter().enumerate() {
-        let found = match expected.is_empty() {
-            true => &room[place * size..],
-            false => &expected[number * size..],
-        };
-        wanted[place * size..][..size].copy_from_slice(&found[..size]);
+impl Reading {
+    /// Returns that of an access into `room`, of known values or of unknown ones.
+    fn new(access: &Access, room: Vec<u8>, expected: Option<&[u8]>) -> Self {
+        Self {
+            room,
+            places: access.here.places(),
+            size: access.value.size,
+            expected: expected.unwrap_or_default().to_vec(),
+        }
     }
-    assert!(room == wanted, "read {room:x?}, not {wanted:x?}");
+
+    /// Checks what was read; of unknown values that nothing else was written.
+    fn check(&self) {
+        let (room, size) = (&self.room, self.size);
+        let mut wanted = vec![UNTOUCHED; room.len()];
+        for (number, place) in self.places.iter().enumerate() {
+            let found = match self.expected.is_empty() {
+                true => &room[place * size..],
+                false => &self.expected[number * size..],
+            };
+            wanted[place * size..][..size].copy_from_slice(&found[..size]);
+        }
+        assert!(*room == wanted, "read {room:x?}, not {wanted:x?}");
+    }
 }
