@@ -194,6 +194,7 @@ const TESTED: &[&str] = &[
     "tagwire",
     "tagwire-coll",
     "tagwire-files",
+    "tagwire-shim",
 ];
 
 /// The modules of the product in which `unsafe` is allowed: shared memory, system calls, C ABI,

@@ -3,8 +3,9 @@ use std::ffi::OsString;
 use std::time::Instant;
 
 use crate::process::hosts::Hosts;
+use crate::process::installed::program;
 use crate::process::launchers::of_hosts;
-use crate::process::{Outcome, example, has, has_libfabric, secret, tagwire};
+use crate::process::{Job, Outcome, example, has, has_libfabric, secret, tagwire};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
@@ -133,6 +134,84 @@ fn parts_that_users_start_are_one_job() {
         for job in [first].into_iter().chain(others.collect::<Vec<_>>()) {
             let outcome = job.finish();
             assert_eq!(outcome.status, 0, "{outcome:#?}");
+        }
+    }
+}
+
+/// Runs an MPI program on two hosts, so many ranks on each. Returns how the job ended on each.
+fn spanning(
+    hosts: &Hosts,
+    counts: [u32; 2],
+    options: &[&str],
+    program: &[OsString],
+) -> Vec<Outcome> {
+    let place = format!("{}:7471", hosts.address(0));
+    let ranks = counts.iter().sum::<u32>().to_string();
+    let part = |host: usize, meeting: &[&str]| {
+        hosts
+            .line(host)
+            .args([tagwire()])
+            .args(["run", "-n", &counts[host].to_string()])
+            .args([
+                "--secret",
+                &secret("ours"),
+                "--host",
+                &format!("host-{host}"),
+            ])
+            .args(meeting)
+            .args(options)
+            .args(["--"])
+            .args(program)
+            .start()
+    };
+    let first = part(0, &["--of", &ranks, "--listen", &place]);
+    let second = part(1, &["--connect", &place]);
+    [first, second].into_iter().map(Job::finish).collect()
+}
+
+#[test]
+fn windows_span_two_hosts() {
+    let test = "windows_span_two_hosts";
+    let Some(hosts) = Hosts::make(test, 8, 1) else {
+        return;
+    };
+    let program = [program("windows").into()];
+    for transport in [
+        "ofi:tcp;ofi_rxm",
+        "shm+ofi:tcp;ofi_rxm",
+        "ucx:tcp",
+        "shm+ucx:tcp,self",
+    ] {
+        if !has(test, transport.trim_start_matches("shm+")) {
+            continue;
+        }
+        let outcomes = spanning(&hosts, [2, 2], &["-t", transport], &program);
+        for outcome in &outcomes {
+            assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
+        }
+        outcomes[0].line("windows: 4 ranks");
+    }
+}
+
+/// Rank 1 is killed in each synchronization of a window: the calls of those on its own host and on the other end, and they go on.
+#[test]
+fn a_rank_dies_in_a_window_of_two_hosts() {
+    let test = "a_rank_dies_in_a_window_of_two_hosts";
+    let Some(hosts) = Hosts::make(test, 9, 1) else {
+        return;
+    };
+    let program: OsString = program("window_death").into();
+    let calls = ["fence", "lock", "start", "wait", "free", "changes"];
+    let transports = ["shm+ofi:tcp;ofi_rxm", "ucx:tcp,self"];
+    for (call, transport) in calls.into_iter().zip(transports.into_iter().cycle()) {
+        if !has(test, transport.trim_start_matches("shm+")) {
+            continue;
+        }
+        let program = [program.clone(), call.into(), "create".into(), "200".into()];
+        let options = ["-t", transport, "--on-failure", "continue"];
+        let outcomes = spanning(&hosts, [2, 1], &options, &program);
+        for (rank, outcome) in [0, 2].into_iter().zip(&outcomes) {
+            outcome.line(&format!("{rank} went on"));
         }
     }
 }

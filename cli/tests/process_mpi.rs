@@ -4,41 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process::installed::{said, tree};
+use crate::process::installed::{program, said, tree};
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
 use crate::process::{Job, KILLED, Line, Outcome, has, run_line, wheels};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-
-/// A program of `tests/programs/mpi`, compiled by the tree's `mpicc`.
-fn program(name: &str) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi");
-    let source = sources.join(name).with_extension("c");
-    let folder = tree().join("programs");
-    std::fs::create_dir_all(&folder).unwrap();
-    // Several tests may compile the same one.
-    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let program = folder.join(format!("{name}-{number}"));
-    let (source, out) = (source.to_str().unwrap(), program.to_str().unwrap());
-    said(
-        "mpicc",
-        &[
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            // Constants that stand for arrays are no memory.
-            "-Wno-stringop-overread",
-            "-O1",
-            source,
-            "-o",
-            out,
-            "-lm",
-            "-lpthread",
-        ],
-    );
-    program
-}
 
 fn good(name: &str, ranks: u32, outcome: &Outcome) {
     assert_eq!(outcome.status, 0, "{name}, {ranks} ranks: {outcome:#?}");

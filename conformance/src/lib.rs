@@ -15,6 +15,7 @@
 //! would see two copies of the types of their own crate; nor can unit tests inside of `pml` use [`pml`].
 
 pub mod byte;
+mod chance;
 mod closing;
 mod common;
 mod frame;
@@ -25,6 +26,7 @@ pub mod network;
 pub mod pml;
 pub mod seeds;
 
+pub use chance::{Chance, cases_of};
 pub(crate) use frame::kit;
 pub use frame::{Check, Subject, Verdict, assert_check, passed_tiers, run_all, tiers};
 pub use job::{Factory, Job, Kit};

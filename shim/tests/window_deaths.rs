@@ -4,17 +4,20 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use common::sites::{ASLEEP, FAR, NEAR, Site};
 use common::windows::{ALL, EXCLUSIVE, Ints, Made, SHARED, window};
-use common::{WORLD, barrier, result};
+use common::{WORLD, barrier, ignore, result};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Win};
 use tagwire_shim::call::communicators::comm_set_errhandler;
-use tagwire_shim::call::groups;
 use tagwire_shim::call::windows::{creation, synchronization};
+use tagwire_shim::call::{groups, p2p};
 use tagwire_shim::error::Class;
 use tagwire_shim::{Process, Result};
 
@@ -110,15 +113,14 @@ fn group(process: &Process) -> Group {
 }
 
 /// Runs a scenario on a window, on threads that are not joined: that of the victim is there for ever.
-fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static str, &'static str)]) {
+fn run(scenario: &'static Scenario, made: Made, site: Site) {
     let job = LocalJob::new(SIZE).unwrap();
     let (sender, ends) = channel();
+    let gone = Arc::new(AtomicU32::new(0));
     for number in 0..SIZE {
-        let (job, sender) = (job.clone(), sender.clone());
+        let (job, sender, gone) = (job.clone(), sender.clone(), Arc::clone(&gone));
         std::thread::spawn(move || {
-            let member = job.member(Rank::new(number));
-            let process = Arc::new(Process::open(Box::new(member), settings).unwrap());
-            comm_set_errhandler(&process, WORLD, Errhandler::RETURN).unwrap();
+            let process = site.open(&job, SIZE, number).unwrap();
             let (window, all) = (window(&process, made, 4), group(&process));
             if number == VICTIM {
                 (scenario.before)(&window, all).unwrap();
@@ -144,14 +146,21 @@ fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static st
                 process.raise(&freed, "the free after it");
             }
             let is_freed = win == Win::NULL || scenario.what == "free";
+            let _ = sender.send((ended, is_freed));
+            // Between hosts the other may still need this one's progress.
+            gone.fetch_add(1, SeqCst);
+            while gone.load(SeqCst) < SIZE - 1 {
+                let flag = result(&mut 0);
+                let _ = p2p::iprobe(&process, 0, 0, Comm::SELF, flag, ignore());
+                std::thread::yield_now();
+            }
             // Its process is left as it is.
             std::mem::forget(window);
-            let _ = sender.send((ended, is_freed));
         });
     }
     for _ in 1..SIZE {
         let ended = ends.recv_timeout(Duration::from_secs(60));
-        let what = format!("{}, {made:?}, {settings:?}", scenario.what);
+        let what = format!("{}, {made:?}, {site:?}", scenario.what);
         let (ended, is_freed) = ended.unwrap_or_else(|_| panic!("{what}: somebody hangs"));
         assert!(is_freed, "{what}");
         let error = ended.expect_err(&what);
@@ -165,7 +174,7 @@ fn run(scenario: &'static Scenario, made: Made, settings: &'static [(&'static st
 fn calls_that_wait_for_a_member_end_when_it_dies() {
     for scenario in SCENARIOS {
         for made in ALL {
-            run(scenario, made, &[("wait", "yield")]);
+            run(scenario, made, NEAR);
         }
     }
 }
@@ -174,6 +183,17 @@ fn calls_that_wait_for_a_member_end_when_it_dies() {
 #[test]
 fn sleepers_hear_of_a_death() {
     for scenario in SCENARIOS {
-        run(scenario, Made::Allocated, &[]);
+        run(scenario, Made::Allocated, ASLEEP);
+    }
+}
+
+/// The same between hosts: the victim is on another one than the others.
+#[test]
+fn a_death_on_another_host_ends_the_calls_of_the_others() {
+    let test = "a_death_on_another_host_ends_the_calls_of_the_others";
+    for site in FAR.into_iter().filter(|site| site.is_there(test)) {
+        for (scenario, made) in SCENARIOS.iter().zip(site.kinds().iter().cycle()) {
+            run(scenario, *made, site);
+        }
     }
 }

@@ -16,7 +16,9 @@ use tagwire_shim::call::{communicators, datatypes, groups, infos, keyvals};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{Place, Pointer, Twin};
 
-use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Each rank writes its number into all others, by each kind of epoch, and reads what others have there.
 fn exchange(window: &Ints, (me, size): (i32, i32), how: &str) {
@@ -612,4 +614,42 @@ fn an_exposure_ends_with_the_accesses_of_its_group() {
         }
         window.free().unwrap();
     });
+}
+
+/// A target that computes holds up nobody, whatever its window is: others access it by themselves.
+#[test]
+fn a_target_that_computes_is_accessed() {
+    for made in ALL {
+        let (is_done, done) = channel::<()>();
+        let (is_done, done) = (Mutex::new(Some(is_done)), Mutex::new(done));
+        ranks(2, |process, me| {
+            let window = window(process, made, 4);
+            window.lock_all().unwrap();
+            if me == 0 {
+                for round in 0..20 {
+                    window.put(&[round], 1, 0).unwrap();
+                    window.flush(1).unwrap();
+                    let mut found = [-1];
+                    window.get(&mut found, 1, 0).unwrap();
+                    window.flush(1).unwrap();
+                    assert_eq!(found, [round], "{made:?}");
+                    let mut old = -1;
+                    window.fetch_add(&mut old, 1, 1).unwrap();
+                    window.flush(1).unwrap();
+                    assert_eq!(old, 2 * round, "{made:?}");
+                    window.add(&[1], 1, 1).unwrap();
+                    window.add(&[1, 1], 1, 2).unwrap();
+                    window.flush(1).unwrap();
+                }
+                is_done.lock().unwrap().take();
+            } else {
+                // The other drops its side when it is done: until then nothing here calls the library.
+                let waited = done.lock().unwrap().recv_timeout(Duration::from_secs(60));
+                assert_eq!(waited, Err(RecvTimeoutError::Disconnected), "{made:?}");
+                assert_eq!(window.own(4), [19, 40, 20, 20], "{made:?}");
+            }
+            window.unlock_all().unwrap();
+            window.free().unwrap();
+        });
+    }
 }

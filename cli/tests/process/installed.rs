@@ -56,6 +56,36 @@ fn library() -> PathBuf {
     library
 }
 
+/// A program of `tests/programs/mpi`, compiled by the tree's `mpicc`.
+pub fn program(name: &str) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi");
+    let source = sources.join(name).with_extension("c");
+    let folder = tree().join("programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    // Several tests may compile the same one.
+    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let program = folder.join(format!("{name}-{number}"));
+    let (source, out) = (source.to_str().unwrap(), program.to_str().unwrap());
+    said(
+        "mpicc",
+        &[
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            // Constants that stand for arrays are no memory.
+            "-Wno-stringop-overread",
+            "-O1",
+            source,
+            "-o",
+            out,
+            "-lm",
+            "-lpthread",
+        ],
+    );
+    program
+}
+
 /// Runs a command of the tree, and returns what it says.
 pub fn said(name: &str, arguments: &[&str]) -> String {
     let output = Command::new(tree().join("bin").join(name))

@@ -11,51 +11,11 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::{Selection, Team};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+pub use tagwire_conformance::{Chance, cases_of};
 use tagwire_files::{File, Hints, Mode, Opening, Result, Site, Storage};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::ByteTransport;
-
-/// Returns how many cases a property has: `usual` ones, more where the setting of properties says so.
-pub fn cases_of(usual: u64) -> u64 {
-    let cases = std::env::var("PROPTEST_CASES").ok();
-    let cases = cases.and_then(|cases| cases.parse::<u64>().ok());
-    cases.map_or(usual, |cases| (usual * cases).div_ceil(256).max(1))
-}
-
-/// Numbers by chance, the same for the same seed on all ranks.
-#[derive(Debug, Clone)]
-pub struct Chance(u64);
-
-impl Chance {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
-    }
-
-    pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Returns a number below a limit.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.word() % limit.max(1)
-    }
-
-    pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-
-    pub fn is_true(&mut self) -> bool {
-        self.word() & 1 == 1
-    }
-
-    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.word() as u8).collect()
-    }
-}
 
 /// Runs `body` on each of `size` ranks, and returns what each returned.
 pub fn ranks<T: Send>(size: u32, body: impl Fn(Team) -> T + Sync) -> Vec<T> {

@@ -4,6 +4,7 @@
 
 pub mod files;
 pub mod sides;
+pub mod sites;
 pub mod windows;
 
 use std::cell::Cell;

@@ -24,5 +24,6 @@ pub(crate) fn on_win<R>(
     body: impl FnOnce(Arc<Window>) -> Result<R>,
 ) -> Result<R> {
     let window = process.windows.find(handle.0)?;
-    body(window).map_err(|error: Error| error.on(On::Win(handle)))
+    let done = body(Arc::clone(&window));
+    done.map_err(|error: Error| window.cause(error).on(On::Win(handle)))
 }

@@ -2,15 +2,19 @@
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
+use std::time::Duration;
 
 use tagwire_pml::{ContextNames, Until};
 
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::object::window::Window;
 use crate::object::window::block::Word;
 
 /// So many looks are made before anything else is.
 const LOOKS: u32 = 64;
+
+/// How long the news of a failure may take to all ranks.
+const NEWS: Duration = Duration::from_secs(1);
 
 /// Every so many calls of synchronization make progress: programs that wait for a value of a window call nothing else.
 const CALLS_PER_PROGRESS: u32 = 256;
@@ -97,6 +101,19 @@ impl Window {
     pub(crate) fn barrier(&self) -> Result {
         self.check_whole()?;
         Ok(self.team.barrier()?)
+    }
+
+    /// Returns why a call has failed: where a member has freed the window that this process uses, because another has failed, that is
+    /// the reason, which this process may hear of a moment later.
+    #[cold]
+    pub(crate) fn cause(&self, error: Error) -> Error {
+        if error.code() != Class::Intern as i32 {
+            return error;
+        }
+        let heard = self
+            .messenger
+            .progress_until(Some(NEWS), || Ok(self.check_members().err()));
+        heard.unwrap_or(error)
     }
 
     fn check_whole(&self) -> Result {
