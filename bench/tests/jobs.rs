@@ -263,7 +263,10 @@ fn the_place_of_the_match_is_a_series() {
         );
         let document = measure(&line);
         let rows = rows(&document);
-        let places: Vec<&str> = rows.iter().filter_map(|row| row["position"].as_str()).collect();
+        let places: Vec<&str> = rows
+            .iter()
+            .filter_map(|row| row["position"].as_str())
+            .collect();
         for position in ["head", "middle", "tail", "shuffled"] {
             assert_eq!(places.iter().filter(|one| **one == position).count(), 1);
         }

@@ -294,8 +294,8 @@ impl SendBuffer {
     #[must_use]
     pub fn whole(&self) -> Option<&[u8]> {
         match &self.0 {
-            // SAFETY: the region is what the maker promised to keep readable and unwritten while the buffer is in use.
             SendShape::Contiguous(region) => {
+                // SAFETY: the region is what the maker promised to keep readable and unwritten while the buffer is in use.
                 Some(unsafe { std::slice::from_raw_parts(region.start, region.len) })
             }
             _ => None,
