@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use tagwire_base::Rank;
 use tagwire_coll::operations::{Allreduce, Barrier};
 use tagwire_coll::{Operator, Request, Team};
 use tagwire_layout::{Basic, Layout, Operation};
-use tagwire_pml::RequestId;
+use tagwire_pml::{RequestId, Target};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 /// Buffers by the request that they are lent to. Dropped after the port of the rank, which touches them in its calls alone.
@@ -16,6 +17,10 @@ pub(crate) struct Lent {
     messages: Vec<(RequestId, Box<[u8]>)>,
     /// Of collectives that are under way.
     collectives: Vec<(Request, Box<[u8]>)>,
+    /// Of writes that no flush has ended, by the rank that is written to.
+    puts: Vec<(Rank, Box<[u8]>)>,
+    /// Of partitioned operations, as long as the rank is there.
+    kept: Vec<Box<[u8]>>,
 }
 
 impl Lent {
@@ -47,6 +52,56 @@ impl Lent {
         let request = post(buffer)?;
         self.messages.push((request, room));
         Ok(request)
+    }
+
+    /// Makes a partitioned send of `len` bytes.
+    pub(crate) fn psend<E, T>(
+        &mut self,
+        len: usize,
+        init: impl FnOnce(&SendBuffer) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let bytes = self.keep(len);
+        // SAFETY: they are dropped with the rank or after it, in one step of the simulation, in which no packet lands; and nobody
+        // writes to them.
+        init(&unsafe { SendBuffer::contiguous(bytes, len) })
+    }
+
+    /// Lends `len` bytes as long as the rank is there, to be received into or reached by others.
+    pub(crate) fn lend<E, T>(
+        &mut self,
+        len: usize,
+        init: impl FnOnce(&RecvBuffer) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let room = self.keep(len);
+        // SAFETY: as above, and nobody reads them.
+        init(&unsafe { RecvBuffer::contiguous(room, len) })
+    }
+
+    /// Starts to write `bytes` to the rank of `target`.
+    pub(crate) fn put<E, T>(
+        &mut self,
+        target: &Target,
+        bytes: Vec<u8>,
+        start: impl FnOnce(SendBuffer) -> Result<T, E>,
+    ) -> Result<(), E> {
+        let bytes = bytes.into_boxed_slice();
+        // SAFETY: the bytes do not move with their box. They are dropped once a flush has ended the write, or after the port. Where
+        // the call fails, nothing was started.
+        start(unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) })?;
+        self.puts.push((target.rank(), bytes));
+        Ok(())
+    }
+
+    /// All writes to the rank of `target` have ended.
+    pub(crate) fn flushed(&mut self, target: &Target) {
+        self.puts.retain(|(rank, _)| *rank != target.rank());
+    }
+
+    fn keep(&mut self, len: usize) -> *mut u8 {
+        let mut bytes = vec![0; len].into_boxed_slice();
+        let start = bytes.as_mut_ptr();
+        self.kept.push(bytes);
+        start
     }
 
     /// Takes the buffer of a request that is complete.
