@@ -166,6 +166,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-bench-sim",
             "tagwire-papers",
             "tagwire-report",
+            "tagwire-sim",
         ],
     ),
 ];

@@ -82,6 +82,13 @@ pub struct Item {
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
+    /// The arguments of `tagwire bench` that are simulated, with what the paper had.
+    #[serde(default)]
+    sim: Vec<String>,
+    /// The simulated machine, by the name of its preset.
+    pub sim_on: Option<String>,
+    /// Why it is not simulated.
+    no_sim: Option<String>,
     /// What is measured by turns in their place, and the lines of tables that it is.
     #[serde(default)]
     pub(crate) turns: Vec<Turn>,
@@ -102,6 +109,9 @@ pub struct Claim {
     pub(crate) published: Text,
     /// Why it may fail here.
     pub reason: Option<String>,
+    /// Whether parameters of the simulated machine are fitted to it.
+    #[serde(default)]
+    pub(crate) fitted: bool,
     /// Of which places it is, where it is not of all.
     pub(crate) on: Option<On>,
     /// When it holds.
@@ -250,6 +260,34 @@ impl Item {
             run
         });
         runs.chain(turns).collect()
+    }
+
+    /// Returns the runs of a simulation: their words behind `bench`.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn simulated(&self, quick: bool) -> std::result::Result<Vec<Run>, &str> {
+        if self.sim.is_empty() {
+            let why = self.no_sim.as_deref();
+            return Err(why.unwrap_or("no program of the simulator has its rounds"));
+        }
+        let run = |words: &String| {
+            let mut arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            let sizes = arguments.iter().position(|word| word == "-m");
+            if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
+                arguments[place + 1].clone_from(sizes);
+            }
+            if quick {
+                self.shorten(&mut arguments);
+            }
+            Run {
+                arguments,
+                environment: &[],
+                turn: None,
+                is_own: false,
+            }
+        };
+        Ok(self.sim.iter().map(run).collect())
     }
 
     /// Puts the options of quick runs in the place of those that are there, or behind all.

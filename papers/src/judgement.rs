@@ -61,6 +61,12 @@ impl Judgement {
         self
     }
 
+    /// Returns it of what the machine was fitted to: it tests nothing.
+    pub(crate) fn as_input(mut self) -> Self {
+        self.verdict = Verdict::NotTestable;
+        self.after("parameters are fitted to it: ")
+    }
+
     /// Returns it with something before its evidence.
     pub(crate) fn after(mut self, text: &str) -> Self {
         self.evidence.insert_str(0, text);

@@ -46,6 +46,11 @@ impl Place {
         is_foreign(&self.transport)
     }
 
+    /// Whether it is a simulated machine.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.transport.starts_with("sim:")
+    }
+
     /// Whether it is shared memory of ours.
     pub(crate) fn is_shared(&self) -> bool {
         self.transport.starts_with("shm")
@@ -150,6 +155,12 @@ impl Rows {
         };
         let rows = self.turns.iter().filter(of);
         rows.map(|(_, build, row)| (row, &**build))
+    }
+
+    /// Whether all rows of the item are of a simulated machine.
+    pub(crate) fn is_simulated(&self) -> bool {
+        let places = self.places();
+        !places.is_empty() && places.iter().all(Place::is_simulated)
     }
 
     /// Returns the places that rows are of, in their order.

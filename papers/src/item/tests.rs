@@ -433,3 +433,54 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
     }
     assert!(shapes > others, "{shapes} shapes, {others} others");
 }
+
+#[test]
+fn what_is_simulated_has_cases_and_a_machine() {
+    for item in all() {
+        match item.simulated(false) {
+            Ok(runs) => {
+                assert!(item.sim_on.is_some(), "{}", item.name);
+                for run in runs.iter().chain(&item.simulated(true).unwrap()) {
+                    let simulated = tagwire_bench::Simulated::parse(&run.arguments);
+                    let simulated =
+                        simulated.unwrap_or_else(|error| panic!("{}: {error}", item.name));
+                    let exchanges = simulated.exchanges().unwrap();
+                    assert!(
+                        simulated.cases().len() + exchanges.len() > 0,
+                        "{}",
+                        item.name
+                    );
+                }
+            }
+            Err(why) => assert!(!why.is_empty() && item.sim_on.is_none(), "{}", item.name),
+        }
+    }
+}
+
+#[test]
+fn what_a_machine_is_fitted_to_is_not_judged_on_it() {
+    use serde_json::json;
+    let item = find("partitioned/fig4").unwrap()[0];
+    let rows = |transport: &str| {
+        let row = |size: u64| {
+            json!({"transport": transport, "pml": "ob1", "policy": "messages", "partitions": 32,
+                "compute": "sleep:10000", "size": size, "overhead_paper": 59.0})
+        };
+        of_rows(vec![row(512), row(2048)])
+    };
+    let verdict = |transport| {
+        let outcome = crate::Outcome::of(item, &rows(transport), false, Vec::new(), Vec::new());
+        let value = serde_json::to_value(&outcome).unwrap();
+        let claims = value["claims"].as_array().unwrap();
+        let claim = claims
+            .iter()
+            .find(|claim| claim["says"].as_str().unwrap().starts_with("32 partitions"));
+        let verdict = claim.unwrap()["judgements"][0]["verdict"].clone();
+        (value.get("column").cloned(), verdict)
+    };
+    assert_eq!(verdict("shm"), (None, json!("holds")));
+    assert_eq!(
+        verdict("sim:niagara"),
+        (Some(json!("sim")), json!("not-testable"))
+    );
+}
