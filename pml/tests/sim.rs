@@ -48,6 +48,7 @@ fn network(seed: u64) -> MemoryOptions {
             reorder: seed % 2 == 1,
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..kinds[(seed % 5) as usize]()
     }
 }
@@ -99,6 +100,7 @@ fn cm_in_random_schedules() {
 }
 
 pml_conformance!(ob1_in_virtual_time, ob1(1));
+
 /// Progress takes what there is: threads that sleep do not come again by themselves.
 fn cm_for_threads() -> Factory {
     Factory::cm_in_time(network(2), MatchOptions::default())
