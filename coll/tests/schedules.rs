@@ -20,7 +20,7 @@ use crate::common::cases::{Case, Draws, cases};
 use crate::common::each_forced;
 
 /// Seeds of a run of the tests.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 2000;
 
 /// How often the ranks of a seed start some operations.
 const ROUNDS: u64 = 2;
@@ -61,6 +61,7 @@ fn network(seed: u64) -> MemoryOptions {
             reorder: is(),
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..MemoryOptions::default()
     }
 }
