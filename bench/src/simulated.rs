@@ -15,17 +15,37 @@ use crate::record::{Figures, Row, SCHEMA, Sampling, Series};
 use crate::stats::{Seeded, mix};
 use crate::suite::partitioned::set_paper;
 
+mod callers;
+mod device;
 mod exchange;
+mod pair;
+mod pattern;
 
+pub use callers::{Helper, SimulatedCallers, SimulatedNeighbours};
+pub use device::{Reduced, SimulatedReduction};
 pub use exchange::{Leaves, SimulatedExchange};
+pub use pair::SimulatedPair;
+pub use pattern::{PatternRegion, PatternScript, SimulatedPattern};
+
+pub use crate::pattern::recorded::{PatternCarrier, PatternEdge, PatternEdges, PatternStep};
 
 /// The tests that are simulated.
-const TESTS: [&str; 2] = ["partitioned", "cmb"];
+const TESTS: [&str; 9] = [
+    "partitioned",
+    "cmb",
+    "sweep3d",
+    "halo3d",
+    "latency",
+    "message-rate",
+    "overlap-neighbours",
+    "concurrent-allreduce",
+    "allreduce",
+];
 
 /// Rounds of each kind, where the command does not say.
 const ROUNDS: u64 = 20;
 
-/// A command of `tagwire bench partitioned` or `cmb`, as a simulation runs it.
+/// A command of `tagwire bench`, as a simulation runs it: the cases of its test.
 #[derive(Debug)]
 pub struct Simulated {
     args: BenchArgs,
@@ -85,6 +105,9 @@ impl Simulated {
                 "the metrics of a simulation are the paper's: --definition paper".to_owned(),
             );
         }
+        if args.test.name == "message-rate" && args.window.is_some_and(|window| window != 64) {
+            return Err("the windows of a simulation have 64 messages: -W 64".to_owned());
+        }
         Ok(Self { args })
     }
 
@@ -103,6 +126,42 @@ impl Simulated {
             true => SimulatedExchange::all(&self.args),
             false => Ok(Vec::new()),
         }
+    }
+
+    /// Returns the cases of `sweep3d` and `halo3d`: those of a size behind each other.
+    ///
+    /// # Errors
+    /// What of the command cannot be simulated.
+    pub fn patterns(&self) -> Result<Vec<SimulatedPattern>, String> {
+        SimulatedPattern::all(&self.args)
+    }
+
+    /// Returns the cases of `latency` and `message-rate`.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<SimulatedPair> {
+        SimulatedPair::all(&self.args)
+    }
+
+    /// Returns the cases of `overlap-neighbours`.
+    #[must_use]
+    pub fn neighbours(&self) -> Vec<SimulatedNeighbours> {
+        SimulatedNeighbours::all(&self.args)
+    }
+
+    /// Returns the cases of `concurrent-allreduce`.
+    ///
+    /// # Errors
+    /// What of the command cannot be simulated.
+    pub fn callers(&self) -> Result<Vec<SimulatedCallers>, String> {
+        SimulatedCallers::all(&self.args)
+    }
+
+    /// Returns the cases of `allreduce --algorithm`: those of a size behind each other.
+    ///
+    /// # Errors
+    /// What of the command cannot be simulated.
+    pub fn reductions(&self) -> Result<Vec<SimulatedReduction>, String> {
+        SimulatedReduction::all(&self.args)
     }
 
     /// Returns the cases of `partitioned`, in the order of rows. Caches are not simulated: only warm ones have cases.
@@ -199,6 +258,24 @@ impl SimulatedCase {
     }
 }
 
+/// Returns a row of a size without figures.
+fn row_of(size: usize, transport: &str, pml: &str, ranks: u32) -> Row {
+    Row {
+        size: size as u64,
+        series: Series {
+            transport: transport.to_owned(),
+            pml: Some(pml.to_owned()),
+            ranks,
+            ..Series::default()
+        },
+        sampling: Sampling {
+            launch: Some(0),
+            ..Sampling::default()
+        },
+        ..Row::default()
+    }
+}
+
 /// Returns results with these rows, as `tagwire bench` writes them. `environment` says on what machine they were simulated.
 #[must_use]
 pub fn results(test: &str, command: &str, environment: &Value, rows: &[Row]) -> Value {
@@ -234,7 +311,7 @@ mod tests {
         let late = [case.delay(3, 0), case.delay(3, 1)];
         assert_eq!(late, [10_400, 10_000].map(Duration::from_micros));
         for (wrong, why) in [
-            ("latency", "is not simulated"),
+            ("idle", "is not simulated"),
             ("partitioned --partitions 2", "--definition paper"),
             ("partitioned --nosuch", "--nosuch"),
         ] {

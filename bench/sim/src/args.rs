@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tagwire_sim::presets::{self, Preset};
-use tagwire_sim::{Kill, Machine, Schedule, SimOptions};
+use tagwire_sim::{Kill, Machine, Schedule, SimOptions, Trace};
 
 use crate::job::Pml;
 use crate::programs::{Arguments, PROGRAMS, Program, program};
@@ -66,6 +66,10 @@ pub struct SimArgs {
     /// Messages that are late may be overtaken by others of their sender
     #[arg(long)]
     pub reorder: bool,
+
+    /// A file for a picture of the last packets: who sent to whom, and who waited for whom (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<std::path::PathBuf>,
 
     /// A rank that dies, and when; several times for several
     #[arg(long, value_name = "RANK@TIME", value_parser = parse_kill)]
@@ -168,6 +172,7 @@ impl SimArgs {
                 reorder: self.reorder,
                 kills: self.kill.clone(),
             },
+            trace: self.picture.as_ref().map(|_| Trace::default()),
             ..SimOptions::of(self.machine()?)
         })
     }

@@ -81,6 +81,7 @@ pub fn fit(measured: &Measured) -> std::result::Result<Machine, String> {
         per_byte: rate(per_byte),
         copy_out: rate(copy),
         copy_in: rate(copy),
+        ..Link::default()
     };
     Ok(Machine {
         network: link,

@@ -4,20 +4,25 @@
 //!     job        opens the ranks of a network, and runs them as futures in one thread
 //!      |
 //!     programs   what each rank does: an asynchronous function
-//!     partitioned, messaging  what threads of a rank do in papers
+//!     partitioned, messaging, motif  what threads of a rank do in papers
 //!      |
 //!     SimRank    isend, irecv, wait, barrier, sum, compute: over Messenger and Team
 //! ```
 
 mod args;
+pub mod callers;
 mod error;
 mod fit;
 mod job;
 mod lent;
 pub mod messaging;
+pub mod motif;
+pub mod neighbours;
+pub mod pairs;
 pub mod partitioned;
 mod programs;
 mod rank;
+pub mod reduction;
 mod report;
 mod rounds;
 

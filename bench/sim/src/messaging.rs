@@ -97,7 +97,15 @@ struct Shared {
 /// # Errors
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, case: &Exchange) -> Result<Vec<Vec<u64>>> {
-    let network = SimNetwork::new(case.ranks, options.clone());
+    let mut options = options.clone();
+    // A stream's rate is that of messages: where there is one, long ones go as such, and not by reads or writes of memory.
+    let has_streams = options
+        .machine
+        .is_some_and(|machine| machine.network.stream.as_femtos() > 0);
+    if has_streams && !case.is_remote {
+        (options.get, options.put) = (false, false);
+    }
+    let network = SimNetwork::new(case.ranks, options);
     let opener = Opener::new(Pml::Ob1, &network);
     let failed: Rc<RefCell<Option<Error>>> = Rc::default();
     let mut simulation = Simulation::new(&network);

@@ -9,6 +9,7 @@ mod halo3d;
 mod ping_pong;
 mod ring;
 mod stencil;
+mod stream;
 mod sweep3d;
 
 use std::future::Future;
@@ -59,6 +60,7 @@ impl std::fmt::Debug for Program {
 /// The programs, in the order of reports.
 pub const PROGRAMS: &[Program] = &[
     ping_pong::PROGRAM,
+    stream::PROGRAM,
     ring::PROGRAM,
     stencil::PROGRAM,
     halo3d::PROGRAM,

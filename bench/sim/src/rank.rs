@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_coll::{Request, Team};
+use tagwire_coll::operations::{
+    Allgather, Allreduce, CollectiveOperation, Parts, Reduce, ReduceScatter,
+};
+use tagwire_coll::{Division, Duplicate, Operator, Request, Team};
+use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::{
     Messenger, PartitionedRecv, PartitionedSend, Policy, RequestId, SendMode, Target,
 };
 use tagwire_sim::Actor;
 
 use crate::error::{Error, Result};
-use crate::lent::Lent;
+use crate::lent::{Collective, Lent};
 
 const WORLD: ContextId = ContextId::WORLD;
 
@@ -237,14 +241,114 @@ impl SimRank {
     /// # Errors
     /// How it failed.
     pub async fn sum(&self, data: Vec<u8>) -> Result<Box<[u8]>> {
-        let request = self
-            .shared
-            .lent
-            .borrow_mut()
-            .sum(&self.shared.team, data.into())?;
-        self.wait_for(&request).await?;
-        let ended = self.shared.lent.borrow_mut().take_sums().pop();
-        Ok(ended.unwrap_or_default())
+        let sum = self.start_sum(&self.shared.team, data)?;
+        self.ended(&sum).await
+    }
+
+    /// Returns the group of all ranks.
+    pub(crate) fn team(&self) -> &Arc<Team> {
+        &self.shared.team
+    }
+
+    /// Makes a group of all ranks with a context of its own. All do so, in the same order.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn duplicate(&self) -> Result<Arc<Team>> {
+        let made = Duplicate::of(self.team())?;
+        let take = || Ok(made.take().transpose()?);
+        Ok(Arc::new(self.until(take).await?))
+    }
+
+    /// Makes a group of the ranks that give the same `color`, in the order of ranks. All do so, in the same order.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn part(&self, color: u32) -> Result<Arc<Team>> {
+        let made = Division::of(self.team(), color, 0)?;
+        let take = || Ok(made.take().transpose()?);
+        Ok(Arc::new(self.until(take).await?))
+    }
+
+    /// Starts to sum `data`, 64-bit numbers, over the members of a group.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_sum(&self, team: &Arc<Team>, data: Vec<u8>) -> Result<Collective> {
+        self.start(team, data, |data| Allreduce {
+            operator: sums(),
+            input: None,
+            data,
+        })
+    }
+
+    /// Starts to sum `data` at a member of a group.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_reduce(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        root: usize,
+    ) -> Result<Collective> {
+        let operation = |data: &'static mut [u8]| Reduce::in_place(team, sums(), data, root);
+        self.start(team, data, operation)
+    }
+
+    /// Starts to sum `data`, of which each member gets a part, at the start of its buffer: `lengths` are theirs, in bytes.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_reduce_scatter(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        lengths: Vec<usize>,
+    ) -> Result<Collective> {
+        self.start(team, data, |out| ReduceScatter {
+            operator: sums(),
+            input: None,
+            lengths: lengths.into(),
+            out,
+        })
+    }
+
+    /// Starts to give all members the parts of each, of these lengths in bytes. This rank's own lies in its place.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_allgather(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        lengths: Vec<usize>,
+    ) -> Result<Collective> {
+        self.start(team, data, |out| Allgather {
+            own: None,
+            parts: Parts::Of(lengths.into()),
+            out,
+        })
+    }
+
+    fn start<O: CollectiveOperation + 'static>(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        make: impl FnOnce(&'static mut [u8]) -> O,
+    ) -> Result<Collective> {
+        let mut lent = self.shared.lent.borrow_mut();
+        Ok(lent.start(team, data.into_boxed_slice(), make)?)
+    }
+
+    /// Makes progress until a collective operation has ended, and returns its buffer.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn ended(&self, collective: &Collective) -> Result<Box<[u8]>> {
+        self.wait_for(&collective.request).await?;
+        let buffer = self.shared.lent.borrow_mut().take_ended(collective);
+        Ok(buffer.unwrap_or_default())
     }
 
     /// Computes for `time` on a core of its node.
@@ -284,4 +388,9 @@ impl SimRank {
     pub(crate) fn close(&self) -> Result<()> {
         self.port().close(CLOSING).map_err(Error::from)
     }
+}
+
+/// The sum of 64-bit numbers.
+const fn sums() -> Operator<'static> {
+    Operator::owned(Operation::Sum, Layout::of(Basic::U64))
 }

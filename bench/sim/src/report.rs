@@ -62,7 +62,14 @@ pub fn simulate(args: &SimArgs) -> Result<Report, Refusal> {
         args.rank_count(),
         &options,
         args.arguments(),
-    )?;
+    );
+    // Of a job that did not end well it says most.
+    if let (Some(file), Some(trace)) = (&args.picture, &options.trace) {
+        let picture = trace.svg().unwrap_or_default();
+        let wrong = |error| Refusal::Usage(format!("--picture {}: {error}", file.display()));
+        std::fs::write(file, picture).map_err(wrong)?;
+    }
+    let outcome = outcome?;
     let took = processor_time().saturating_sub(began);
     let grown = memory("VmHWM:").saturating_sub(before);
     Ok(Report {
