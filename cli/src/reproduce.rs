@@ -261,7 +261,8 @@ fn page(
     for plot in &made.plots {
         let item = items.iter().find(|item| {
             let stem = item.name.replace('/', "-");
-            plot.file.strip_suffix(".svg") == Some(&*stem)
+            let file = plot.file.strip_suffix(".svg");
+            file.map(|file| file.trim_end_matches(".sim")) == Some(&*stem)
         });
         if let Some(item) = item {
             write(&beside.join(&plot.file), &draw::svg(item, &plot.plot)?)?;

@@ -6,12 +6,14 @@ use serde::Deserialize;
 
 use crate::drawn::Shows;
 use crate::error::{Error, Result};
-use crate::predicate::{On, Predicate};
+use crate::on::On;
+use crate::predicate::Predicate;
 use crate::projection::PROJECTED;
 use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
 use crate::rows::{is_peer, tool};
 use crate::run::{OVER_TCP, Run};
+use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
 
 /// What there must be to reproduce an item.
@@ -82,11 +84,9 @@ pub struct Item {
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
-    /// The arguments of `tagwire bench` that are simulated, with what the paper had.
+    /// What is simulated, with what the paper had.
     #[serde(default)]
-    sim: Vec<String>,
-    /// The simulated machine, by the name of its preset.
-    pub sim_on: Option<String>,
+    sim: Vec<Simulation>,
     /// Why it is not simulated.
     no_sim: Option<String>,
     /// What is measured by turns in their place, and the lines of tables that it is.
@@ -109,9 +109,13 @@ pub struct Claim {
     pub(crate) published: Text,
     /// Why it may fail here.
     pub reason: Option<String>,
+    /// Why it may fail on a simulated machine.
+    pub(crate) sim_reason: Option<String>,
     /// Whether parameters of the simulated machine are fitted to it.
     #[serde(default)]
     pub(crate) fitted: bool,
+    /// Why the model of a simulated machine cannot tell.
+    pub(crate) no_sim: Option<String>,
     /// Of which places it is, where it is not of all.
     pub(crate) on: Option<On>,
     /// When it holds.
@@ -262,17 +266,20 @@ impl Item {
         runs.chain(turns).collect()
     }
 
-    /// Returns the runs of a simulation: their words behind `bench`.
+    /// Returns the runs of simulations, where [`ARRIVALS`](crate::ARRIVALS) are in the folder `arrivals`.
     ///
     /// # Errors
     /// Why there are none.
-    pub fn simulated(&self, quick: bool) -> std::result::Result<Vec<Run>, &str> {
+    pub fn simulated(
+        &'static self,
+        arrivals: &str,
+        quick: bool,
+    ) -> std::result::Result<Vec<SimulatedRun>, &'static str> {
         if self.sim.is_empty() {
             let why = self.no_sim.as_deref();
             return Err(why.unwrap_or("no program of the simulator has its rounds"));
         }
-        let run = |words: &String| {
-            let mut arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let run = |mut arguments: Vec<String>| {
             let sizes = arguments.iter().position(|word| word == "-m");
             if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
                 arguments[place + 1].clone_from(sizes);
@@ -287,7 +294,11 @@ impl Item {
                 is_own: false,
             }
         };
-        Ok(self.sim.iter().map(run).collect())
+        let all = self.sim.iter().flat_map(|of| {
+            let runs = of.words(arrivals).map(run);
+            runs.map(move |run| SimulatedRun { of, run })
+        });
+        Ok(all.collect())
     }
 
     /// Puts the options of quick runs in the place of those that are there, or behind all.

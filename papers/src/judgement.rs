@@ -67,6 +67,13 @@ impl Judgement {
         self.after("parameters are fitted to it: ")
     }
 
+    /// Returns it of what a model cannot tell, with why.
+    pub(crate) fn as_untold(mut self, why: &str) -> Self {
+        self.verdict = Verdict::NotTestable;
+        why.clone_into(&mut self.evidence);
+        self
+    }
+
     /// Returns it with something before its evidence.
     pub(crate) fn after(mut self, text: &str) -> Self {
         self.evidence.insert_str(0, text);

@@ -206,11 +206,19 @@ impl Judged {
         if claim.fitted && rows.is_simulated() {
             judgements = judgements.into_iter().map(Judgement::as_input).collect();
         }
+        if let (Some(why), true) = (&claim.no_sim, rows.is_simulated()) {
+            let not_told = judgements.into_iter().map(|one| one.as_untold(why));
+            judgements = not_told.collect();
+        }
         let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
+        let reason = match rows.is_simulated() {
+            true => &claim.sim_reason,
+            false => &claim.reason,
+        };
         Self {
             says: &claim.says,
             published: claim.published.text(),
-            likely_reason: claim.reason.as_deref().filter(|_| fails),
+            likely_reason: reason.as_deref().filter(|_| fails),
             judgements,
         }
     }

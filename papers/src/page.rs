@@ -100,13 +100,13 @@ pub fn page(
     }
     let mut plots = Vec::new();
     for one in &shown {
-        let plot = one.plot();
-        let file = plot.is_some().then(|| format!("{name}/{}.svg", one.stem()));
-        out += &one.section(file.as_deref(), date);
-        plots.extend(plot.map(|plot| Drawn {
-            file: format!("{}.svg", one.stem()),
-            plot,
-        }));
+        let drawn = one.plots();
+        let files: Vec<String> = drawn
+            .iter()
+            .map(|plot| format!("{name}/{}", plot.file))
+            .collect();
+        out += &one.section(&files, date);
+        plots.extend(drawn);
     }
     out += &not_run(name, &shown);
     out += &excused(name);

@@ -1,20 +1,20 @@
 //! `tagwire reproduce --on sim`: rounds of a paper's item on the machine that the paper had, as far as a preset knows it.
 
 use std::fs;
-use std::rc::Rc;
 use std::str::FromStr;
 
 use serde_json::{Value, json};
-use tagwire_bench::{Row, Simulated, SimulatedCase, SimulatedExchange, Timed};
-use tagwire_bench_sim::messaging::{self, Exchange, Leaves};
-use tagwire_bench_sim::partitioned::{Case, Stamps, run};
-use tagwire_papers::{Item, Outcome, Ran, Rows};
-use tagwire_pml::Policy;
+use tagwire_bench::{Row, Simulated};
+use tagwire_papers::{Item, Outcome, Ran, Rows, SimulatedRun};
 use tagwire_sim::presets::{PRESETS, Preset, preset};
 use tagwire_sim::{Schedule, SimOptions};
 
 use super::{ReproduceOptions, draw, unwritable, write};
 use crate::failure::Failure;
+
+mod runs;
+
+use runs::Place;
 
 /// A simulated machine, or the one that each item names.
 #[derive(Debug, Clone)]
@@ -52,28 +52,34 @@ pub fn one(
     on: &On,
     item: &'static Item,
 ) -> Result<Result<Outcome, String>, Failure> {
-    let runs = match item.simulated(options.quick) {
+    let arrivals = arrivals(options)?;
+    let runs = match item.simulated(&arrivals, options.quick) {
         Ok(runs) => runs,
         Err(why) => return Ok(Err(why.to_owned())),
     };
-    let named = item.sim_on.as_deref().and_then(preset);
-    let Some(machine) = on.0.or(named) else {
-        return Ok(Err("its machine has no preset".to_owned()));
-    };
     let stem = item.name.replace('/', "-");
     let (mut rows, mut ran, mut results) = (Rows::default(), Vec::new(), Vec::new());
-    for (number, run) in (1..).zip(&runs) {
+    for (number, SimulatedRun { of, run }) in (1..).zip(&runs) {
+        let Some(machine) = on.0.or_else(|| preset(&of.on)) else {
+            return Err(Failure::run(format!("there is no preset '{}'", of.on)));
+        };
         let command = format!("tagwire reproduce {} --on sim:{}", item.name, machine.name);
-        let (test, found) = simulated(machine, &run.arguments)?;
+        let simulated = Simulated::parse(&run.arguments).map_err(Failure::run)?;
+        let found = simulate(machine, &simulated)?;
+        let test = simulated.test();
         let whole = tagwire_bench::results(test, &command, &environment(machine), &found);
         let name = format!("{stem}-sim-{number}.json");
         let file = options.output.join(&name);
         write(&file, &format!("{whole:#}\n"))?;
-        let found = crate::results::read(&file)?;
+        let mut found = crate::results::read(&file)?;
+        of.name_rows(&mut found);
         let words = run.arguments.join(" ");
         ran.push(Ran::new(run, format!("{command} # {words}"), &found, 1));
         rows.add(found, run, "");
         results.push(name);
+    }
+    for with in &item.with {
+        rows.add_other(with, &left_of(options, with)?);
     }
     let outcome = Outcome::of(item, &rows, options.quick, ran, results);
     let text = outcome.json();
@@ -92,9 +98,18 @@ pub fn one(
     Ok(Ok(outcome))
 }
 
-/// Simulates the cases of a command.
-fn simulated(machine: &Preset, words: &[String]) -> Result<(&'static str, Vec<Row>), Failure> {
-    let command = Simulated::parse(words).map_err(Failure::run)?;
+/// Returns the folder of the arrivals that densities are estimated from.
+fn arrivals(options: &ReproduceOptions) -> Result<String, Failure> {
+    let folder = options.output.join("assumed");
+    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    for (name, text) in tagwire_papers::ARRIVALS {
+        write(&folder.join(name), text)?;
+    }
+    Ok(folder.display().to_string())
+}
+
+/// Returns the rows of a command on a machine.
+fn simulate(machine: &Preset, command: &Simulated) -> Result<Vec<Row>, Failure> {
     let options = SimOptions {
         schedule: Schedule {
             shuffle: true,
@@ -102,68 +117,31 @@ fn simulated(machine: &Preset, words: &[String]) -> Result<(&'static str, Vec<Ro
         },
         ..SimOptions::of(machine.machine)
     };
-    let transport = format!("sim:{}", machine.name);
-    let mut rows = Vec::new();
-    for case in command.cases() {
-        let timed = timed(run(&options, &of(&case)?).map_err(Failure::run)?);
-        rows.push(case.row(&transport, "ob1", &timed));
-    }
-    let exchanges = command.exchanges().map_err(Failure::run)?;
-    for of_size in exchanges.chunk_by(|one, other| one.size == other.size) {
-        let mut timed = Vec::new();
-        for exchange in of_size {
-            let times = messaging::run(&options, &like(exchange)).map_err(Failure::run)?;
-            timed.push((exchange.clone(), times));
+    let place = Place {
+        options: &options,
+        transport: &format!("sim:{}", machine.name),
+    };
+    place.rows(command)
+}
+
+/// The rows that simulations of another item have left in the folder.
+fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
+    let mut rows = Rows::default();
+    for item in tagwire_papers::find(name).map_err(Failure::usage)? {
+        let stem = item.name.replace('/', "-");
+        let runs = item.simulated(&arrivals(options)?, options.quick);
+        let runs = runs.unwrap_or_default();
+        for (number, SimulatedRun { of, run }) in (1..).zip(&runs) {
+            let file = options.output.join(format!("{stem}-sim-{number}.json"));
+            // Without it claims that compare with that item are not testable.
+            if file.is_file() {
+                let mut found = crate::results::read(&file)?;
+                of.name_rows(&mut found);
+                rows.add(found, run, "");
+            }
         }
-        rows.extend(SimulatedExchange::rows(&transport, "ob1", &timed));
     }
-    Ok((command.test(), rows))
-}
-
-fn like(exchange: &SimulatedExchange) -> Exchange {
-    let arrivals = exchange.clone();
-    Exchange {
-        ranks: exchange.ranks,
-        threads: exchange.threads,
-        peers: exchange.peers,
-        bytes: exchange.size,
-        parts: exchange.parts,
-        leaves: match exchange.leaves {
-            tagwire_bench::Leaves::Serially => Leaves::Serially,
-            tagwire_bench::Leaves::Together => Leaves::Together,
-            _ => Leaves::Early,
-        },
-        is_remote: exchange.is_remote,
-        iterations: exchange.iterations,
-        arrivals: Rc::new(move |iteration, rank| arrivals.arrivals(iteration, rank)),
-    }
-}
-
-fn of(case: &SimulatedCase) -> Result<Case, Failure> {
-    let delays = case.clone();
-    Ok(Case {
-        bytes: case.size,
-        partitions: case.partitions,
-        policy: case.policy.parse::<Policy>().map_err(Failure::usage)?,
-        rounds: u32::try_from(case.rounds).map_err(Failure::usage)?,
-        delays: Rc::new(move |round, thread| delays.delay(round, thread)),
-    })
-}
-
-fn timed(stamps: Stamps) -> Timed {
-    let messages = stamps.messages.iter();
-    let partitions = stamps.partitions.iter();
-    Timed {
-        messages: messages.map(|one| [one.fork_join, one.message]).collect(),
-        partitions: partitions
-            .map(|round| {
-                let stamps = round.iter().map(|one| [one.called, one.ready, one.arrived]);
-                stamps.collect()
-            })
-            .collect(),
-        last: stamps.last,
-        way: stamps.way,
-    }
+    Ok(rows)
 }
 
 /// Says on what machine rows were simulated.

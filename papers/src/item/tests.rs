@@ -435,25 +435,44 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
 }
 
 #[test]
-fn what_is_simulated_has_cases_and_a_machine() {
+fn what_is_simulated_has_cases_on_a_machine() {
+    let folder = std::env::temp_dir().join(format!("tagwire-arrivals-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in crate::ARRIVALS {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let arrivals = folder.display().to_string();
     for item in all() {
-        match item.simulated(false) {
-            Ok(runs) => {
-                assert!(item.sim_on.is_some(), "{}", item.name);
-                for run in runs.iter().chain(&item.simulated(true).unwrap()) {
-                    let simulated = tagwire_bench::Simulated::parse(&run.arguments);
-                    let simulated =
-                        simulated.unwrap_or_else(|error| panic!("{}: {error}", item.name));
-                    let exchanges = simulated.exchanges().unwrap();
-                    assert!(
-                        simulated.cases().len() + exchanges.len() > 0,
-                        "{}",
-                        item.name
-                    );
-                }
+        let runs = match item.simulated(&arrivals, false) {
+            Ok(runs) => runs,
+            Err(why) => {
+                assert!(!why.is_empty(), "{}", item.name);
+                continue;
             }
-            Err(why) => assert!(!why.is_empty() && item.sim_on.is_none(), "{}", item.name),
+        };
+        for simulated in runs.iter().chain(&item.simulated(&arrivals, true).unwrap()) {
+            let of = tagwire_bench::Simulated::parse(&simulated.run.arguments);
+            let of = of.unwrap_or_else(|error| panic!("{}: {error}", item.name));
+            let cases = of.cases().len()
+                + of.exchanges().unwrap().len()
+                + of.patterns().unwrap().len()
+                + of.pairs().len()
+                + of.neighbours().len()
+                + of.callers().unwrap().len()
+                + of.reductions().unwrap().len();
+            assert!(cases > 0, "{}", item.name);
         }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Whatever is marked as needing the simulator has one, or says why not.
+#[test]
+fn what_is_not_simulated_says_why() {
+    for item in all().iter().filter(|item| !item.has_tables()) {
+        let why = item.simulated("", false).err();
+        let has_words = why.is_none_or(|why| !why.starts_with("no program"));
+        assert!(has_words || item.name == "mtl/table1", "{}", item.name);
     }
 }
 

@@ -199,25 +199,37 @@ impl Shown {
             .then(|| format!("{}: {}", found.on, found.evidence))
     }
 
-    pub(super) fn stem(&self) -> String {
-        self.item.name.replace('/', "-")
-    }
-
-    pub(super) fn plot(&self) -> Option<Plot> {
-        match self.is_judged() {
+    fn plot(&self) -> Option<Drawn> {
+        let plot = match self.is_judged() {
             true => Plot::of_rows(self.item, &self.rows),
             false => Plot::of_measured(self.item, &self.measured),
-        }
+        };
+        let stem = self.item.name.replace('/', "-");
+        let machine = if self.is_simulated { ".sim" } else { "" };
+        Some(Drawn {
+            file: format!("{stem}{machine}.svg"),
+            plot: plot?,
+        })
     }
 
-    /// Returns what a page says of it; the plot lies in a file.
-    pub(super) fn section(&self, plot: Option<&str>, date: &dyn Fn(u64) -> String) -> String {
+    /// Returns its plot, and that of a simulated machine.
+    pub(super) fn plots(&self) -> Vec<Drawn> {
+        let simulated = self.simulated.as_ref().and_then(|one| one.plot());
+        self.plot().into_iter().chain(simulated).collect()
+    }
+
+    /// Returns what a page says of it; its plots lie in files.
+    pub(super) fn section(&self, plots: &[String], date: &dyn Fn(u64) -> String) -> String {
         let (figure, shows) = (&self.item.figure, &self.item.shows);
         let quick = if self.quick { ", quick" } else { "" };
         let mut out = format!("\n### {figure}{quick}: {shows}\n\n");
         out += &self.circumstances(date);
-        if let Some(plot) = plot {
-            let _ = writeln!(out, "![{figure}: {shows}]({plot})\n");
+        for plot in plots {
+            let machine = match plot.ends_with(".sim.svg") {
+                true => ", on a simulated machine",
+                false => "",
+            };
+            let _ = writeln!(out, "![{figure}: {shows}{machine}]({plot})\n");
         }
         out += &self.judged();
         out += &measured(&self.measured);
@@ -279,21 +291,30 @@ impl Shown {
 
     /// Returns on which machine it was simulated, and which of its parameters are fitted.
     fn machine(&self) -> String {
-        let Some(environment) = self.runs.first().map(Ran::circumstances) else {
-            return String::new();
-        };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let values = environment["parameters"].as_array().into_iter().flatten();
-        let fitted: Vec<String> = values
-            .filter(|value| value["source"] == "fitted")
-            .map(|value| format!("{} ({})", text(&value["field"]), text(&value["note"])))
-            .collect();
-        let fitted = match fitted.is_empty() {
-            true => "No parameter is fitted".to_owned(),
-            false => format!("Fitted: {}", fitted.join("; ")),
+        let of = |environment: &Value| {
+            let values = environment["parameters"].as_array().into_iter().flatten();
+            let fitted: Vec<String> = values
+                .filter(|value| value["source"] == "fitted")
+                .map(|value| format!("{} ({})", text(&value["field"]), text(&value["note"])))
+                .collect();
+            let fitted = match fitted.is_empty() {
+                true => "No parameter is fitted".to_owned(),
+                false => format!("Fitted: {}", fitted.join("; ")),
+            };
+            format!(
+                "**Simulated** on {}. {fitted}.",
+                text(&environment["about"])
+            )
         };
-        let about = text(&environment["about"]);
-        format!("**Simulated** on {about}. {fitted}.")
+        let mut machines: Vec<String> = Vec::new();
+        for run in &self.runs {
+            let machine = of(run.circumstances());
+            if !machines.contains(&machine) {
+                machines.push(machine);
+            }
+        }
+        machines.join("<br>\n> ")
     }
 
     /// Returns the cell of what became of a claim on a simulated machine, with its end; nothing where there is none.
@@ -371,6 +392,15 @@ impl Shown {
             if let Some(reason) = claim.likely_reason {
                 let says = claim.says.trim_end_matches('.');
                 let _ = writeln!(reasons, "- *{says}* fails where it does, likely: {reason}");
+            }
+        }
+        for claim in self.simulated.iter().flat_map(|one| &one.claims) {
+            if let Some(reason) = claim.likely_reason {
+                let says = claim.says.trim_end_matches('.');
+                let _ = writeln!(
+                    reasons,
+                    "- *{says}* fails on the simulated machine, likely: {reason}"
+                );
             }
         }
         if !reasons.is_empty() {

@@ -106,7 +106,7 @@ fn simulated() -> String {
     let environment = json!({"simulated": "niagara", "about": "Niagara: of a paper", "parameters": [
         {"field": "cores", "source": "text", "note": "40"}, {"field": "far-handover", "source": "fitted", "note": "on fig. 4"}]});
     let item = find("partitioned/fig7").unwrap()[0];
-    let run = &item.simulated(false).unwrap()[0];
+    let run = &item.simulated("", false).unwrap()[0].run;
     let results = json!({"environment": environment, "rows": rows});
     let ran = Ran::new(
         run,

@@ -26,12 +26,16 @@ pub(crate) enum Stepped {
 impl State {
     /// Sends a packet at a moment. Without a machine it arrives at once.
     pub(crate) fn carry(&mut self, at: Moment, flight: Flight) {
-        let noted = self.note_flight(at, &flight);
+        let (from, to) = (flight.from, flight.to);
+        let trace = self.options.trace.as_ref();
+        let noted = trace.map(|trace| {
+            let rank = |of: Place| self.members[of.index()].rank;
+            trace.sent(rank(from), rank(to), &flight, at)
+        });
         let Some(machine) = self.machine() else {
-            self.note_landing(noted);
+            Noted::land(noted, self.now);
             return self.land(flight);
         };
-        let (from, to) = (flight.from, flight.to);
         let number = self.flights.insert((flight, noted));
         self.is_moved = true;
         if machine.ranks_per_node > 1 {
@@ -40,18 +44,6 @@ impl State {
             self.queue.push(at, tie, Event::Enter(number));
         } else {
             self.enter(at, number);
-        }
-    }
-
-    fn note_flight(&self, at: Moment, flight: &Flight) -> Option<Noted> {
-        let rank = |of: Place| self.members[of.index()].rank;
-        let trace = self.options.trace.as_ref()?;
-        Some(trace.sent(rank(flight.from), rank(flight.to), flight, at))
-    }
-
-    fn note_landing(&self, noted: Option<Noted>) {
-        if let (Some(trace), Some(noted)) = (&self.options.trace, noted) {
-            trace.landed(noted, self.now);
         }
     }
 
@@ -151,7 +143,7 @@ impl State {
             Event::Head(number) => self.head(at, number),
             Event::Land(number) => {
                 if let Some((flight, noted)) = self.flights.remove(number) {
-                    self.note_landing(noted);
+                    Noted::land(noted, self.now);
                     self.land(flight);
                 }
             }

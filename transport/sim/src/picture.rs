@@ -53,9 +53,21 @@ struct Packet {
     landed: Option<Moment>,
 }
 
-/// Names a packet that is noted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Noted(u64);
+/// A packet that is noted.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    trace: Trace,
+    number: u64,
+}
+
+impl Noted {
+    /// It is there, where it is noted.
+    pub(crate) fn land(noted: Option<Self>, at: Moment) {
+        if let Some(Self { trace, number }) = noted {
+            trace.landed(number, at);
+        }
+    }
+}
 
 impl Trace {
     fn notes(&self) -> MutexGuard<'_, Notes> {
@@ -81,12 +93,14 @@ impl Trace {
             sent,
             landed: None,
         });
-        Noted(notes.first + notes.packets.len() as u64 - 1)
+        let number = notes.first + notes.packets.len() as u64 - 1;
+        let trace = self.clone();
+        Noted { trace, number }
     }
 
-    pub(crate) fn landed(&self, packet: Noted, at: Moment) {
+    fn landed(&self, number: u64, at: Moment) {
         let mut notes = self.notes();
-        let place = packet.0.checked_sub(notes.first);
+        let place = number.checked_sub(notes.first);
         let place = place.and_then(|place| usize::try_from(place).ok());
         if let Some(packet) = place.and_then(|place| notes.packets.get_mut(place)) {
             packet.landed = Some(at);
@@ -363,10 +377,10 @@ mod tests {
         let first = trace.sent(a, b, &flight, at(0));
         for number in 1..=2 * MOST as u64 {
             let noted = trace.sent(a, b, &flight, at(number));
-            trace.landed(noted, at(number + 1));
+            Noted::land(Some(noted), at(number + 1));
         }
         // It is not kept any more.
-        trace.landed(first, at(1));
+        Noted::land(Some(first), at(1));
         let svg = trace.svg().unwrap_or_default();
         assert_eq!(svg.matches("<title>goodbye").count(), MOST);
         trace.begin();
