@@ -582,7 +582,7 @@ fn figures_are_simulated_on_the_machine_of_their_paper() {
     let output = on("threads/fig5", "sim");
     assert!(stdout(&output).contains("not simulated: it is of the locks"));
     let output = on("partitioned/fig7", "sim:nosuch");
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("there is no preset 'nosuch'"),
         "{}",

@@ -62,13 +62,13 @@ impl Judgement {
     }
 
     /// Returns it of what the machine was fitted to: it tests nothing.
-    pub(crate) fn as_input(mut self) -> Self {
+    pub(crate) fn input(mut self) -> Self {
         self.verdict = Verdict::NotTestable;
         self.after("parameters are fitted to it: ")
     }
 
     /// Returns it of what a model cannot tell, with why.
-    pub(crate) fn as_untold(mut self, why: &str) -> Self {
+    pub(crate) fn untold(mut self, why: &str) -> Self {
         self.verdict = Verdict::NotTestable;
         why.clone_into(&mut self.evidence);
         self

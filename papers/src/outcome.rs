@@ -204,10 +204,10 @@ impl Judged {
     fn of(claim: &'static Claim, rows: &Rows) -> Self {
         let mut judgements = claim.predicate.judge(rows, claim.on);
         if claim.fitted && rows.is_simulated() {
-            judgements = judgements.into_iter().map(Judgement::as_input).collect();
+            judgements = judgements.into_iter().map(Judgement::input).collect();
         }
         if let (Some(why), true) = (&claim.no_sim, rows.is_simulated()) {
-            let not_told = judgements.into_iter().map(|one| one.as_untold(why));
+            let not_told = judgements.into_iter().map(|one| one.untold(why));
             judgements = not_told.collect();
         }
         let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
