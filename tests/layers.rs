@@ -174,6 +174,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-bench-sim",
             "tagwire-papers",
             "tagwire-report",
+            "tagwire-sim",
         ],
     ),
 ];

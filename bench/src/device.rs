@@ -6,7 +6,7 @@
 mod copy;
 mod engine;
 pub(crate) mod measure;
-mod parts;
+pub(crate) mod parts;
 mod reduce;
 mod sharing;
 #[cfg(test)]

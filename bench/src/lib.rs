@@ -37,6 +37,7 @@ mod rank;
 mod record;
 mod report;
 mod run;
+mod simulated;
 mod sizes;
 mod stats;
 mod suite;
@@ -64,6 +65,11 @@ pub use rank::Loops;
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::file::ResultsFile;
 pub use report::{Report, main_quantity, quantity_of_row};
+pub use simulated::{
+    Helper, Leaves, PatternCarrier, PatternEdge, PatternEdges, PatternRegion, PatternScript,
+    PatternStep, Reduced, Simulated, SimulatedCallers, SimulatedCase, SimulatedExchange,
+    SimulatedNeighbours, SimulatedPair, SimulatedPattern, SimulatedReduction, Timed, results,
+};
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
 pub use suite::{Description, TestName};

@@ -28,6 +28,7 @@ use self::exchange::{Edges, Exchange, Memories};
 use self::grid::Grid;
 use self::middleware::Middleware;
 use self::motif::Series;
+use self::recorded::Recorder;
 use self::remote::Flags;
 use self::team::Program;
 
@@ -41,6 +42,7 @@ pub(crate) mod measure;
 mod messages;
 pub(crate) mod middleware;
 pub(crate) mod motif;
+pub(crate) mod recorded;
 pub(crate) mod remote;
 pub(crate) mod team;
 #[cfg(test)]
@@ -87,6 +89,8 @@ pub(crate) struct Context<'p, P> {
     pub computation: Computation,
     /// Bytes are filled and checked when there is one.
     pub checked: Option<u64>,
+    /// Where there is one, calls are written down and not done.
+    pub recorder: Option<&'p Recorder>,
 }
 
 impl<'p, P: PartitionedPort> Context<'p, P> {
@@ -96,10 +100,13 @@ impl<'p, P: PartitionedPort> Context<'p, P> {
         middleware: &Middleware,
         edges: Edges,
     ) -> Result<Box<dyn Exchange + 'p>> {
-        middleware.open(self.port, self.windows, edges)
+        match self.recorder {
+            Some(recorder) => recorder.exchange(middleware, &edges),
+            None => middleware.open(self.port, self.windows, edges),
+        }
     }
 
-    pub(crate) fn work(&self, threads: u32) -> Work {
+    pub(crate) fn work(&self, threads: u32) -> Work<'p> {
         Work {
             time: self.time,
             computation: self.computation,
@@ -110,13 +117,14 @@ impl<'p, P: PartitionedPort> Context<'p, P> {
             stream: mix(self.seed ^ mix(u64::from(self.port.rank().as_u32()))),
             threads,
             seed: self.checked,
+            recorder: self.recorder,
         }
     }
 }
 
 /// What threads do between messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Work {
+pub(crate) struct Work<'p> {
     pub time: Duration,
     pub computation: Computation,
     pub model: Model,
@@ -125,9 +133,11 @@ pub(crate) struct Work {
     pub threads: u32,
     /// Filled and checked when there is one.
     pub seed: Option<u64>,
+    /// As that of [`Context`].
+    pub recorder: Option<&'p Recorder>,
 }
 
-impl Work {
+impl Work<'_> {
     /// Computes in a region, as long as its noise says for a thread.
     pub(crate) fn compute(&self, region: u64, thread: u32) {
         if self.time.is_zero() {
@@ -135,7 +145,11 @@ impl Work {
         }
         let mut random = Seeded::new(self.stream ^ mix(region));
         let times = self.model.draw(&mut random, self.time, self.threads);
-        self.computation.run(times[thread as usize]);
+        let time = times[thread as usize];
+        match self.recorder {
+            Some(recorder) => recorder.compute(time),
+            None => self.computation.run(time),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod mpi;
 mod mpiexec;
 mod output;
 mod pages;
+mod predict;
 mod projection;
 mod report;
 mod reproduce;

@@ -19,6 +19,7 @@ use crate::output::print;
 use crate::projection::ProjectionOptions;
 
 mod draw;
+mod simulated;
 mod store;
 
 /// The options of `tagwire reproduce`.
@@ -38,6 +39,10 @@ pub struct ReproduceOptions {
         default_value = "shm"
     )]
     transport: Vec<String>,
+
+    /// In place of measuring here, simulate the machines of the papers; with a name, one of those that 'tagwire sim list' has
+    #[arg(long, value_name = "sim[:PRESET]", conflicts_with_all = ["build", "plan", "resume", "page"])]
+    on: Option<simulated::On>,
 
     /// Fewer sizes and launches: minutes for all
     #[arg(long)]
@@ -159,6 +164,19 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let (mut failed_runs, mut fails) = (0, 0);
     for item in items {
         check(&interrupted)?;
+        if let Some(on) = &options.on {
+            match simulated::one(options, on, item)? {
+                Ok(outcome) => {
+                    fails += outcome.count(Verdict::Fails);
+                    print(&format!("{}\n", outcome.text()))?;
+                }
+                Err(why) => print(&format!(
+                    "{} ({}): not simulated: {why}\n\n",
+                    item.name, item.figure
+                ))?,
+            }
+            continue;
+        }
         if item.needs != Needs::Real {
             let why = item.why.as_deref().unwrap_or_default();
             print(&format!(
@@ -210,6 +228,12 @@ fn page(
     let (mut outcomes, mut missing) = (Vec::new(), None);
     for item in items.iter().filter(|item| item.needs == Needs::Real) {
         let stored = options.output.join(item.name.replace('/', "-") + ".json");
+        let of_sim = options
+            .output
+            .join(simulated::file_of(&item.name.replace('/', "-")));
+        if let Ok(text) = fs::read_to_string(&of_sim) {
+            outcomes.push((of_sim.display().to_string(), text));
+        }
         match fs::read_to_string(&stored) {
             Ok(text) => outcomes.push((stored.display().to_string(), text)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -237,7 +261,8 @@ fn page(
     for plot in &made.plots {
         let item = items.iter().find(|item| {
             let stem = item.name.replace('/', "-");
-            plot.file.strip_suffix(".svg") == Some(&*stem)
+            let file = plot.file.strip_suffix(".svg");
+            file.map(|file| file.trim_end_matches(".sim")) == Some(&*stem)
         });
         if let Some(item) = item {
             write(&beside.join(&plot.file), &draw::svg(item, &plot.plot)?)?;
@@ -326,7 +351,7 @@ fn one(
         fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
         write(&stored, &text)?;
     }
-    draw(&options.output, item, outcome.results())?;
+    draw(&options.output, item, &stem, outcome.results())?;
     Ok((outcome, rows, failed))
 }
 
@@ -368,8 +393,7 @@ fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
 
 /// Writes the page of an item's results, as `tagwire report` does, and its main plot; both with the published values that have
 /// a place there.
-fn draw(folder: &Path, item: &Item, results: &[String]) -> Result<(), Failure> {
-    let stem = item.name.replace('/', "-");
+fn draw(folder: &Path, item: &Item, stem: &str, results: &[String]) -> Result<(), Failure> {
     let files: Vec<PathBuf> = results.iter().map(|name| folder.join(name)).collect();
     if files.is_empty() {
         return Ok(());

@@ -560,3 +560,32 @@ fn shares_and_factors_are_projected_without_measuring() {
     let other = reproduce(directory.path(), &["mtl/fig4", "--share", "3"]);
     assert_eq!(other.status.code(), Some(1));
 }
+
+#[test]
+fn figures_are_simulated_on_the_machine_of_their_paper() {
+    let directory = tempfile::tempdir().unwrap();
+    let on = |name: &str, on: &str| {
+        let arguments = [name, "--on", on, "--quick", "-o", "out"];
+        reproduce(directory.path(), &arguments)
+    };
+    let output = on("partitioned/fig7", "sim");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains(" on sim:niagara (ob1), messages: "));
+    let file = directory.path().join("out/partitioned-fig7.sim.json");
+    let outcome: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(outcome["column"], "sim");
+    assert_eq!(outcome["runs"][0]["environment"]["simulated"], "niagara");
+    // The same again, to the byte.
+    let first = fs::read(&file).unwrap();
+    assert!(on("partitioned/fig7", "sim:niagara").status.success());
+    assert_eq!(fs::read(&file).unwrap(), first);
+    let output = on("threads/fig5", "sim");
+    assert!(stdout(&output).contains("not simulated: it is of the locks"));
+    let output = on("partitioned/fig7", "sim:nosuch");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("there is no preset 'nosuch'"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -94,3 +94,21 @@ fn who_waits_for_the_dead_says_so() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(rows.contains("ended early"), "{rows}");
 }
+
+#[test]
+fn a_run_leaves_a_picture_of_who_waited_for_whom() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("run.svg");
+    let output = sim(&format!(
+        "ping-pong -n 2 --rounds 2 --preset niagara --picture {}",
+        file.display()
+    ));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let picture = fs::read_to_string(&file).unwrap();
+    assert!(picture.contains("message of 8 bytes, rank 0 to rank 1"));
+    // Both have waited for what has come.
+    assert!(picture.matches("#f0c060").count() >= 2, "{picture}");
+    let output = sim("ping-pong -n 2 --picture /nowhere/run.svg");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--picture /nowhere/run.svg"));
+}

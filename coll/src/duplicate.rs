@@ -33,8 +33,9 @@ impl Duplicate {
         let own = team.messenger().open_context().unwrap_or(NONE);
         let ids = Arc::new(OnceLock::new());
         let exchange = Exchange {
+            what: "a duplication of the group",
             own: own.as_u16().to_ne_bytes(),
-            ids: Arc::clone(&ids),
+            all: Arc::clone(&ids),
         };
         let started = start_owned(team, exchange);
         if started.is_err() && own != NONE {
@@ -78,25 +79,27 @@ impl Duplicate {
     }
 }
 
-/// Tells each member which id every other has assigned.
-struct Exchange {
-    own: [u8; 2],
-    ids: Arc<OnceLock<Vec<u8>>>,
+/// Tells each member what every other gives.
+pub(crate) struct Exchange<const N: usize> {
+    /// What it is a part of, in words.
+    pub(crate) what: &'static str,
+    pub(crate) own: [u8; N],
+    pub(crate) all: Arc<OnceLock<Vec<u8>>>,
 }
 
-impl CollectiveOperation for Exchange {
+impl<const N: usize> CollectiveOperation for Exchange<N> {
     fn check(&self, _: &Team) -> Result<()> {
         Ok(())
     }
 
     fn describe(&self, _: &Team) -> String {
-        "a duplication of the group".to_owned()
+        self.what.to_owned()
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        let mut all = vec![0; 2 * call.size()];
+        let mut all = vec![0; N * call.size()];
         allgather::allgather(call, &self.own, &mut all)?.await?;
-        let _ = self.ids.set(all);
+        let _ = self.all.set(all);
         Ok(())
     }
 }

@@ -100,16 +100,16 @@ impl Team {
 
 /// What a member gives to be among others that give the same color.
 #[derive(Debug, Clone, Copy)]
-struct Alike {
-    color: Option<u32>,
-    key: i32,
+pub(crate) struct Alike {
+    pub(crate) color: Option<u32>,
+    pub(crate) key: i32,
     /// How many members are of the first side: they come first.
-    first: usize,
+    pub(crate) first: usize,
 }
 
 impl Alike {
     /// Bytes of a member's entry: whether it gives a color, the color, the key, and the id that it has assigned.
-    const ENTRY: usize = 11;
+    pub(crate) const ENTRY: usize = 11;
 
     /// Returns the members that give the same color, in the order of their keys, with a context for them.
     fn of(self, team: &Team) -> Result<(Members, ContextId)> {
@@ -124,22 +124,33 @@ impl Alike {
                     team.run(allgather::allgather(call, &entry, &mut all)?)?;
                 }
             }
-            let entries = all.as_chunks::<{ Self::ENTRY }>().0.iter().enumerate();
-            let mut alike: Vec<_> = entries
-                .filter(|(_, other)| other[..5] == entry[..5])
-                .map(|(member, other)| {
-                    let [_, _, _, _, _, a, b, c, d, e, f] = *other;
-                    let key = i32::from_ne_bytes([a, b, c, d]);
-                    (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
-                })
-                .collect();
-            alike.sort_by_key(|(key, member, _)| (*member >= self.first, *key, *member));
-            let ranks = alike.iter().filter_map(|it| team.members().rank(it.1));
-            Ok((ranks.collect(), alike.iter().map(|it| it.2).collect()))
+            Ok(self.members(team, &entry, &all))
         })
     }
 
-    fn entry(self, own: ContextId) -> [u8; Self::ENTRY] {
+    /// Returns the members whose entries have the same color as `entry`, in the order of their keys, with the ids that they have
+    /// assigned.
+    pub(crate) fn members(
+        self,
+        team: &Team,
+        entry: &[u8; Self::ENTRY],
+        all: &[u8],
+    ) -> (Vec<Rank>, Vec<ContextId>) {
+        let entries = all.as_chunks::<{ Self::ENTRY }>().0.iter().enumerate();
+        let mut alike: Vec<_> = entries
+            .filter(|(_, other)| other[..5] == entry[..5])
+            .map(|(member, other)| {
+                let [_, _, _, _, _, a, b, c, d, e, f] = *other;
+                let key = i32::from_ne_bytes([a, b, c, d]);
+                (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
+            })
+            .collect();
+        alike.sort_by_key(|(key, member, _)| (*member >= self.first, *key, *member));
+        let ranks = alike.iter().filter_map(|it| team.members().rank(it.1));
+        (ranks.collect(), alike.iter().map(|it| it.2).collect())
+    }
+
+    pub(crate) fn entry(self, own: ContextId) -> [u8; Self::ENTRY] {
         let mut entry = [0; Self::ENTRY];
         entry[0] = u8::from(self.color.is_some());
         entry[1..5].copy_from_slice(&self.color.unwrap_or(0).to_ne_bytes());

@@ -14,3 +14,4 @@ mod mix;
 mod neighbours;
 mod nonblocking;
 mod oracle;
+mod schedules;

@@ -9,7 +9,7 @@ use crate::common::cases::{Case, Draws, cases};
 use crate::common::{CHECKED, each_forced, ranks, threaded};
 use tagwire_base::{SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{Barrier, Broadcast};
-use tagwire_coll::{Error, Reduction, Request, Team};
+use tagwire_coll::{Division, Error, Reduction, Request, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::{ProgressThread, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
@@ -38,6 +38,31 @@ fn several_at_once_end_in_any_order() {
     for size in [1, 2, 3, 5, 8, 17] {
         ranks(size, "", |team| {
             (0..ROUNDS).for_each(|round| all_at_once(team, round));
+        });
+    }
+}
+
+#[test]
+fn parts_of_a_group_are_made_without_waiting() {
+    for size in [1, 2, 5, 8] {
+        ranks(size, "", |team| {
+            let me = team.me();
+            let made = Division::of(team, me as u32 % 2, -(me as i32)).unwrap();
+            // Others are under way meanwhile.
+            all_at_once(team, 1);
+            while !made.is_complete() {
+                team.messenger().progress().unwrap();
+            }
+            let part = Arc::new(made.take().unwrap().unwrap());
+            // Those of the same color, from the last one on.
+            let ranks: Vec<_> = (0..part.size())
+                .map(|member| part.members().rank(member).unwrap().as_u32() as usize)
+                .collect();
+            let mut alike: Vec<_> = (0..team.size()).filter(|it| it % 2 == me % 2).collect();
+            alike.reverse();
+            assert_eq!(ranks, alike);
+            all_at_once(&part, 2);
+            assert!(made.take().unwrap().is_err(), "it is there once");
         });
     }
 }

@@ -3,13 +3,45 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::thread::LocalKey;
+
+use crate::network::Trace;
 
 /// How many seeds a test runs on, where that is said.
 pub const SEEDS: &str = "TAGWIRE_SIM_SEEDS";
 
 /// The one seed that a test is to run on.
 pub const SEED: &str = "TAGWIRE_SIM_SEED";
+
+/// Where a seed that fails leaves a picture of its last network: who sent to whom, and who waited for whom.
+pub const PICTURE: &str = "TAGWIRE_SIM_PICTURE";
+
+thread_local! {
+    /// Of the networks that a test of this thread makes.
+    static TRACE: Trace = Trace::default();
+}
+
+/// Returns what networks of a test take note with, where a [picture](PICTURE) is wanted.
+#[must_use]
+pub fn trace() -> Option<Trace> {
+    std::env::var_os(PICTURE).map(|_| TRACE.with(Trace::clone))
+}
+
+/// Leaves a picture where one is wanted, and says so.
+fn drawn(file: Option<&Path>, trace: &Trace) -> String {
+    let Some(file) = file else {
+        return String::new();
+    };
+    let left = match trace.svg() {
+        Some(picture) => std::fs::write(file, picture).map_err(|error| error.to_string()),
+        None => Err("nothing has travelled in its last network".to_owned()),
+    };
+    match left {
+        Ok(()) => format!("picture: {}\n", file.display()),
+        Err(reason) => format!("no picture in {}: {reason}\n", file.display()),
+    }
+}
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -29,7 +61,11 @@ pub fn on_seeds(few: u64, again: &str, check: impl Fn(u64) -> Result<(), String>
     };
     for seed in seeds {
         if let Err(reason) = outcome(|| check(seed)) {
-            panic!("seed {seed}: {reason}\nagain: {SEED}={seed} {again}");
+            let file = std::env::var_os(PICTURE).map(PathBuf::from);
+            let drawn = TRACE.with(|trace| drawn(file.as_deref(), trace));
+            panic!(
+                "seed {seed}: {reason}\n{drawn}again: {SEED}={seed} {again}\nas a picture: {PICTURE}=seed-{seed}.svg {SEED}={seed} {again}"
+            );
         }
     }
 }
@@ -68,4 +104,39 @@ fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     format!("a panic: {}", text.unwrap_or("of no words"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::Rank;
+    use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Transport};
+
+    use super::*;
+    use crate::network::{MemoryNetwork, MemoryOptions};
+
+    #[test]
+    fn a_picture_is_left_of_what_has_travelled() {
+        let file = std::env::temp_dir().join(format!("tagwire-seed-{}.svg", std::process::id()));
+        let trace = Trace::default();
+        assert_eq!(drawn(None, &trace), "");
+        assert!(drawn(Some(&file), &trace).contains("nothing has travelled"));
+        let options = MemoryOptions {
+            trace: Some(trace.clone()),
+            ..MemoryOptions::default()
+        };
+        let network = MemoryNetwork::new(2, options);
+        let (mut a, b) = (network.rank(Rank::new(0)), network.rank(Rank::new(1)));
+        let to = a.connect(Rank::new(1), &b.address()).expect("it is there");
+        let _ = a.send(Lane(0), to, Class::Data, AmHeader([1, 2]), b"hello");
+        assert_eq!(
+            drawn(Some(&file), &trace),
+            format!("picture: {}\n", file.display())
+        );
+        let picture = std::fs::read_to_string(&file).expect("it was left");
+        let _ = std::fs::remove_file(&file);
+        assert!(
+            picture.contains("message of 5 bytes, rank 0 to rank 1"),
+            "{picture}"
+        );
+    }
 }

@@ -6,12 +6,14 @@ use serde::Deserialize;
 
 use crate::drawn::Shows;
 use crate::error::{Error, Result};
-use crate::predicate::{On, Predicate};
+use crate::on::On;
+use crate::predicate::Predicate;
 use crate::projection::PROJECTED;
 use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
 use crate::rows::{is_peer, tool};
 use crate::run::{OVER_TCP, Run};
+use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
 
 /// What there must be to reproduce an item.
@@ -82,6 +84,11 @@ pub struct Item {
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
+    /// What is simulated, with what the paper had.
+    #[serde(default)]
+    sim: Vec<Simulation>,
+    /// Why it is not simulated.
+    no_sim: Option<String>,
     /// What is measured by turns in their place, and the lines of tables that it is.
     #[serde(default)]
     pub(crate) turns: Vec<Turn>,
@@ -102,6 +109,13 @@ pub struct Claim {
     pub(crate) published: Text,
     /// Why it may fail here.
     pub reason: Option<String>,
+    /// Why it may fail on a simulated machine.
+    pub(crate) sim_reason: Option<String>,
+    /// Whether parameters of the simulated machine are fitted to it.
+    #[serde(default)]
+    pub(crate) fitted: bool,
+    /// Why the model of a simulated machine cannot tell.
+    pub(crate) no_sim: Option<String>,
     /// Of which places it is, where it is not of all.
     pub(crate) on: Option<On>,
     /// When it holds.
@@ -250,6 +264,41 @@ impl Item {
             run
         });
         runs.chain(turns).collect()
+    }
+
+    /// Returns the runs of simulations, where [`ARRIVALS`](crate::ARRIVALS) are in the folder `arrivals`.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn simulated(
+        &'static self,
+        arrivals: &str,
+        quick: bool,
+    ) -> std::result::Result<Vec<SimulatedRun>, &'static str> {
+        if self.sim.is_empty() {
+            let why = self.no_sim.as_deref();
+            return Err(why.unwrap_or("no program of the simulator has its rounds"));
+        }
+        let run = |mut arguments: Vec<String>| {
+            let sizes = arguments.iter().position(|word| word == "-m");
+            if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
+                arguments[place + 1].clone_from(sizes);
+            }
+            if quick {
+                self.shorten(&mut arguments);
+            }
+            Run {
+                arguments,
+                environment: &[],
+                turn: None,
+                is_own: false,
+            }
+        };
+        let all = self.sim.iter().flat_map(|of| {
+            let runs = of.words(arrivals).map(run);
+            runs.map(move |run| SimulatedRun { of, run })
+        });
+        Ok(all.collect())
     }
 
     /// Puts the options of quick runs in the place of those that are there, or behind all.

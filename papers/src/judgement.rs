@@ -61,6 +61,19 @@ impl Judgement {
         self
     }
 
+    /// Returns it of what the machine was fitted to: it tests nothing.
+    pub(crate) fn input(mut self) -> Self {
+        self.verdict = Verdict::NotTestable;
+        self.after("parameters are fitted to it: ")
+    }
+
+    /// Returns it of what a model cannot tell, with why.
+    pub(crate) fn untold(mut self, why: &str) -> Self {
+        self.verdict = Verdict::NotTestable;
+        why.clone_into(&mut self.evidence);
+        self
+    }
+
     /// Returns it with something before its evidence.
     pub(crate) fn after(mut self, text: &str) -> Self {
         self.evidence.insert_str(0, text);

@@ -18,6 +18,9 @@ pub const SCHEMA: &str = "tagwire.reproduce/2";
 /// That before it, whose outcomes have neither rows nor circumstances; tables of performance are the same.
 pub(crate) const BEFORE: &str = "tagwire.reproduce/1";
 
+/// The column of a simulation's verdicts.
+pub(crate) const COLUMN: &str = "sim";
+
 /// What stands for rows before they are written.
 const ROWS: &str = "rows of run ";
 
@@ -29,6 +32,9 @@ pub struct Outcome {
     figure: &'static str,
     shows: &'static str,
     quick: bool,
+    /// Whose verdicts these are, where they are not of the machine that this runs on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<&'static str>,
     /// The runs, with what they left.
     runs: Vec<Ran>,
     /// The files with their results, beside this one.
@@ -129,6 +135,7 @@ impl Outcome {
                 .iter()
                 .map(|claim| Judged::of(claim, rows))
                 .collect(),
+            column: rows.is_simulated().then_some(COLUMN),
             published: of_figure(&item.figure).collect(),
             environment: rows.environment.clone(),
             tables: Table::all(item, rows),
@@ -195,12 +202,23 @@ impl Outcome {
 
 impl Judged {
     fn of(claim: &'static Claim, rows: &Rows) -> Self {
-        let judgements = claim.predicate.judge(rows, claim.on);
+        let mut judgements = claim.predicate.judge(rows, claim.on);
+        if claim.fitted && rows.is_simulated() {
+            judgements = judgements.into_iter().map(Judgement::input).collect();
+        }
+        if let (Some(why), true) = (&claim.no_sim, rows.is_simulated()) {
+            let not_told = judgements.into_iter().map(|one| one.untold(why));
+            judgements = not_told.collect();
+        }
         let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
+        let reason = match rows.is_simulated() {
+            true => &claim.sim_reason,
+            false => &claim.reason,
+        };
         Self {
             says: &claim.says,
             published: claim.published.text(),
-            likely_reason: claim.reason.as_deref().filter(|_| fails),
+            likely_reason: reason.as_deref().filter(|_| fails),
             judgements,
         }
     }

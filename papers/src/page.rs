@@ -78,7 +78,10 @@ pub fn page(
     let words = words(name)?;
     let read = outcomes.iter().map(|(file, text)| Shown::read(file, text));
     let mut shown = read.collect::<Result<Vec<_>>>()?;
+    let mut simulated: Vec<Shown> = shown.extract_if(.., |one| one.is_simulated()).collect();
     Shown::join(&mut shown);
+    Shown::join(&mut simulated);
+    let shown = Shown::with(shown, simulated);
     let mut out = format!("# {}\n\n{}.\n\n", words.title, words.paper);
     let _ = writeln!(
         out,
@@ -97,13 +100,13 @@ pub fn page(
     }
     let mut plots = Vec::new();
     for one in &shown {
-        let plot = one.plot();
-        let file = plot.is_some().then(|| format!("{name}/{}.svg", one.stem()));
-        out += &one.section(file.as_deref(), date);
-        plots.extend(plot.map(|plot| Drawn {
-            file: format!("{}.svg", one.stem()),
-            plot,
-        }));
+        let drawn = one.plots();
+        let files: Vec<String> = drawn
+            .iter()
+            .map(|plot| format!("{name}/{}", plot.file))
+            .collect();
+        out += &one.section(&files, date);
+        plots.extend(drawn);
     }
     out += &not_run(name, &shown);
     out += &excused(name);
@@ -140,8 +143,9 @@ fn taken(all: &[Take], shown: &[Shown]) -> String {
 /// How many judgements there are of each kind.
 fn overview(name: &str, shown: &[Shown]) -> String {
     let items = all().iter().filter(|item| item.paper() == name).count();
-    let full = shown.iter().filter(|one| one.is_full()).count();
-    let quick = shown.len() - full;
+    let of_this = || shown.iter().filter(|one| !one.is_simulated());
+    let full = of_this().filter(|one| one.is_full()).count();
+    let quick = of_this().count() - full;
     let mut out = format!(
         "\n{items} figures and tables: {full} with a full outcome, {quick} with a quick one"
     );
@@ -151,11 +155,19 @@ fn overview(name: &str, shown: &[Shown]) -> String {
         "; {answered} of {of_paper} published values have a claim or a place in a plot, the others are listed below"
     );
     let counts = Verdict::ALL.map(|verdict| {
-        let count: usize = shown.iter().map(|one| one.count(verdict)).sum();
+        let count: usize = of_this().map(|one| one.count(verdict)).sum();
         format!("{}: {count}", verdict.word())
     });
-    if shown.iter().any(Shown::is_judged) {
+    if of_this().any(Shown::is_judged) {
         let _ = write!(out, ". Judgements: {}", counts.join(", "));
+    }
+    let simulated = || shown.iter().filter_map(Shown::simulated);
+    if simulated().next().is_some() {
+        let counts = Verdict::ALL.map(|verdict| {
+            let count: usize = simulated().map(|one| one.count(verdict)).sum();
+            format!("{}: {count}", verdict.word())
+        });
+        let _ = write!(out, ". On simulated machines: {}", counts.join(", "));
     }
     out + ".\n"
 }

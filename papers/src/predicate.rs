@@ -12,6 +12,7 @@ use crate::compare::{
 };
 use crate::effects::Effect;
 use crate::judgement::{Judgement, nothing};
+use crate::on::On;
 use crate::parts::Parts;
 use crate::places::stars;
 use crate::reference::Number;
@@ -27,16 +28,6 @@ pub(crate) enum Who {
     Ob1,
     Cm,
     Peer,
-}
-
-/// Of which places a claim is, where it is not of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum On {
-    /// Shared memory, and MPI libraries there.
-    Shared,
-    /// Our transports over a network, and MPI libraries that are told to use one.
-    Network,
 }
 
 /// When a claim holds.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tagwire_bench::{Summary, is_foreign};
 
 use crate::choice::Choice;
+use crate::on::{On, STANDS_FOR};
 use crate::run::Run;
 
 /// The rows of several results.
@@ -26,6 +27,8 @@ pub(crate) struct Place {
     pml: Option<String>,
     /// Whether a library was told to use TCP on one host.
     is_over_tcp: bool,
+    /// What here stands for it: of a simulated machine.
+    stands_for: Option<String>,
 }
 
 impl Place {
@@ -37,6 +40,7 @@ impl Place {
             library: of("library").filter(|_| is_foreign(&transport)),
             pml: of("pml"),
             is_over_tcp: row[OVER_TCP].as_bool().unwrap_or(false),
+            stands_for: of(STANDS_FOR),
             transport,
         })
     }
@@ -46,16 +50,22 @@ impl Place {
         is_foreign(&self.transport)
     }
 
+    /// Whether it is a simulated machine.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.transport.starts_with("sim:")
+    }
+
     /// Whether it is shared memory of ours.
     pub(crate) fn is_shared(&self) -> bool {
         self.transport.starts_with("shm")
     }
 
-    /// Whether messages went over a network, or a library was told to use one.
+    /// Whether messages went over a network, or a library was told to use one. A simulated machine is what stands for it here.
     pub(crate) fn is_network(&self) -> bool {
-        match self.is_foreign() {
-            true => self.is_over_tcp,
-            false => !self.is_shared(),
+        match (self.is_foreign(), self.stands_for.as_deref()) {
+            (true, _) => self.is_over_tcp,
+            (false, Some(of)) => of == On::Network.name(),
+            (false, None) => !self.is_shared(),
         }
     }
 
@@ -150,6 +160,12 @@ impl Rows {
         };
         let rows = self.turns.iter().filter(of);
         rows.map(|(_, build, row)| (row, &**build))
+    }
+
+    /// Whether all rows of the item are of a simulated machine.
+    pub(crate) fn is_simulated(&self) -> bool {
+        let places = self.places();
+        !places.is_empty() && places.iter().all(Place::is_simulated)
     }
 
     /// Returns the places that rows are of, in their order.

@@ -1,4 +1,4 @@
-//! The suite of layers in random schedules of simulated networks: ob1 over virtual time, cm over a network that matches.
+//! The suite of layers in random schedules of simulated networks: ob1 in virtual time, cm over a network that matches, with and without.
 #![cfg(not(loom))]
 
 mod common;
@@ -48,6 +48,7 @@ fn network(seed: u64) -> MemoryOptions {
             reorder: seed % 2 == 1,
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..kinds[(seed % 5) as usize]()
     }
 }
@@ -64,7 +65,11 @@ fn cm(seed: u64) -> Factory {
         seed: Some(seed),
         ..MatchOptions::default()
     };
-    Factory::cm_in_memory(options)
+    // Every other pair of seeds has messages that take their time.
+    match seed % 4 {
+        0 | 1 => Factory::cm_in_memory(options),
+        _ => Factory::cm_in_time(network(seed), options),
+    }
 }
 
 /// Runs the checks whose ranks are driven by turns.
@@ -95,3 +100,10 @@ fn cm_in_random_schedules() {
 }
 
 pml_conformance!(ob1_in_virtual_time, ob1(1));
+
+/// Progress takes what there is: threads that sleep do not come again by themselves.
+fn cm_for_threads() -> Factory {
+    Factory::cm_in_time(network(2), MatchOptions::default())
+}
+
+pml_conformance!(cm_in_virtual_time, cm_for_threads());

@@ -4,20 +4,36 @@ use std::time::Duration;
 
 use clap::Args;
 use tagwire_sim::presets::{self, Preset};
-use tagwire_sim::{Kill, Machine, Schedule, SimOptions};
+use tagwire_sim::{Kill, Machine, Schedule, SimOptions, Trace};
 
+use crate::job::Pml;
 use crate::programs::{Arguments, PROGRAMS, Program, program};
 
 /// What `tagwire sim` is asked for.
 #[derive(Debug, Clone, Args)]
 pub struct SimArgs {
-    /// What the ranks do, or 'list' for the programs and the machines
+    /// What the ranks do, or 'list' for the programs and the machines, or 'predict': measures two ranks here, and compares what programs
+    /// take here with what they take on a machine of these parameters
     #[arg(value_name = "PROGRAM")]
     pub program: String,
 
-    /// How many ranks
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub ranks: u32,
+    /// How many ranks [default: 64; 2 with 'predict']
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: Option<u32>,
+
+    /// Which layer sends messages
+    #[arg(short, long, value_enum, default_value_t = Pml::Ob1)]
+    pub pml: Pml,
+
+    /// What is measured, several by commas (predict)
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "shm,ofi:tcp"
+    )]
+    pub transport: Vec<String>,
 
     /// The machine: a name of 'list', or a file with a line for each value
     #[arg(long, value_name = "NAME|FILE", default_value = "niagara")]
@@ -50,6 +66,10 @@ pub struct SimArgs {
     /// Messages that are late may be overtaken by others of their sender
     #[arg(long)]
     pub reorder: bool,
+
+    /// A file for a picture of the last packets: who sent to whom, and who waited for whom (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<std::path::PathBuf>,
 
     /// A rank that dies, and when; several times for several
     #[arg(long, value_name = "RANK@TIME", value_parser = parse_kill)]
@@ -87,6 +107,11 @@ fn parse_kill(text: &str) -> Result<Kill, String> {
 }
 
 impl SimArgs {
+    /// Returns how many ranks a program has.
+    pub(crate) fn rank_count(&self) -> u32 {
+        self.ranks.unwrap_or(64)
+    }
+
     /// Returns the program.
     ///
     /// # Errors
@@ -135,11 +160,9 @@ impl SimArgs {
     /// # Errors
     /// As [`machine`](Self::machine); when a rank is to die that there is not.
     pub(crate) fn options(&self) -> Result<SimOptions, String> {
-        if let Some(kill) = self.kill.iter().find(|kill| kill.rank >= self.ranks) {
-            return Err(format!(
-                "--kill: rank {} of {} ranks",
-                kill.rank, self.ranks
-            ));
+        let ranks = self.rank_count();
+        if let Some(kill) = self.kill.iter().find(|kill| kill.rank >= ranks) {
+            return Err(format!("--kill: rank {} of {} ranks", kill.rank, ranks));
         }
         Ok(SimOptions {
             schedule: Schedule {
@@ -149,6 +172,7 @@ impl SimArgs {
                 reorder: self.reorder,
                 kills: self.kill.clone(),
             },
+            trace: self.picture.as_ref().map(|_| Trace::default()),
             ..SimOptions::of(self.machine()?)
         })
     }

@@ -37,6 +37,17 @@ pub enum Error {
         /// What it has.
         what: &'static str,
     },
+    /// There is no such program.
+    #[error("there is no program '{0}'")]
+    Unknown(&'static str),
+    /// A rank has ended early.
+    #[error("rank {rank}: {why}")]
+    Failed {
+        /// The rank.
+        rank: u32,
+        /// Why.
+        why: String,
+    },
     /// The program does not run on so many ranks.
     #[error("'{program}' takes {takes} ranks at least")]
     TooFew {

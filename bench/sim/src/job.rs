@@ -4,10 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tagwire_base::Rank;
+use clap::ValueEnum;
+use tagwire_base::{Clock, Rank};
 use tagwire_coll::{Selection, Team};
+use tagwire_pml::cm::{Cm, CmOptions};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
-use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_pml::{Layer, Messenger, ThreadLevel, WaitPolicy};
+use tagwire_sim::matching::{MatchNetwork, MatchOptions};
 use tagwire_sim::{Counts, Moment, SimJob, SimNetwork, SimOptions, Simulation};
 
 use crate::error::{Error, Result};
@@ -29,11 +32,36 @@ pub struct Outcome {
     pub failed: Vec<(u32, String)>,
 }
 
+/// Which layer sends the messages of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[non_exhaustive]
+pub enum Pml {
+    /// Matches in software
+    #[default]
+    Ob1,
+    /// Leaves matching to the network
+    Cm,
+}
+
 /// Runs `program` on `ranks` ranks of ob1.
 ///
 /// # Errors
 /// When a rank cannot be opened, there is not enough memory, or ranks wait for ever.
 pub fn run(
+    program: &Program,
+    ranks: u32,
+    options: &SimOptions,
+    arguments: Arguments,
+) -> Result<Outcome> {
+    run_on(Pml::Ob1, program, ranks, options, arguments)
+}
+
+/// The same over a layer.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    pml: Pml,
     program: &Program,
     ranks: u32,
     options: &SimOptions,
@@ -47,12 +75,12 @@ pub fn run(
     }
     check_memory(program, ranks)?;
     let network = SimNetwork::new(ranks, options.clone());
-    let (job, selection) = (SimJob::new(&network), Arc::new(Selection::default()));
+    let opener = Opener::new(pml, &network);
     let clockwork = Rc::new(Clockwork::default());
     let failed = Rc::new(RefCell::new(Vec::new()));
     let mut simulation = Simulation::new(&network);
     for rank in (0..ranks).map(Rank::new) {
-        let rank = open(&network, &job, &selection, rank)?;
+        let rank = opener.open(rank)?;
         let actor = rank.actor().clone();
         let (clockwork, failed) = (Rc::clone(&clockwork), Rc::clone(&failed));
         let body = program.body;
@@ -98,19 +126,51 @@ fn check_memory(program: &Program, ranks: u32) -> Result<()> {
     Ok(())
 }
 
-/// Opens one rank: ob1 over the network, with a port and the group of all.
-fn open(
-    network: &SimNetwork,
-    job: &SimJob,
-    selection: &Arc<Selection>,
-    rank: Rank,
-) -> Result<SimRank> {
-    let (transport, clock) = network.open(rank);
-    let bootstrap = Box::new(job.member(rank, clock.clone()));
-    let ob1 = Ob1::open(&Ob1Options::default(), Box::new(transport), bootstrap)?;
-    let policy = WaitPolicy::adaptive(true);
-    let messenger = Messenger::new(ob1, ThreadLevel::Single, policy).with_clock(clock);
-    let messenger = Arc::new(messenger);
-    let team = Arc::new(Team::world(&messenger, Arc::clone(selection)));
-    Ok(SimRank::new(team, messenger, network.actor(rank)))
+/// Opens the ranks of a job, each with a port and the group of all.
+pub(crate) struct Opener {
+    network: SimNetwork,
+    job: SimJob,
+    selection: Arc<Selection>,
+    /// Where it matches messages itself.
+    matching: Option<MatchNetwork>,
+}
+
+/// Longest message that the network copies at once where it matches.
+const SHORT: usize = 16 << 10;
+
+impl Opener {
+    pub(crate) fn new(pml: Pml, network: &SimNetwork) -> Self {
+        let options = MatchOptions {
+            helping: true,
+            max_short: SHORT,
+            ..MatchOptions::default()
+        };
+        Self {
+            network: network.clone(),
+            job: SimJob::new(network),
+            selection: Arc::new(Selection::default()),
+            matching: (pml == Pml::Cm).then(|| MatchNetwork::on(network, options)),
+        }
+    }
+
+    pub(crate) fn open(&self, rank: Rank) -> Result<SimRank> {
+        let policy = WaitPolicy::adaptive(true);
+        let bootstrap = |clock: &Clock| Box::new(self.job.member(rank, clock.clone()));
+        let (layer, clock): (Layer, Clock) = match &self.matching {
+            None => {
+                let (rail, clock) = self.network.open(rank);
+                let ob1 = Ob1::open(&Ob1Options::default(), Box::new(rail), bootstrap(&clock))?;
+                (ob1.into(), clock)
+            }
+            Some(network) => {
+                let (rail, clock) = network.open(rank);
+                let cm = Cm::open(&CmOptions::default(), Box::new(rail), bootstrap(&clock))?;
+                (cm.into(), clock)
+            }
+        };
+        let messenger = Messenger::new(layer, ThreadLevel::Single, policy).with_clock(clock);
+        let messenger = Arc::new(messenger);
+        let team = Arc::new(Team::world(&messenger, Arc::clone(&self.selection)));
+        Ok(SimRank::new(team, messenger, self.network.actor(rank)))
+    }
 }

@@ -4,22 +4,32 @@
 //!     job        opens the ranks of a network, and runs them as futures in one thread
 //!      |
 //!     programs   what each rank does: an asynchronous function
+//!     partitioned, messaging, motif  what threads of a rank do in papers
 //!      |
 //!     SimRank    isend, irecv, wait, barrier, sum, compute: over Messenger and Team
 //! ```
 
 mod args;
+pub mod callers;
 mod error;
+mod fit;
 mod job;
 mod lent;
+pub mod messaging;
+pub mod motif;
+pub mod neighbours;
+pub mod pairs;
+pub mod partitioned;
 mod programs;
 mod rank;
+pub mod reduction;
 mod report;
 mod rounds;
 
 pub use args::SimArgs;
 pub use error::{Error, Result};
-pub use job::{BUSY_PEER, Outcome, RANK, run};
+pub use fit::{Measured, fit, predict};
+pub use job::{BUSY_PEER, Outcome, Pml, RANK, run, run_on};
 pub use programs::{Arguments, PROGRAMS, Program, program};
 pub use rank::SimRank;
 pub use report::{Refusal, Report, simulate};

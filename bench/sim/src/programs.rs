@@ -4,10 +4,13 @@
 
 mod allreduce;
 mod barrier;
+mod faces;
 mod halo3d;
 mod ping_pong;
 mod ring;
 mod stencil;
+mod stream;
+mod sweep3d;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -57,9 +60,12 @@ impl std::fmt::Debug for Program {
 /// The programs, in the order of reports.
 pub const PROGRAMS: &[Program] = &[
     ping_pong::PROGRAM,
+    stream::PROGRAM,
     ring::PROGRAM,
     stencil::PROGRAM,
     halo3d::PROGRAM,
+    faces::PROGRAM,
+    sweep3d::PROGRAM,
     barrier::PROGRAM,
     allreduce::PROGRAM,
 ];
@@ -71,7 +77,7 @@ pub fn program(name: &str) -> Option<&'static Program> {
 }
 
 /// Returns the tag of messages of a kind.
-fn tag(number: u32) -> Tag {
+pub(crate) fn tag(number: u32) -> Tag {
     Tag::user((number & 0xffff) as i32).expect("it is no more than 16 bits")
 }
 

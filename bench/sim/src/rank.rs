@@ -1,26 +1,49 @@
 //! One rank of a simulated job: the calls of a program, as asynchronous functions over the unchanged layers.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_coll::{Request, Team};
-use tagwire_pml::{Messenger, RequestId, SendMode};
+use tagwire_coll::operations::{
+    Allgather, Allreduce, CollectiveOperation, Parts, Reduce, ReduceScatter,
+};
+use tagwire_coll::{Division, Duplicate, Operator, Request, Team};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::{
+    Messenger, PartitionedRecv, PartitionedSend, Policy, RequestId, SendMode, Target,
+};
 use tagwire_sim::Actor;
 
 use crate::error::{Error, Result};
-use crate::lent::Lent;
+use crate::lent::{Collective, Lent};
+
+const WORLD: ContextId = ContextId::WORLD;
+
+/// A partitioned operation: bytes of the message, and the partitions of each side.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) bytes: usize,
+    pub(crate) partitions: u32,
+    pub(crate) policy: Policy,
+}
 
 /// How long a rank that ends goes on with what it has begun.
 const CLOSING: Duration = Duration::from_millis(100);
 
-/// A rank, as its program has it.
+/// A rank, as a thread of its program has it.
 #[derive(Debug)]
 pub struct SimRank {
+    shared: Rc<Shared>,
+    actor: Actor,
+}
+
+/// What the threads of a rank share.
+#[derive(Debug)]
+struct Shared {
     team: Arc<Team>,
     messenger: Arc<Messenger>,
-    actor: Actor,
     // Dropped after the port.
     lent: RefCell<Lent>,
 }
@@ -28,23 +51,62 @@ pub struct SimRank {
 impl SimRank {
     pub(crate) fn new(team: Arc<Team>, messenger: Arc<Messenger>, actor: Actor) -> Self {
         Self {
-            team,
-            messenger,
+            shared: Rc::new(Shared {
+                team,
+                messenger,
+                lent: RefCell::default(),
+            }),
             actor,
-            lent: RefCell::default(),
         }
+    }
+
+    /// Returns the rank as one more of its threads has it.
+    #[must_use]
+    pub fn thread(&self) -> Self {
+        Self {
+            shared: Rc::clone(&self.shared),
+            actor: self.actor.thread(),
+        }
+    }
+
+    pub(crate) fn port(&self) -> &Arc<Messenger> {
+        &self.shared.messenger
+    }
+
+    /// Returns a partitioned send of `len` bytes of its own to a rank.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub(crate) fn psend(&self, to: u32, tag: Tag, shape: Shape) -> Result<PartitionedSend> {
+        let made = self.shared.lent.borrow_mut().psend(shape.bytes, |data| {
+            let (to, count) = (Rank::new(to), shape.partitions);
+            PartitionedSend::init(self.port(), data, count, to, tag, WORLD, shape.policy)
+        });
+        Ok(made?)
+    }
+
+    /// Returns a partitioned receive, the same.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub(crate) fn precv(&self, from: u32, tag: Tag, shape: Shape) -> Result<PartitionedRecv> {
+        let made = self.shared.lent.borrow_mut().lend(shape.bytes, |room| {
+            let (from, count) = (Rank::new(from), shape.partitions);
+            PartitionedRecv::init(self.port(), room, count, from, tag, WORLD)
+        });
+        Ok(made?)
     }
 
     /// Returns this rank.
     #[must_use]
     pub fn rank(&self) -> u32 {
-        self.messenger.rank().as_u32()
+        self.port().rank().as_u32()
     }
 
     /// Returns how many ranks the job has.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.messenger.size()
+        self.port().size()
     }
 
     /// Returns the rank as the simulation has it.
@@ -60,9 +122,8 @@ impl SimRank {
     pub fn isend(&self, to: u32, tag: Tag, bytes: Vec<u8>) -> Result<RequestId> {
         let to = Rank::new(to);
         let bytes = bytes.into_boxed_slice();
-        let sent = self.lent.borrow_mut().send(bytes, |data| {
-            self.messenger
-                .isend(data, to, tag, ContextId::WORLD, SendMode::Standard)
+        let sent = self.shared.lent.borrow_mut().send(bytes, |data| {
+            self.port().isend(data, to, tag, WORLD, SendMode::Standard)
         });
         Ok(sent?)
     }
@@ -76,9 +137,11 @@ impl SimRank {
             SourceSelector::exact(Rank::new(from)),
             TagSelector::exact(tag),
         );
-        let posted = self.lent.borrow_mut().recv(len, |room| {
-            self.messenger.irecv(room, from, tag, ContextId::WORLD)
-        });
+        let posted = self
+            .shared
+            .lent
+            .borrow_mut()
+            .recv(len, |room| self.port().irecv(room, from, tag, WORLD));
         Ok(posted?)
     }
 
@@ -90,11 +153,78 @@ impl SimRank {
         if request == RequestId::COMPLETE {
             return Ok(Box::default());
         }
-        let status = self.until(|| Ok(self.messenger.take(request)?)).await?;
-        let bytes = self.lent.borrow_mut().take(request).unwrap_or_default();
+        let status = self.until(|| Ok(self.port().take(request)?)).await?;
+        let bytes = self
+            .shared
+            .lent
+            .borrow_mut()
+            .take(request)
+            .unwrap_or_default();
         status
             .failure
             .map_or(Ok(bytes), |failure| Err(failure.into()))
+    }
+
+    /// Waits for a receive, and returns the bytes that have come.
+    ///
+    /// # Errors
+    /// How the operation failed.
+    pub(crate) async fn wait_for_bytes(&self, request: RequestId) -> Result<Vec<u8>> {
+        let status = self.until(|| Ok(self.port().take(request)?)).await?;
+        let bytes = self.shared.lent.borrow_mut().take(request);
+        let mut bytes = bytes.unwrap_or_default().into_vec();
+        bytes.truncate(status.length);
+        status
+            .failure
+            .map_or(Ok(bytes), |failure| Err(failure.into()))
+    }
+
+    /// Lets others reach `len` bytes of this rank from now on, and returns what they need for that.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub(crate) fn expose(&self, len: usize) -> Result<Vec<u8>> {
+        let window = self.port().window();
+        let exposed = self
+            .shared
+            .lent
+            .borrow_mut()
+            .lend(len, |room| window.expose(room));
+        Ok(exposed?.key().to_vec())
+    }
+
+    /// Returns the memory of a rank of which it has given the key.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub(crate) fn reach(&self, rank: u32, key: &[u8]) -> Result<Target> {
+        Ok(self.port().window().reach(Rank::new(rank), key)?)
+    }
+
+    /// Starts to write `bytes` into the memory of a rank, which a [flush](Self::flush) ends.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub(crate) fn put(&self, target: &Target, offset: u64, bytes: Vec<u8>) -> Result<()> {
+        let window = self.port().window();
+        let put = self
+            .shared
+            .lent
+            .borrow_mut()
+            .put(target, bytes, |data| window.put(data, target, offset));
+        Ok(put?)
+    }
+
+    /// Waits until what was written into the memory of a rank is there.
+    ///
+    /// # Errors
+    /// That of the first access that did not work.
+    pub(crate) async fn flush(&self, target: &Target) -> Result<()> {
+        let window = self.port().window();
+        self.until(|| Ok(window.test_flush(target)?.then_some(())))
+            .await?;
+        self.shared.lent.borrow_mut().flushed(target);
+        Ok(())
     }
 
     /// Waits for all members at a barrier.
@@ -102,7 +232,7 @@ impl SimRank {
     /// # Errors
     /// How it failed.
     pub async fn barrier(&self) -> Result<()> {
-        let request = self.lent.borrow().barrier(&self.team)?;
+        let request = self.shared.lent.borrow().barrier(&self.shared.team)?;
         self.wait_for(&request).await
     }
 
@@ -111,10 +241,114 @@ impl SimRank {
     /// # Errors
     /// How it failed.
     pub async fn sum(&self, data: Vec<u8>) -> Result<Box<[u8]>> {
-        let request = self.lent.borrow_mut().sum(&self.team, data.into())?;
-        self.wait_for(&request).await?;
-        let ended = self.lent.borrow_mut().take_sums().pop();
-        Ok(ended.unwrap_or_default())
+        let sum = self.start_sum(&self.shared.team, data)?;
+        self.ended(&sum).await
+    }
+
+    /// Returns the group of all ranks.
+    pub(crate) fn team(&self) -> &Arc<Team> {
+        &self.shared.team
+    }
+
+    /// Makes a group of all ranks with a context of its own. All do so, in the same order.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn duplicate(&self) -> Result<Arc<Team>> {
+        let made = Duplicate::of(self.team())?;
+        let take = || Ok(made.take().transpose()?);
+        Ok(Arc::new(self.until(take).await?))
+    }
+
+    /// Makes a group of the ranks that give the same `color`, in the order of ranks. All do so, in the same order.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn part(&self, color: u32) -> Result<Arc<Team>> {
+        let made = Division::of(self.team(), color, 0)?;
+        let take = || Ok(made.take().transpose()?);
+        Ok(Arc::new(self.until(take).await?))
+    }
+
+    /// Starts to sum `data`, 64-bit numbers, over the members of a group.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_sum(&self, team: &Arc<Team>, data: Vec<u8>) -> Result<Collective> {
+        self.start(team, data, |data| Allreduce {
+            operator: sums(),
+            input: None,
+            data,
+        })
+    }
+
+    /// Starts to sum `data` at a member of a group.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_reduce(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        root: usize,
+    ) -> Result<Collective> {
+        let operation = |data: &'static mut [u8]| Reduce::in_place(team, sums(), data, root);
+        self.start(team, data, operation)
+    }
+
+    /// Starts to sum `data`, of which each member gets a part, at the start of its buffer: `lengths` are theirs, in bytes.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_reduce_scatter(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        lengths: Vec<usize>,
+    ) -> Result<Collective> {
+        self.start(team, data, |out| ReduceScatter {
+            operator: sums(),
+            input: None,
+            lengths: lengths.into(),
+            out,
+        })
+    }
+
+    /// Starts to give all members the parts of each, of these lengths in bytes. This rank's own lies in its place.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_allgather(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        lengths: Vec<usize>,
+    ) -> Result<Collective> {
+        self.start(team, data, |out| Allgather {
+            own: None,
+            parts: Parts::Of(lengths.into()),
+            out,
+        })
+    }
+
+    fn start<O: CollectiveOperation + 'static>(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        make: impl FnOnce(&'static mut [u8]) -> O,
+    ) -> Result<Collective> {
+        let mut lent = self.shared.lent.borrow_mut();
+        Ok(lent.start(team, data.into_boxed_slice(), make)?)
+    }
+
+    /// Makes progress until a collective operation has ended, and returns its buffer.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub(crate) async fn ended(&self, collective: &Collective) -> Result<Box<[u8]>> {
+        self.wait_for(&collective.request).await?;
+        let buffer = self.shared.lent.borrow_mut().take_ended(collective);
+        Ok(buffer.unwrap_or_default())
     }
 
     /// Computes for `time` on a core of its node.
@@ -133,12 +367,12 @@ impl SimRank {
     }
 
     /// Makes progress until `done` returns a value. Where nothing has come, the simulation goes on with other ranks.
-    async fn until<T>(&self, mut done: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    pub(crate) async fn until<T>(&self, mut done: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         loop {
             if let Some(value) = done()? {
                 return Ok(value);
             }
-            if self.messenger.progress()? == 0 {
+            if self.port().progress()? == 0 {
                 if let Some(value) = done()? {
                     return Ok(value);
                 }
@@ -151,7 +385,12 @@ impl SimRank {
     ///
     /// # Errors
     /// What it leaves open.
-    pub(crate) fn close(self) -> Result<()> {
-        self.messenger.close(CLOSING).map_err(Error::from)
+    pub(crate) fn close(&self) -> Result<()> {
+        self.port().close(CLOSING).map_err(Error::from)
     }
+}
+
+/// The sum of 64-bit numbers.
+const fn sums() -> Operator<'static> {
+    Operator::owned(Operation::Sum, Layout::of(Basic::U64))
 }

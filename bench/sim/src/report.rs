@@ -56,7 +56,20 @@ pub fn simulate(args: &SimArgs) -> Result<Report, Refusal> {
     let program = args.program().map_err(Refusal::Usage)?;
     let options = args.options().map_err(Refusal::Usage)?;
     let (began, before) = (processor_time(), memory("VmRSS:"));
-    let outcome = job::run(program, args.ranks, &options, args.arguments())?;
+    let outcome = job::run_on(
+        args.pml,
+        program,
+        args.rank_count(),
+        &options,
+        args.arguments(),
+    );
+    // Of a job that did not end well it says most.
+    if let (Some(file), Some(trace)) = (&args.picture, &options.trace) {
+        let picture = trace.svg().unwrap_or_default();
+        let wrong = |error| Refusal::Usage(format!("--picture {}: {error}", file.display()));
+        std::fs::write(file, picture).map_err(wrong)?;
+    }
+    let outcome = outcome?;
     let took = processor_time().saturating_sub(began);
     let grown = memory("VmHWM:").saturating_sub(before);
     Ok(Report {
@@ -86,7 +99,12 @@ fn list() -> String {
 fn rows(args: &SimArgs, outcome: &Outcome) -> String {
     let mut text = format!(
         "# {} on {}: {} ranks, {} rounds, {} bytes, seed {}\n",
-        args.program, args.preset, args.ranks, args.rounds, args.bytes, args.seed
+        args.program,
+        args.preset,
+        args.rank_count(),
+        args.rounds,
+        args.bytes,
+        args.seed
     );
     text.push_str("# round, the first rank has ended it, the last has, in us\n");
     for (number, round) in outcome.rounds.iter().enumerate() {
@@ -119,7 +137,7 @@ fn cost(args: &SimArgs, outcome: &Outcome, took: Duration, grown: u64) -> String
     format!(
         "{seconds:.3} s of processor time, {:.0} events/s, {} bytes a rank\n",
         outcome.counts.events as f64 / seconds.max(1e-9),
-        grown / u64::from(args.ranks)
+        grown / u64::from(args.rank_count())
     )
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tagwire_bench_sim::{Arguments, Error, Outcome, PROGRAMS, program, run};
+use tagwire_bench_sim::{Arguments, Error, Outcome, PROGRAMS, Pml, program, run, run_on};
 use tagwire_sim::presets::{PRESETS, preset};
 use tagwire_sim::{Kill, Machine, Schedule, SimOptions, Span};
 
@@ -147,4 +147,34 @@ fn jobs_that_cannot_be_are_refused() {
     )
     .unwrap_err();
     assert!(matches!(error, Error::Memory { .. }), "{error}");
+}
+
+#[test]
+fn every_program_runs_where_the_network_matches() {
+    for (seed, program) in (0..).zip(PROGRAMS) {
+        let options = scheduled(niagara(), 2 * seed, Duration::from_micros(3));
+        for bytes in [8, 100_000] {
+            let arguments = arguments(2, bytes);
+            let outcome = run_on(Pml::Cm, program, 6, &options, arguments).unwrap();
+            assert_eq!(outcome.failed, [], "{}", program.name);
+            assert_eq!(outcome.rounds.len(), 2, "{}", program.name);
+        }
+    }
+}
+
+#[test]
+fn a_ping_pong_of_cm_takes_what_the_network_does() {
+    for bytes in [0, 8, 4096] {
+        let options = SimOptions::of(niagara());
+        let arguments = arguments(4, bytes);
+        let program = program("ping-pong").unwrap();
+        let outcome = run_on(Pml::Cm, program, 2, &options, arguments).unwrap();
+        let network = niagara().network;
+        let way = network.latency + network.send + network.recv + network.per_byte.of(bytes);
+        for pair in outcome.rounds.windows(2) {
+            let round =
+                pair[1].last.since_start().as_picos() - pair[0].last.since_start().as_picos();
+            assert_eq!(Span::picos(round), way + way, "{bytes} bytes");
+        }
+    }
 }

@@ -17,7 +17,7 @@ impl BenchArgs {
     }
 
     /// The grid of ranks of a pattern.
-    pub(super) fn grid(&self) -> Option<Grid> {
+    pub(crate) fn grid(&self) -> Option<Grid> {
         let known = self.known_pattern()?;
         let ranks = self.ranks.unwrap_or(1 << known.dimensions);
         Some(match &self.pattern.grid {

@@ -50,6 +50,14 @@ impl Computation {
         }
     }
 
+    /// Returns one that is not run: nothing is measured for it.
+    pub(crate) const fn none() -> Self {
+        Self {
+            mode: ComputeMode::Sleep,
+            unit_ns: 1.0,
+        }
+    }
+
     /// Computes for `time`.
     #[inline]
     pub(crate) fn run(self, time: Duration) {

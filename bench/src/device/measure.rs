@@ -11,7 +11,7 @@ use super::parts::ELEMENT;
 use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
 use super::sharing::Turns;
 use crate::args::BenchArgs;
-use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
+use crate::args::device::{Algorithm, Callback, DevicePlan, EnginePlan, Series};
 use crate::args::names::name_of;
 use crate::body::partitioned::now;
 use crate::buffer::{Difference, Memory, Pattern};
@@ -429,32 +429,69 @@ impl Runs<'_, '_> {
     }
 
     /// Adds to a row what its series is.
-    fn row(&self, mut row: Row, series: Series) -> Row {
-        let engine = &self.device.engine;
-        let (rate, latency) = (engine.rate, engine.latency.as_secs_f64() * 1e6);
-        let shared = match engine.sharing {
-            1 => String::new(),
-            ranks => format!(" shared by {ranks} ranks"),
-        };
-        row.series.device = DeviceKeys {
-            producer: Some(format!(
-                "engine {rate} {latency}us{shared} (stand-in for a device)"
-            )),
-            ..DeviceKeys::default()
-        };
-        match series {
-            Series::Copied(copies) => row.series.device.copies = Some(copies),
-            Series::Reduced(algorithm, callback) => {
-                row.series.device.algorithm = Some(name_of(algorithm));
-                row.series.device.group_size = Some(self.size);
-                row.series.device.flops_per_element = Some(engine.flops_per_element);
-                row.series.device.copy_stream = Some(name_of(engine.copy_stream));
-                row.series.device.callback = callback.map(name_of);
-            }
-        }
-        row.series.pattern.series = row.series.device.label();
-        row
+    fn row(&self, row: Row, series: Series) -> Row {
+        described(row, &self.device.engine, self.size, series)
     }
+}
+
+/// Adds to a row what its series is, of an engine and groups of so many ranks.
+fn described(mut row: Row, engine: &EnginePlan, size: u32, series: Series) -> Row {
+    let (rate, latency) = (engine.rate, engine.latency.as_secs_f64() * 1e6);
+    let shared = match engine.sharing {
+        1 => String::new(),
+        ranks => format!(" shared by {ranks} ranks"),
+    };
+    row.series.device = DeviceKeys {
+        producer: Some(format!(
+            "engine {rate} {latency}us{shared} (stand-in for a device)"
+        )),
+        ..DeviceKeys::default()
+    };
+    match series {
+        Series::Copied(copies) => row.series.device.copies = Some(copies),
+        Series::Reduced(algorithm, callback) => {
+            row.series.device.algorithm = Some(name_of(algorithm));
+            row.series.device.group_size = Some(size);
+            row.series.device.flops_per_element = Some(engine.flops_per_element);
+            row.series.device.copy_stream = Some(name_of(engine.copy_stream));
+            row.series.device.callback = callback.map(name_of);
+        }
+    }
+    row.series.pattern.series = row.series.device.label();
+    row
+}
+
+/// A series of reductions that were done elsewhere.
+pub(crate) struct Done {
+    pub series: Series,
+    /// Nanoseconds of each iteration, of the slowest rank.
+    pub times: Vec<f64>,
+    /// Nanoseconds of the copies back.
+    pub copies: f64,
+}
+
+/// Returns the rows of series of a size. `row` is a row of nothing yet.
+pub(crate) fn rows_of(
+    engine: &EnginePlan,
+    size: u32,
+    done: &[Done],
+    row: impl Fn() -> Row,
+) -> Vec<Row> {
+    let found = |one: &Done| Found {
+        iterations: one.times.len() as u64,
+        times: one.times.clone(),
+        copies: vec![one.copies],
+        samples: one.times.iter().map(|time| time / 1e3).collect(),
+        ..Found::default()
+    };
+    let found: Vec<Found> = done.iter().map(found).collect();
+    let all: Vec<Series> = done.iter().map(|one| one.series).collect();
+    let rows = all.iter().enumerate().map(|(place, series)| {
+        let mut row = described(row(), engine, size, *series);
+        figures(&mut row, &all, &found, place);
+        row
+    });
+    rows.collect()
 }
 
 /// Sets the figures of a series.

@@ -7,7 +7,7 @@ pub(super) const ELEMENT: usize = 8;
 
 /// Returns where the partitions of a vector of so many bytes lie. All have the same number of elements, and the last one takes the
 /// remainder too; some are empty where there are fewer elements than partitions.
-pub(super) fn parts(bytes: usize, count: usize) -> Vec<Range<usize>> {
+pub(crate) fn parts(bytes: usize, count: usize) -> Vec<Range<usize>> {
     let elements = bytes / ELEMENT;
     let each = elements / count;
     let end = |part: usize| match part + 1 == count {

@@ -59,6 +59,7 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort>(
         time: single.time,
         checked: plan.checked(),
         computation: Computation::new(single.compute),
+        recorder: None,
     };
     let null = NullPort::of(port);
     let idle = Context {
@@ -73,6 +74,7 @@ pub(crate) fn measure<T: Pattern, P: PartitionedPort>(
         time: Duration::ZERO,
         checked: None,
         computation: context.computation,
+        recorder: None,
     };
     let mut blocks = Blocks {
         port,
@@ -331,23 +333,13 @@ fn rows(
         let mut row = run.row_at(plan.layers[0], size);
         describe(&mut row, own, series, found_here);
         let figures = &mut row.figures;
-        set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
-        set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
+        set_rates(figures, all, found, place);
         figures.set("harness_us", harness[place] / 1e3);
         if !found_here.slowest.is_empty() {
             stencil_figures(figures, all, found, place);
             // To each neighbour as many as the buffer has pieces; what is sent is half of all.
             let buffers = found_here.bytes / (2.0 * size.max(1) as f64);
             figures.set("messages", buffers * f64::from(found_here.partitions));
-        }
-        for (other, found) in all.iter().zip(found) {
-            let is_base = other.accounting == series.accounting
-                && other.interface == Interface::P2p
-                && other.granularity.is_none();
-            if is_base && other != series {
-                let ratio = median(&found_here.rates) / median(&found.rates);
-                figures.set(format!("ratio_to_{}", name_of(other.mode)), ratio);
-            }
         }
         (blocks.figures)(figures);
         load.add_to_row(&mut row);
@@ -358,6 +350,69 @@ fn rows(
         run.emit(row)?;
     }
     Ok(())
+}
+
+/// Sets how fast a series is, and by how much it is faster than those of messages.
+fn set_rates(figures: &mut Figures, all: &[Series], found: &[Found], place: usize) {
+    let (series, own) = (&all[place], &found[place]);
+    set_scaled(figures, Quantity::THROUGHPUT, &own.rates, 1e3);
+    set_scaled(figures, Quantity::ITERATION, &own.times, 1e-3);
+    for (other, found) in all.iter().zip(found) {
+        let is_base = other.accounting == series.accounting
+            && other.interface == Interface::P2p
+            && other.granularity.is_none();
+        if is_base && other != series {
+            let ratio = median(&own.rates) / median(&found.rates);
+            figures.set(format!("ratio_to_{}", name_of(other.mode)), ratio);
+        }
+    }
+}
+
+/// A series whose iterations were done elsewhere.
+pub(crate) struct Done {
+    pub series: Series,
+    pub threads: u32,
+    pub partitions: u32,
+    pub keys: PatternKeys,
+    /// What an iteration of each rank is credited with, in bytes.
+    pub bytes: Vec<f64>,
+    pub iterations: u64,
+    /// Nanoseconds of an iteration, of each rank.
+    pub times: Vec<f64>,
+}
+
+/// Returns the rows of series of a size, each a block. `row` is a row of nothing yet, `figures` adds what follows from the others.
+pub(crate) fn rows_of(
+    own: &Own,
+    done: &[Done],
+    row: impl Fn() -> Row,
+    figures: fn(&mut Figures),
+) -> Vec<Row> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let found = |one: &Done| {
+        let rates = one.bytes.iter().zip(&one.times);
+        let rates: Vec<f64> = rates.map(|(bytes, time)| bytes / time).collect();
+        Found {
+            iterations: one.iterations,
+            partitions: one.partitions,
+            threads: one.threads,
+            keys: one.keys.clone(),
+            bytes: one.bytes.first().copied().unwrap_or(0.0),
+            times: vec![mean(&one.times)],
+            rates: vec![mean(&rates)],
+            ..Found::default()
+        }
+    };
+    let found: Vec<Found> = done.iter().map(found).collect();
+    let series: Vec<Series> = done.iter().map(|one| one.series.clone()).collect();
+    let rows = series.iter().enumerate().map(|(place, one)| {
+        let mut row = row();
+        describe(&mut row, own, one, &found[place]);
+        set_rates(&mut row.figures, &series, &found, place);
+        figures(&mut row.figures);
+        row
+    });
+    rows.collect()
 }
 
 /// Adds to a row what its series is.
@@ -430,6 +485,22 @@ fn stencil_figures(figures: &mut Figures, all: &[Series], found: &[Found], place
             .collect();
         set_scaled(figures, quantity, &gains, 1.0);
     }
+}
+
+/// Returns the figures of series whose iterations took so long on each rank, in nanoseconds: a block each.
+pub(crate) fn figures_of(series: &[Series], times: &[&[Vec<u64>]]) -> Vec<Figures> {
+    let found = times.iter().map(|times| {
+        let mut found = Found::default();
+        found.add(times);
+        found
+    });
+    let found: Vec<Found> = found.collect();
+    let of = |place| {
+        let mut figures = Figures::default();
+        stencil_figures(&mut figures, series, &found, place);
+        figures
+    };
+    (0..found.len()).map(of).collect()
 }
 
 fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64) {

@@ -16,6 +16,14 @@ pub(crate) struct NullPort {
 }
 
 impl NullPort {
+    /// Of a rank of so many.
+    pub(crate) const fn new(rank: u32, size: u32) -> Self {
+        Self {
+            rank: Rank::new(rank),
+            size,
+        }
+    }
+
     /// In the place of another port.
     pub(crate) fn of(port: &dyn Endpoint) -> Self {
         Self {

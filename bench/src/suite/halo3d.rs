@@ -199,7 +199,7 @@ struct Halo<'p> {
     shape: Shape,
     /// One for all threads, or one for each.
     all: Vec<(Box<dyn Exchange + 'p>, Edges)>,
-    work: crate::pattern::Work,
+    work: crate::pattern::Work<'p>,
 }
 
 impl Halo<'_> {

@@ -190,7 +190,7 @@ fn figures(found: &Found) -> Figures {
     figures
 }
 
-fn set_paper(figures: &mut Figures, paper: &Paper) {
+pub(crate) fn set_paper(figures: &mut Figures, paper: &Paper) {
     let metrics = [
         (Quantity::OVERHEAD_PAPER, paper.overhead),
         (

@@ -212,7 +212,7 @@ struct Sweep<'p> {
     threads: u32,
     /// Of each corner.
     sweeps: Vec<(Box<dyn Exchange + 'p>, Edges)>,
-    work: Work,
+    work: Work<'p>,
 }
 
 impl Sweep<'_> {

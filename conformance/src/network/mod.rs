@@ -13,5 +13,5 @@
 pub use tagwire_sim::matching;
 pub use tagwire_sim::{
     Actor, Link, Machine, PerByte, Puts, Schedule, SimJob, SimNetwork as MemoryNetwork,
-    SimOptions as MemoryOptions, SimTransport as MemoryTransport, Simulation, Span,
+    SimOptions as MemoryOptions, SimTransport as MemoryTransport, Simulation, Span, Trace,
 };

@@ -22,10 +22,14 @@ type OpenRail = Box<dyn Fn(&mut LocalBootstrap) -> Result<Box<dyn ByteTransport>
 /// Lets a rank's rail die, before its object goes.
 type KillRail = Box<dyn Fn(Rank) + Send>;
 
+/// Whether nothing is under way between rails.
+type RestOfRails = Box<dyn Fn() -> bool + Send>;
+
 /// The rails of a job.
 pub struct Rails {
     open: OpenRail,
     kill: Option<KillRail>,
+    rest: Option<RestOfRails>,
     faults: Option<FaultOptions>,
 }
 
@@ -38,8 +42,16 @@ impl Rails {
         Self {
             open: Box::new(open),
             kill: None,
+            rest: None,
             faults: None,
         }
+    }
+
+    /// Nothing is under way where `rest` says so; else that is so whenever no rank has anything to do.
+    #[must_use]
+    pub fn with_rest(mut self, rest: impl Fn() -> bool + Send + 'static) -> Self {
+        self.rest = Some(Box::new(rest));
+        self
     }
 
     /// A rank dies by `kill`, which its peers may find out themselves, and is dropped.
@@ -129,6 +141,11 @@ impl Job for RailJob {
         }
         self.job.declare_failed(rank);
     }
+
+    fn is_at_rest(&self) -> bool {
+        let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
+        rails.rest.as_ref().is_none_or(|rest| rest())
+    }
 }
 
 /// Jobs of ob1 over the network in memory.
@@ -155,13 +172,14 @@ impl MemoryJob {
         options: Ob1Options,
     ) -> Result<RailJob, String> {
         let network = MemoryNetwork::new(size, network);
-        let mortal = network.clone();
+        let (mortal, resting) = (network.clone(), network.clone());
         let rails = Rails::new(move |bootstrap| {
             let (rail, clock) = network.open(bootstrap.rank());
             bootstrap.set_clock(clock);
             Ok(Box::new(rail) as Box<dyn ByteTransport>)
         })
         .with_kill(move |rank| mortal.fail(rank))
+        .with_rest(move || resting.is_at_rest())
         .with_faults(faults);
         RailJob::open(size, rails, options)
     }
@@ -175,6 +193,7 @@ type OpenMatchRail =
 pub struct MatchRails {
     open: OpenMatchRail,
     kill: Option<KillRail>,
+    rest: Option<RestOfRails>,
 }
 
 impl MatchRails {
@@ -186,7 +205,15 @@ impl MatchRails {
         Self {
             open: Box::new(open),
             kill: None,
+            rest: None,
         }
+    }
+
+    /// As [`Rails::with_rest`].
+    #[must_use]
+    pub fn with_rest(mut self, rest: impl Fn() -> bool + Send + 'static) -> Self {
+        self.rest = Some(Box::new(rest));
+        self
     }
 
     /// A rank dies by `kill`, which its peers may find out themselves, and is dropped.
@@ -224,20 +251,23 @@ impl MatchJob {
         })
     }
 
-    fn cm(&self, rank: Rank) -> Result<Cm, String> {
+    /// Opens a rank, and returns the clock that it reads.
+    fn cm(&self, rank: Rank) -> Result<(Cm, Clock), String> {
         let mut bootstrap = self.job.member(rank);
         let rail = {
             let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
             (rails.open)(&mut bootstrap)?
         };
+        let clock = bootstrap.clock();
         let bootstrap = Box::new(bootstrap) as Box<dyn Bootstrap>;
-        Cm::open(&self.options, rail, bootstrap).map_err(|error| error.to_string())
+        let cm = Cm::open(&self.options, rail, bootstrap).map_err(|error| error.to_string())?;
+        Ok((cm, clock))
     }
 }
 
 impl Job for MatchJob {
     fn open(&self, rank: Rank) -> Result<Box<dyn Pml>, String> {
-        Ok(Box::new(self.cm(rank)?))
+        Ok(Box::new(self.cm(rank)?.0))
     }
 
     fn port(
@@ -246,7 +276,8 @@ impl Job for MatchJob {
         level: ThreadLevel,
         policy: WaitPolicy,
     ) -> Result<Messenger, String> {
-        Ok(Messenger::new(self.cm(rank)?, level, policy))
+        let (cm, clock) = self.cm(rank)?;
+        Ok(Messenger::new(cm, level, policy).with_clock(clock))
     }
 
     fn kill(&self, rank: Rank, victim: Box<dyn Send>) {
@@ -260,5 +291,10 @@ impl Job for MatchJob {
             None => std::mem::forget(victim),
         }
         self.job.declare_failed(rank);
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
+        rails.rest.as_ref().is_none_or(|rest| rest())
     }
 }

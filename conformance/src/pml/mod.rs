@@ -64,6 +64,7 @@ use tagwire_pml::pml::Pml;
 use tagwire_pml::wait::WaitPolicy;
 
 use crate::network::matching::{MatchNetwork, MatchOptions};
+use crate::network::{MemoryNetwork, MemoryOptions};
 use crate::{Check, Kit, Subject};
 
 /// The ranks of one job, all in this process. Each is opened once, on a thread of its own.
@@ -84,6 +85,12 @@ pub trait Job: Send + Sync {
     /// Lets `rank`, whose object is `victim`, die without a goodbye, in a way that the others
     /// notice.
     fn kill(&self, rank: Rank, victim: Box<dyn Send>);
+
+    /// Returns whether nothing is under way that has nobody's progress to wait for. In virtual time ranks may have nothing to do while
+    /// messages travel, and messages may come that nobody is told of.
+    fn is_at_rest(&self) -> bool {
+        true
+    }
 }
 
 /// What a check wants of its ranks.
@@ -239,19 +246,36 @@ impl Factory {
     /// A factory for cm over the network in memory that matches, whose budgets are those that a check wants.
     #[must_use]
     pub fn cm_in_memory(options: MatchOptions) -> Self {
+        Self::cm_over(options, MatchNetwork::new)
+    }
+
+    /// The same with messages that travel by a network like this, in virtual time where it has a machine.
+    #[must_use]
+    pub fn cm_in_time(network: MemoryOptions, options: MatchOptions) -> Self {
+        Self::cm_over(options, move |size, options| {
+            MatchNetwork::on(&MemoryNetwork::new(size, network.clone()), options)
+        })
+    }
+
+    fn cm_over(
+        options: MatchOptions,
+        network: impl Fn(u32, MatchOptions) -> MatchNetwork + 'static,
+    ) -> Self {
         Self::cm(move |size, budget, cm| {
             let mut options = options.clone();
             if let Some(budget) = budget {
                 options.unexpected_bytes = budget.payload;
                 options.unexpected_messages = budget.headers / 64;
             }
-            let network = MatchNetwork::new(size, options);
-            let mortal = network.clone();
+            let network = network(size, options);
+            let (mortal, resting) = (network.clone(), network.clone());
             let rails = MatchRails::new(move |bootstrap| {
-                let rank = Bootstrap::rank(bootstrap);
-                Ok(Box::new(network.rank(rank)) as Box<dyn MatchTransport>)
+                let (rail, clock) = network.open(Bootstrap::rank(bootstrap));
+                bootstrap.set_clock(clock);
+                Ok(Box::new(rail) as Box<dyn MatchTransport>)
             })
-            .with_kill(move |rank| mortal.fail(rank));
+            .with_kill(move |rank| mortal.fail(rank))
+            .with_rest(move || resting.is_at_rest());
             MatchJob::open(size, rails, cm)
         })
     }

@@ -284,7 +284,10 @@ impl World {
             if done(self)? {
                 return Ok(true);
             }
-            quiet = if self.turn() == 0 { quiet + 1 } else { 0 };
+            quiet = match self.turn() == 0 && self.job.is_at_rest() {
+                true => quiet + 1,
+                false => 0,
+            };
             if quiet == 0 {
                 slept = Duration::ZERO;
             }

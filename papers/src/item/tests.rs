@@ -433,3 +433,73 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
     }
     assert!(shapes > others, "{shapes} shapes, {others} others");
 }
+
+#[test]
+fn what_is_simulated_has_cases_on_a_machine() {
+    let folder = std::env::temp_dir().join(format!("tagwire-arrivals-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in crate::ARRIVALS {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let arrivals = folder.display().to_string();
+    for item in all() {
+        let runs = match item.simulated(&arrivals, false) {
+            Ok(runs) => runs,
+            Err(why) => {
+                assert!(!why.is_empty(), "{}", item.name);
+                continue;
+            }
+        };
+        for simulated in runs.iter().chain(&item.simulated(&arrivals, true).unwrap()) {
+            let of = tagwire_bench::Simulated::parse(&simulated.run.arguments);
+            let of = of.unwrap_or_else(|error| panic!("{}: {error}", item.name));
+            let cases = of.cases().len()
+                + of.exchanges().unwrap().len()
+                + of.patterns().unwrap().len()
+                + of.pairs().len()
+                + of.neighbours().len()
+                + of.callers().unwrap().len()
+                + of.reductions().unwrap().len();
+            assert!(cases > 0, "{}", item.name);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Whatever is marked as needing the simulator has one, or says why not.
+#[test]
+fn what_is_not_simulated_says_why() {
+    for item in all().iter().filter(|item| !item.has_tables()) {
+        let why = item.simulated("", false).err();
+        let has_words = why.is_none_or(|why| !why.starts_with("no program"));
+        assert!(has_words || item.name == "mtl/table1", "{}", item.name);
+    }
+}
+
+#[test]
+fn what_a_machine_is_fitted_to_is_not_judged_on_it() {
+    use serde_json::json;
+    let item = find("partitioned/fig4").unwrap()[0];
+    let rows = |transport: &str| {
+        let row = |size: u64| {
+            json!({"transport": transport, "pml": "ob1", "policy": "messages", "partitions": 32,
+                "compute": "sleep:10000", "size": size, "overhead_paper": 59.0})
+        };
+        of_rows(vec![row(512), row(2048)])
+    };
+    let verdict = |transport| {
+        let outcome = crate::Outcome::of(item, &rows(transport), false, Vec::new(), Vec::new());
+        let value = serde_json::to_value(&outcome).unwrap();
+        let claims = value["claims"].as_array().unwrap();
+        let claim = claims
+            .iter()
+            .find(|claim| claim["says"].as_str().unwrap().starts_with("32 partitions"));
+        let verdict = claim.unwrap()["judgements"][0]["verdict"].clone();
+        (value.get("column").cloned(), verdict)
+    };
+    assert_eq!(verdict("shm"), (None, json!("holds")));
+    assert_eq!(
+        verdict("sim:niagara"),
+        (Some(json!("sim")), json!("not-testable"))
+    );
+}

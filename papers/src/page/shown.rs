@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::item::{Item, find};
+use crate::item::{Item, all, find};
 use crate::judgement::Verdict;
-use crate::outcome::{BEFORE, Judged, Measured, Outcome, SCHEMA};
+use crate::outcome::{BEFORE, COLUMN, Judged, Measured, Outcome, SCHEMA};
 use crate::plot::Plot;
 use crate::rows::Rows;
 use crate::stored::Ran;
@@ -37,6 +37,7 @@ pub struct Drawn {
 struct Stored {
     name: String,
     quick: bool,
+    column: Option<String>,
     #[serde(default)]
     runs: Vec<Ran>,
     #[serde(default)]
@@ -51,6 +52,10 @@ struct Stored {
 pub(super) struct Shown {
     pub(super) item: &'static Item,
     quick: bool,
+    /// It is of a simulated machine.
+    is_simulated: bool,
+    /// The same item on one.
+    simulated: Option<Box<Self>>,
     runs: Vec<Ran>,
     commands: Vec<String>,
     rows: Rows,
@@ -95,6 +100,8 @@ impl Shown {
         Ok(Self {
             item,
             quick: stored.quick,
+            is_simulated: stored.column.as_deref() == Some(COLUMN),
+            simulated: None,
             commands: match stored.runs.is_empty() {
                 true => stored.commands,
                 false => stored
@@ -133,6 +140,31 @@ impl Shown {
         }
     }
 
+    /// Returns all outcomes in the order of items, of which those that are also simulated have that beside them.
+    pub(super) fn with(mut shown: Vec<Self>, simulated: Vec<Self>) -> Vec<Self> {
+        for one in simulated {
+            match shown.iter_mut().find(|of| of.item.name == one.item.name) {
+                Some(of) => of.simulated = Some(Box::new(one)),
+                None => shown.push(one),
+            }
+        }
+        shown.sort_by_key(|one| all().iter().position(|item| item.name == one.item.name));
+        shown
+    }
+
+    /// Whether it is of a simulated machine alone.
+    pub(super) const fn is_simulated(&self) -> bool {
+        self.is_simulated
+    }
+
+    /// Returns what a simulated machine has of it.
+    pub(super) fn simulated(&self) -> Option<&Self> {
+        match self.is_simulated {
+            true => Some(self),
+            false => self.simulated.as_deref(),
+        }
+    }
+
     /// Whether rows are there to judge by.
     pub(super) fn is_judged(&self) -> bool {
         !self.runs.is_empty()
@@ -149,6 +181,9 @@ impl Shown {
 
     /// Returns the evidence by which a claim has a verdict on a transport of ours, where the run was full.
     pub(super) fn own(&self, claim: &str, verdict: Verdict) -> Option<String> {
+        if self.is_simulated {
+            return None;
+        }
         let claim = self.claims.iter().find(|one| one.says == claim)?;
         let is_own = |on: &str| {
             let places = self.rows.places();
@@ -164,25 +199,37 @@ impl Shown {
             .then(|| format!("{}: {}", found.on, found.evidence))
     }
 
-    pub(super) fn stem(&self) -> String {
-        self.item.name.replace('/', "-")
-    }
-
-    pub(super) fn plot(&self) -> Option<Plot> {
-        match self.is_judged() {
+    fn plot(&self) -> Option<Drawn> {
+        let plot = match self.is_judged() {
             true => Plot::of_rows(self.item, &self.rows),
             false => Plot::of_measured(self.item, &self.measured),
-        }
+        };
+        let stem = self.item.name.replace('/', "-");
+        let machine = if self.is_simulated { ".sim" } else { "" };
+        Some(Drawn {
+            file: format!("{stem}{machine}.svg"),
+            plot: plot?,
+        })
     }
 
-    /// Returns what a page says of it; the plot lies in a file.
-    pub(super) fn section(&self, plot: Option<&str>, date: &dyn Fn(u64) -> String) -> String {
+    /// Returns its plot, and that of a simulated machine.
+    pub(super) fn plots(&self) -> Vec<Drawn> {
+        let simulated = self.simulated.as_ref().and_then(|one| one.plot());
+        self.plot().into_iter().chain(simulated).collect()
+    }
+
+    /// Returns what a page says of it; its plots lie in files.
+    pub(super) fn section(&self, plots: &[String], date: &dyn Fn(u64) -> String) -> String {
         let (figure, shows) = (&self.item.figure, &self.item.shows);
         let quick = if self.quick { ", quick" } else { "" };
         let mut out = format!("\n### {figure}{quick}: {shows}\n\n");
         out += &self.circumstances(date);
-        if let Some(plot) = plot {
-            let _ = writeln!(out, "![{figure}: {shows}]({plot})\n");
+        for plot in plots {
+            let machine = match plot.ends_with(".sim.svg") {
+                true => ", on a simulated machine",
+                false => "",
+            };
+            let _ = writeln!(out, "![{figure}: {shows}{machine}]({plot})\n");
         }
         out += &self.judged();
         out += &measured(&self.measured);
@@ -197,6 +244,7 @@ impl Shown {
             false => "**Full run**.".to_owned(),
         }];
         match self.is_judged() {
+            true if self.is_simulated => lines.push(self.machine()),
             true => {
                 let of = |key: &str| distinct(self.runs.iter().filter_map(|run| run.environment(key)));
                 let cores = distinct(self.runs.iter().map(|run| run.circumstances()["cores"].to_string()));
@@ -226,6 +274,7 @@ impl Shown {
                 "**Not judged**: an earlier version stored it without rows, machine, date, commit and load. It needs a new run.".to_owned(),
             ),
         }
+        lines.extend(self.simulated.as_ref().map(|one| one.machine()));
         // Of what the version before measured they are not: it had other threads, ranks and sizes.
         let whose = if self.is_judged() {
             ""
@@ -240,17 +289,63 @@ impl Shown {
         format!("> {}\n\n", lines.join("<br>\n> "))
     }
 
+    /// Returns on which machine it was simulated, and which of its parameters are fitted.
+    fn machine(&self) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let of = |environment: &Value| {
+            let values = environment["parameters"].as_array().into_iter().flatten();
+            let fitted: Vec<String> = values
+                .filter(|value| value["source"] == "fitted")
+                .map(|value| format!("{} ({})", text(&value["field"]), text(&value["note"])))
+                .collect();
+            let fitted = match fitted.is_empty() {
+                true => "No parameter is fitted".to_owned(),
+                false => format!("Fitted: {}", fitted.join("; ")),
+            };
+            format!(
+                "**Simulated** on {}. {fitted}.",
+                text(&environment["about"])
+            )
+        };
+        let mut machines: Vec<String> = Vec::new();
+        for run in &self.runs {
+            let machine = of(run.circumstances());
+            if !machines.contains(&machine) {
+                machines.push(machine);
+            }
+        }
+        machines.join("<br>\n> ")
+    }
+
+    /// Returns the cell of what became of a claim on a simulated machine, with its end; nothing where there is none.
+    fn cell_of_sim(&self, says: &str) -> String {
+        let Some(simulated) = &self.simulated else {
+            return String::new();
+        };
+        let claim = simulated.claims.iter().find(|one| one.says == says);
+        let judgements = claim.map_or(&[][..], |claim| &claim.judgements);
+        let told = judgements.iter().map(|one| {
+            let word = shown_word(one.verdict);
+            cell(&format!("{}: {word}: {}", one.on, one.evidence))
+        });
+        format!(" {} |", told.collect::<Vec<_>>().join("<br>"))
+    }
+
     /// The claims, and what has become of them at each place.
     fn judged(&self) -> String {
         let mut out = String::new();
         if !self.is_judged() {
-            out += "| claim | published |\n|---|---|\n";
+            out += match self.simulated.is_some() {
+                true => "| claim | published | sim |\n|---|---|---|\n",
+                false => "| claim | published |\n|---|---|\n",
+            };
             for claim in &self.item.claims {
                 let _ = writeln!(
                     out,
-                    "| {} | {} |",
+                    "| {} | {} |{}",
                     cell(&claim.says),
-                    cell(claim.published.text())
+                    cell(claim.published.text()),
+                    self.cell_of_sim(&claim.says)
                 );
             }
             out += "\n| what was looked at then | on | found |\n|---|---|---|\n";
@@ -260,24 +355,35 @@ impl Shown {
             out.push('\n');
             return out;
         }
-        out += "| claim | published | on | verdict | ours |\n|---|---|---|---|---|\n";
+        out += match self.simulated.is_some() {
+            true => {
+                "| claim | published | sim | on | verdict | ours |\n|---|---|---|---|---|---|\n"
+            }
+            false => "| claim | published | on | verdict | ours |\n|---|---|---|---|---|\n",
+        };
         for claim in &self.claims {
-            let mut what = (cell(claim.says), cell(claim.published));
+            let published = format!(
+                "{} |{}",
+                cell(claim.published),
+                self.cell_of_sim(claim.says)
+            );
+            let mut what = (cell(claim.says), published);
             for one in &claim.judgements {
-                let word = match one.verdict {
-                    Verdict::Holds => "**holds**",
-                    other => other.word(),
-                };
+                let word = shown_word(one.verdict);
                 let _ = writeln!(
                     out,
-                    "| {} | {} | {} | {word} | {} |",
+                    "| {} | {} {} | {word} | {} |",
                     what.0,
                     what.1,
                     cell(&one.on),
                     cell(&one.evidence)
                 );
                 // A claim that is judged at several places stands once.
-                what = (String::new(), String::new());
+                let empty = match self.simulated.is_some() {
+                    true => " | |",
+                    false => " |",
+                };
+                what = (String::new(), empty.to_owned());
             }
         }
         out.push('\n');
@@ -288,11 +394,27 @@ impl Shown {
                 let _ = writeln!(reasons, "- *{says}* fails where it does, likely: {reason}");
             }
         }
+        for claim in self.simulated.iter().flat_map(|one| &one.claims) {
+            if let Some(reason) = claim.likely_reason {
+                let says = claim.says.trim_end_matches('.');
+                let _ = writeln!(
+                    reasons,
+                    "- *{says}* fails on the simulated machine, likely: {reason}"
+                );
+            }
+        }
         if !reasons.is_empty() {
             out += &reasons;
             out.push('\n');
         }
         out
+    }
+}
+
+fn shown_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "**holds**",
+        other => other.word(),
     }
 }
 

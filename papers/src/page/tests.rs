@@ -94,6 +94,56 @@ fn quick_outcomes_say_so_and_nothing_is_taken_from_them() {
     }
 }
 
+/// What a simulated machine has made of figure 7.
+fn simulated() -> String {
+    let row = |noise: &str, size: u64, value: f64| {
+        json!({"transport": "sim:niagara", "pml": "ob1", "policy": "messages", "partitions": 16, "compute": "sleep:10000",
+            "noise": noise, "size": size, "launch": 0, "availability_paper": value})
+    };
+    let sizes = [2048, 65_536, 16_777_216];
+    let of = |noise: &'static str, value| sizes.map(|size| row(noise, size, value));
+    let rows: Vec<_> = [of("single:4", 0.9), of("uniform:4", 0.5)].concat();
+    let environment = json!({"simulated": "niagara", "about": "Niagara: of a paper", "parameters": [
+        {"field": "cores", "source": "text", "note": "40"}, {"field": "far-handover", "source": "fitted", "note": "on fig. 4"}]});
+    let item = find("partitioned/fig7").unwrap()[0];
+    let run = &item.simulated("", false).unwrap()[0].run;
+    let results = json!({"environment": environment, "rows": rows});
+    let ran = Ran::new(
+        run,
+        "tagwire reproduce x --on sim".to_owned(),
+        results.as_object().unwrap(),
+        1,
+    );
+    let mut all = Rows::default();
+    all.add_stored(rows, false);
+    Outcome::of(item, &all, false, vec![ran], Vec::new()).json()
+}
+
+#[test]
+fn what_is_simulated_stands_in_a_column_of_its_own() {
+    let alone = made("partitioned", &[simulated()]).text;
+    for part in [
+        "10 figures and tables: 0 with a full outcome, 0 with a quick one",
+        "On simulated machines: holds: 2, fails: 0",
+        "**Simulated** on Niagara: of a paper. Fitted: far-handover (on fig. 4).",
+        "| sim:niagara (ob1), messages | **holds** |",
+    ] {
+        assert!(alone.contains(part), "{part} is not in {alone}");
+    }
+    let before = json!({
+        "schema": "tagwire.reproduce/1", "name": "partitioned/fig7", "quick": true, "commands": [], "measured": [], "claims": [],
+    });
+    let beside = made("partitioned", &[before.to_string(), simulated()]).text;
+    for part in [
+        "0 with a full outcome, 1 with a quick one",
+        "| claim | published | sim |",
+        "| sim:niagara (ob1), messages: **holds**: below at 3 of 3 sizes",
+    ] {
+        assert!(beside.contains(part), "{part} is not in {beside}");
+    }
+    assert_eq!(beside.matches("### 000 fig 7").count(), 1);
+}
+
 /// An outcome without rows is shown, and not judged.
 #[test]
 fn outcomes_of_the_version_before_are_not_judged() {

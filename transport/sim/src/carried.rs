@@ -23,7 +23,11 @@ impl State {
                     Due::Carry { from, to, load } => self.carry_load(from, to, load),
                     Due::Receive { own, from, copied } => {
                         if let (Some(own), Some(from)) = (self.find(own), self.find(from)) {
-                            self.work(own, from, Work::Recv { copied });
+                            let work = Work::Recv {
+                                copied,
+                                is_matched: true,
+                            };
+                            self.work(own, from, work);
                         }
                     }
                 }

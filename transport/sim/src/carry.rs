@@ -5,6 +5,7 @@ use tagwire_transport::message::{EndpointId, Outcome};
 use crate::flight::{Cargo, Flight, Message, Spot};
 use crate::machine::Link;
 use crate::member::{Item, Status};
+use crate::picture::Noted;
 use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
@@ -25,11 +26,17 @@ pub(crate) enum Stepped {
 impl State {
     /// Sends a packet at a moment. Without a machine it arrives at once.
     pub(crate) fn carry(&mut self, at: Moment, flight: Flight) {
+        let (from, to) = (flight.from, flight.to);
+        let trace = self.options.trace.as_ref();
+        let noted = trace.map(|trace| {
+            let rank = |of: Place| self.members[of.index()].rank;
+            trace.sent(rank(from), rank(to), &flight, at)
+        });
         let Some(machine) = self.machine() else {
+            Noted::land(noted, self.now);
             return self.land(flight);
         };
-        let (from, to) = (flight.from, flight.to);
-        let number = self.flights.insert(flight);
+        let number = self.flights.insert((flight, noted));
         self.is_moved = true;
         if machine.ranks_per_node > 1 {
             // Others of the node may have packets for the same NIC, of an earlier moment.
@@ -54,7 +61,7 @@ impl State {
 
     /// A packet is ready at its sender's side.
     fn enter(&mut self, at: Moment, number: u32) {
-        let Some(flight) = self.flights.get(number) else {
+        let Some((flight, _)) = self.flights.get(number) else {
             return;
         };
         let Some((link, nodes)) = self.link_of(flight) else {
@@ -63,6 +70,10 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
+        let streamed = match flight.cargo {
+            Cargo::Message(_) | Cargo::Load(_) => link.stream.of(flight.cargo.len()),
+            _ => Span::ZERO,
+        };
         let free = match nodes {
             Some((node, _)) => &mut self.nic(node).out,
             None => &mut self.members[from.index()].copying,
@@ -73,7 +84,18 @@ impl State {
         // Between ranks of a node nothing else lies between the packets of a pair.
         let mut next = if nodes.is_some() { head } else { head + bytes };
         let is_in_order = is_fenced || self.options.keeps_order();
-        let last = &mut self.members[from.index()].links[endpoint.index()].last;
+        let peer = &mut self.members[from.index()].links[endpoint.index()];
+        if streamed > bytes {
+            // The last byte comes with the stream, which other packets of the NIC go between.
+            let begun = start.max(peer.streamed);
+            peer.streamed = begun + streamed;
+            let beside = match nodes {
+                Some(_) => streamed.less(bytes),
+                None => streamed,
+            };
+            next = next.max(begun + link.latency + beside);
+        }
+        let last = &mut peer.last;
         if is_in_order {
             next = next.max(*last);
         }
@@ -96,7 +118,7 @@ impl State {
 
     /// The first byte of a packet is at its receiver's NIC.
     fn head(&mut self, at: Moment, number: u32) {
-        let Some(flight) = self.flights.get(number) else {
+        let Some((flight, _)) = self.flights.get(number) else {
             return;
         };
         let Some((link, Some((_, node)))) = self.link_of(flight) else {
@@ -120,7 +142,8 @@ impl State {
             Event::Enter(number) => self.enter(at, number),
             Event::Head(number) => self.head(at, number),
             Event::Land(number) => {
-                if let Some(flight) = self.flights.remove(number) {
+                if let Some((flight, noted)) = self.flights.remove(number) {
+                    Noted::land(noted, self.now);
                     self.land(flight);
                 }
             }

@@ -11,6 +11,8 @@ pub(crate) struct Load {
     pub(crate) len: usize,
     /// Whether its sender sends it; else NICs do, whatever their ranks do.
     pub(crate) is_sent: bool,
+    /// Its name in pictures.
+    pub(crate) name: &'static str,
     /// What it is, to be handed back.
     pub(crate) what: Box<dyn Any + Send>,
 }

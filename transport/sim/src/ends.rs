@@ -38,6 +38,9 @@ impl State {
             }
             _ => {
                 self.ended.push(MemberEvent::Failed(rank));
+                if let Some(trace) = &self.options.trace {
+                    trace.died(rank, self.now);
+                }
                 let detection = self.machine().map(|machine| machine.detection);
                 let at = self.now + detection.unwrap_or_default();
                 self.queue.push(at, 0, Event::Found(place.0));

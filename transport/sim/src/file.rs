@@ -23,7 +23,8 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str = "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in";
+const LINK: &str =
+    "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream";
 
 /// The fields that a machine cannot do without.
 const NEEDED: [&str; 4] = ["latency", "overhead-send", "overhead-recv", "per-byte"];
@@ -34,10 +35,11 @@ impl Machine {
     /// | field | value |
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
-    /// | `per-byte`, `copy-out`, `copy-in` | a time for each byte: `0.0826 ns` |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream` | a time for each byte: `0.0826 ns` |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
     /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
+    /// | `matching` | a time; nothing |
     /// | `socket`, `far-handover` | cores of a socket, and the handover of ranks with more threads; 0, nothing |
     ///
     /// # Errors
@@ -82,6 +84,7 @@ impl Machine {
             "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
             "socket" => self.socket = number(value, 0)?,
             "handover" => self.handover = Span::picos(femtos(value)? / 1000),
+            "matching" => self.matching = Span::picos(femtos(value)? / 1000),
             "detection" => self.detection = Span::picos(femtos(value)? / 1000),
             _ => match field.strip_prefix("local-") {
                 Some(field) => set_link(&mut self.local, field, value)?,
@@ -103,6 +106,7 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "per-byte" => link.per_byte = per_byte()?,
         "copy-out" => link.copy_out = per_byte()?,
         "copy-in" => link.copy_in = per_byte()?,
+        "stream" => link.stream = per_byte()?,
         _ => return Err(format!("no such field; a link has {LINK}")),
     }
     Ok(())

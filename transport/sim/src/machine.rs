@@ -20,6 +20,9 @@ pub struct Link {
     pub copy_out: PerByte,
     /// The same of the receiver's.
     pub copy_in: PerByte,
+    /// How far apart the bytes of messages from one rank to another are at least: nothing where the NICs alone decide. Reads and writes
+    /// of memory are not bound by it.
+    pub stream: PerByte,
 }
 
 /// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.
@@ -48,6 +51,8 @@ pub struct Machine {
     pub socket: u32,
     /// The handover where a rank has more threads than a socket has cores.
     pub far_handover: Span,
+    /// What receiving a message takes the core of a rank more where the rank matches it, and no network has.
+    pub matching: Span,
     /// From the death of a rank until its peers find out.
     pub detection: Span,
 }

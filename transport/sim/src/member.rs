@@ -40,6 +40,8 @@ pub(crate) struct Link {
     pub(crate) is_fenced: bool,
     /// When the last packet to the peer is at its NIC.
     pub(crate) last: Moment,
+    /// When the stream of messages to the peer may go on.
+    pub(crate) streamed: Moment,
 }
 
 /// What has come for a rank.

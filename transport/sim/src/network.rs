@@ -134,6 +134,12 @@ impl SimNetwork {
         self.shared.with(|state| state.counts)
     }
 
+    /// Returns whether no event is to come: nothing happens any more but by calls of ranks.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.shared.with(|state| state.queue.is_empty())
+    }
+
     /// Returns how ranks have ended, without the first so many.
     pub(crate) fn ended(&self, seen: usize) -> Vec<MemberEvent> {
         let rest = |state: &mut State| state.ended.get(seen..).unwrap_or_default().to_vec();

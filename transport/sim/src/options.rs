@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::machine::Machine;
+use crate::picture::Trace;
 
 /// The sizes of a [`SimNetwork`](crate::SimNetwork) and what it pretends to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct SimOptions {
     pub machine: Option<Machine>,
     /// What a seed decides, on a machine.
     pub schedule: Schedule,
+    /// Takes note of what travels, for a [picture](Trace::svg).
+    pub trace: Option<Trace>,
 }
 
 /// What a seed decides: which of several things at one moment comes first, and what goes wrong.
@@ -96,6 +99,7 @@ impl Default for SimOptions {
             poll: Duration::from_nanos(100),
             machine: None,
             schedule: Schedule::default(),
+            trace: None,
         }
     }
 }

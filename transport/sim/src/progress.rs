@@ -196,8 +196,11 @@ impl SimTransport {
     /// The rank is busy with a message, and has it then.
     fn receive(&self, peer: Place, copied: usize) {
         if self.shared.options.machine.is_some() {
-            self.shared
-                .with(|state| state.work(self.place, peer, Work::Recv { copied }));
+            let work = Work::Recv {
+                copied,
+                is_matched: false,
+            };
+            self.shared.with(|state| state.work(self.place, peer, work));
         }
     }
 

@@ -46,6 +46,11 @@ impl Queue {
         self.heap.push(Reverse((at, order, event)));
     }
 
+    /// Returns whether no event is entered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
     /// Takes the first event.
     pub(crate) fn pop(&mut self) -> Option<(Moment, Event)> {
         let Reverse((at, _, event)) = self.heap.pop()?;

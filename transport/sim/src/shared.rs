@@ -27,6 +27,9 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(size: u32, options: SimOptions) -> Self {
         let options = Arc::new(options.made_consistent());
+        if let Some(trace) = &options.trace {
+            trace.begin();
+        }
         Self {
             size,
             state: Mutex::new(State::new(Arc::clone(&options))),

@@ -14,6 +14,7 @@ use crate::flight::{Flight, OperationId};
 use crate::machine::Machine;
 use crate::member::{Item, Link, Member, Status};
 use crate::options::SimOptions;
+use crate::picture::Noted;
 use crate::place::Place;
 use crate::queue::{Event, Queue};
 use crate::slots::Slots;
@@ -55,8 +56,8 @@ pub(crate) struct Nic {
 pub(crate) enum Work {
     /// Sends a message, of which it copies so many bytes.
     Send { copied: usize },
-    /// Receives one.
-    Recv { copied: usize },
+    /// Receives one, and matches it where no network has done that.
+    Recv { copied: usize, is_matched: bool },
 }
 
 /// The whole network.
@@ -68,7 +69,7 @@ pub(crate) struct State {
     /// When the last event was.
     pub(crate) now: Moment,
     pub(crate) queue: Queue,
-    pub(crate) flights: Slots<Flight>,
+    pub(crate) flights: Slots<(Flight, Option<Noted>)>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) cores: Cores,
     random: SplitMix64,
@@ -165,6 +166,7 @@ impl State {
                     is_closed: false,
                     is_fenced: false,
                     last: Moment::default(),
+                    streamed: Moment::default(),
                 });
             }
         }
@@ -247,7 +249,13 @@ impl State {
         let of = |per_byte: PerByte, bytes| per_byte.of(bytes);
         let span = match work {
             Work::Send { copied } => link.send + of(link.copy_out, copied),
-            Work::Recv { copied } => link.recv + of(link.copy_in, copied),
+            Work::Recv { copied, is_matched } => {
+                let matching = match is_matched {
+                    true => Span::ZERO,
+                    false => machine.matching,
+                };
+                link.recv + matching + of(link.copy_in, copied)
+            }
         };
         let now = self.now;
         let member = self.member(place);

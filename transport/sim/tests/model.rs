@@ -219,6 +219,35 @@ fn senders_share_the_nic_of_their_receiver() {
 }
 
 #[test]
+fn a_stream_of_messages_has_a_rate_of_its_own() {
+    // Five times what a byte takes a NIC.
+    const STREAM: u64 = 5 * BYTE;
+    let mut machine = machine();
+    machine.network.stream = PerByte::femtos(STREAM * 1_000_000);
+    let (first, len) = (SEND + LATENCY + RECV, 1000);
+    let of = |rate: u64, number: u64| first + number * rate * len as u64;
+    // Those of one sender follow each other with its stream.
+    let expected: Vec<_> = (1..=4).map(|number| of(STREAM, number)).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 4, len), expected);
+    // Those of several senders go between each other's bytes, and share the NIC alone.
+    let expected: Vec<_> = (0..4)
+        .map(|place| of(STREAM, 1) + place * BYTE * len as u64)
+        .collect();
+    assert_eq!(arrivals(5, SimOptions::of(machine), 1, len), expected);
+}
+
+#[test]
+fn a_rank_that_matches_is_busy_with_it() {
+    let machine = Machine {
+        matching: Span::nanos(700),
+        ..machine()
+    };
+    let first = SEND + LATENCY + RECV + 700;
+    let expected: Vec<_> = (0..4).map(|number| first + number * (RECV + 700)).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 4, 0), expected);
+}
+
+#[test]
 fn ranks_of_a_node_share_its_nic() {
     // Ranks 2 to 5 are on another node than rank 0, and rank 1 on the same.
     let machine = Machine {

@@ -75,6 +75,18 @@ pub(crate) struct Paper {
     pub pruned: [f64; 4],
 }
 
+impl Paper {
+    /// Returns the metrics of rounds of one message, of rounds of partitions, and of what their last ones took, in nanoseconds.
+    pub(crate) fn of(
+        singles: &[Single],
+        parts: &[Vec<Interval>],
+        last: Vec<f64>,
+        size: usize,
+    ) -> Self {
+        Taken::of(singles, parts, last).metrics(size)
+    }
+}
+
 impl Lead<'_, '_, '_> {
     /// What so many rounds of a phase came to after the first ones.
     fn paced(&mut self, phase: Phase, warmup: u64, count: u64) -> Result<Paced> {

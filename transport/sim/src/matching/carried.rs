@@ -35,6 +35,16 @@ pub(super) enum Matched {
 }
 
 impl Matched {
+    /// Returns its name in pictures.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Message(..) => "message",
+            Self::Fetch(_) => "fetch",
+            Self::Bytes(..) => "bytes",
+            Self::Done(_) => "done",
+        }
+    }
+
     fn load(self) -> Load {
         let len = match &self {
             Self::Message(_, message) => message.kept(),
@@ -44,6 +54,7 @@ impl Matched {
         Load {
             len,
             is_sent: matches!(self, Self::Message(..)),
+            name: self.name(),
             what: Box::new(self),
         }
     }

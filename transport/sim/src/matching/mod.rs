@@ -171,6 +171,15 @@ impl MatchNetwork {
         (memory, clock)
     }
 
+    /// Returns whether nothing is under way by the network [on](Self::on) which this one is. Without one nothing ever is, but by calls.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.shared
+            .carrier
+            .as_ref()
+            .is_none_or(SimNetwork::is_at_rest)
+    }
+
     /// Lets `rank` die on the spot, as a killed process does; see
     /// [`SimNetwork::fail`](crate::SimNetwork::fail).
     pub fn fail(&self, rank: Rank) {
