@@ -18,7 +18,12 @@ pub struct Mine<C: Cells = Local> {
 }
 
 impl FromParameters for Mine {
-    const PARAMETERS: &'static [Parameter] = &[Parameter::number("reserve", 0, 0..=1 << 20, "receives for which there is room from the start")];
+    const PARAMETERS: &'static [Parameter] = &[Parameter::number(
+        "reserve",
+        0,
+        0..=1 << 20,
+        "receives for which there is room from the start",
+    )];
     const ABOUT: &'static str = "a template: one list for each queue, walked from its head";
 
     fn from_parameters(parameters: &Spec, capacity: Capacity) -> Self {
