@@ -17,15 +17,6 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["tagwire-base", "tagwire-matching"],
     ),
     ("tagwire-foreign", &["tagwire-base", "tagwire-matching"]),
-    (
-        "tagwire-lab",
-        &[
-            "tagwire-base",
-            "tagwire-matching",
-            "tagwire-transport",
-            "tagwire-pml",
-        ],
-    ),
     ("tagwire-layout", &[]),
     ("tagwire-layout-bench", &["tagwire-layout"]),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
@@ -66,6 +57,15 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-ucx",
             "tagwire-matching",
             "tagwire-foreign",
+        ],
+    ),
+    (
+        "tagwire-lab",
+        &[
+            "tagwire-base",
+            "tagwire-matching",
+            "tagwire-transport",
+            "tagwire-pml",
         ],
     ),
     (

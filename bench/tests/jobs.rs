@@ -256,10 +256,10 @@ fn matching_depth_is_measured() {
 }
 
 fn the_place_of_the_match_is_a_series() {
-    // A list looks at as many entries as lie ahead, and at the one that matches.
+    // A list looks at as many entries as lie ahead, and at the one that matches; messages by which ranks agree look at all.
     for what in ["posted", "unexpected"] {
         let line = format!(
-            "bench latency --{what} 100 --position head,middle,tail,shuffled -i 50 -x 1 -c --engine list --profile"
+            "bench latency --{what} 100 --position head,middle,tail,shuffled -i 1000 -x 1 -c --engine list --profile"
         );
         let document = measure(&line);
         let rows = rows(&document);
@@ -273,10 +273,12 @@ fn the_place_of_the_match_is_a_series() {
         assert!(rows.iter().all(|row| row[what] == 100));
         let looked = document["profiles"].as_array().unwrap().iter();
         let looked = looked.map(|one| one["matching"][what]["attempts"].as_u64().unwrap());
+        // Rank 1 has no unexpected messages.
+        let looked = looked.filter(|looked| *looked > 0);
         let (least, most) = looked.fold((u64::MAX, 0), |(least, most), one| {
             (least.min(one), most.max(one))
         });
-        assert!(most > 20 * least.max(1), "{what}: {least} to {most}");
+        assert!(most > 5 * least, "{what}: {least} to {most}");
     }
 }
 
