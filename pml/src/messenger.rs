@@ -603,6 +603,7 @@ impl Messenger {
     /// The same for whatever takes longer, for other layers, and for other threads than the first.
     #[inline(never)]
     fn wait_at_length(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
+        self.flush()?;
         let mut layer = self.enter()?;
         let pml: &mut Layer = &mut layer;
         let mut events = 0;

@@ -119,6 +119,8 @@ fn timed<P: Port>(
 pub(crate) struct UnexpectedAt<P: Port> {
     traffic: Traffic,
     turns: Turns,
+    /// As they are when a queue begins.
+    first: Turns,
     /// Of rank 1: the sends of messages, by their numbers.
     sends: Vec<Option<P::Request>>,
     /// How many messages were sent before each one, by their numbers.
@@ -134,9 +136,11 @@ impl<P: Port> UnexpectedAt<P> {
 
     /// `traffic` has a [window](Self::window) of messages on rank 1.
     pub(crate) fn new(traffic: Traffic, position: Position, others: u32) -> Self {
+        let first = Turns::new(position, others, BATCH as u32);
         Self {
             traffic,
-            turns: Turns::new(position, others, BATCH as u32),
+            turns: first.clone(),
+            first,
             sends: Vec::new(),
             order: Vec::new(),
             sent: 0,
@@ -192,6 +196,7 @@ impl<P: Port> UnexpectedAt<P> {
 
 impl<P: Port> Body<P> for UnexpectedAt<P> {
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        self.turns = self.first.clone();
         let entries = self.turns.entries();
         self.order = vec![0; entries as usize];
         if port.rank().as_u32() == 0 {

@@ -97,8 +97,11 @@ impl Core {
     /// Tells peers that have broken the rules that contact has ended, and the transport inside.
     pub(crate) fn end_broken(&mut self, rail: &mut Rail, above: &mut dyn Upcalls) {
         while let Some(endpoint) = self.to_end.pop() {
+            // Nobody says it again.
             if let Some(link) = self.links.find(endpoint) {
-                say_end(rail, endpoint, link);
+                for _ in 0..LAST_ENDS {
+                    say_end(rail, endpoint, link);
+                }
             }
             if let Some(rank) = self.links.rank(endpoint) {
                 rail.peer_failed(rank, &mut Intake { core: self, above });

@@ -150,9 +150,10 @@ fn join(
         0 | 1 => networks.pop(),
         _ => {
             let options = StripedOptions::from_config(config, bootstrap.clock());
-            let options = match guard.patience() {
-                Some(patience) => options.over_reliable(patience),
-                None => options,
+            // Datagrams have data reliability without being told.
+            let options = match networks.iter().any(|rail| rail.name() == DR) {
+                true => options.over_reliable(guard.patience()),
+                false => options,
             };
             Some(Box::new(Striped::new(networks, options)?))
         }

@@ -53,9 +53,9 @@ impl Guard {
         })
     }
 
-    /// Returns how long a rank that leaves waits for acknowledgements, where each transport has data reliability.
-    pub(crate) fn patience(&self) -> Option<std::time::Duration> {
-        self.is_each.then_some(self.options.patience)
+    /// Returns how long a rank that leaves waits for acknowledgements, where a transport has data reliability.
+    pub(crate) const fn patience(&self) -> std::time::Duration {
+        self.options.patience
     }
 
     /// Puts around one of the transports what belongs there.

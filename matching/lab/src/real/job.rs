@@ -149,9 +149,14 @@ impl Job {
         self.ends_with(&posted, number)
     }
 
-    fn probe(&self, pattern: Pattern, finds: Option<Envelope>) -> Result<(), String> {
+    fn probe(&mut self, pattern: Pattern, finds: Option<Envelope>) -> Result<(), String> {
         let (from, tag, context) = self.selectors(pattern);
-        let found = self.own.probe(from, tag, context).map_err(words)?;
+        let mut found = None;
+        // A message that its sender keeps is asked for first.
+        self.until("the probe found nothing", |job| {
+            found = job.own.probe(from, tag, context).map_err(words)?;
+            Ok(found.is_some() || finds.is_none())
+        })?;
         let found = found.map(|status| (status.source, status.tag));
         let wanted = finds.map(|message| (message.source, message.tag));
         match found == wanted {
@@ -162,7 +167,11 @@ impl Job {
 
     fn claim(&mut self, pattern: Pattern, takes: Option<(u64, usize)>) -> Result<(), String> {
         let (from, tag, context) = self.selectors(pattern);
-        let claimed = self.own.claim(from, tag, context).map_err(words)?;
+        let mut claimed = None;
+        self.until("no message was claimed", |job| {
+            claimed = job.own.claim(from, tag, context).map_err(words)?;
+            Ok(claimed.is_some() || takes.is_none())
+        })?;
         match (claimed, takes) {
             (None, None) => Ok(()),
             (Some((message, _)), Some((number, bytes))) => {

@@ -151,7 +151,8 @@ impl Accessing {
         }
         let on = On::Win(self.window.handle());
         let ended = self.window.accesses().finish(&self.started);
-        Ok(Some(End::of(ended.map_err(|error| error.on(on)))))
+        let ended = ended.map_err(|error| self.window.cause(error).on(on));
+        Ok(Some(End::of(ended)))
     }
 }
 

@@ -88,8 +88,11 @@ impl Window {
         self.check_whole()?;
         self.team.check_members().map_err(|error| {
             let error = Error::from(error);
-            let lost = || (error.code(), error.text().to_owned());
-            self.lost.get_or_init(lost);
+            // What says nothing of the members may pass.
+            if error.code() != Class::Intern as i32 {
+                let lost = || (error.code(), error.text().to_owned());
+                self.lost.get_or_init(lost);
+            }
             error
         })
     }

@@ -61,6 +61,8 @@ enum Op {
 struct Link {
     rank: Rank,
     peer: Option<Peer>,
+    /// Where it is, as it publishes it.
+    at: Vec<u8>,
     /// It has sent something: it knows where this rank is, and the layer above knows of it.
     is_heard: bool,
     is_closed: bool,
@@ -203,6 +205,7 @@ impl OfiDatagram {
             self.links.push(Link {
                 rank,
                 peer: None,
+                at: Vec::new(),
                 is_heard: false,
                 is_closed: false,
                 sent: 0,
@@ -227,7 +230,9 @@ impl OfiDatagram {
         }
         let peer = self.net.insert(&address.name)?;
         let endpoint = self.at(rank);
-        self.links[endpoint.index()].peer = Some(peer);
+        let link = &mut self.links[endpoint.index()];
+        link.peer = Some(peer);
+        link.at = address.encode();
         Ok(endpoint)
     }
 
@@ -265,15 +270,16 @@ impl OfiDatagram {
             true => &[],
             false => &self.published[..],
         };
-        // One that finds no room has a count too, which nobody else has then.
-        link.sent += 1;
+        // Of one that finds no room the next one has it: nobody has seen it.
+        let count = link.sent + 1;
         let way = wire::Way {
             from: self.rank,
             to: link.rank,
+            at: &link.at,
         };
         self.draft.clear();
         let draft = &mut self.draft;
-        wire::write(way, link.sent, words, &self.secret, address, draft);
+        wire::write(way, count, words, &self.secret, address, draft);
         fill(&mut self.draft);
         let draft = &self.draft[..];
         let took = if draft.len() <= self.net.provider().inject_size() {
@@ -290,6 +296,11 @@ impl OfiDatagram {
         } else {
             Took::Busy
         };
+        if took != Took::Busy
+            && let Some(link) = self.links.get_mut(to.index())
+        {
+            link.sent = count;
+        }
         match took {
             Took::Busy => Post::Busy,
             Took::Yes => Post::Posted,
@@ -309,7 +320,7 @@ impl OfiDatagram {
 
     /// Takes what has come into a buffer.
     fn take(&mut self, bytes: &[u8], upcalls: &mut dyn Upcalls) -> bool {
-        let Some(front) = wire::read(bytes, &self.secret, self.rank) else {
+        let Some(front) = wire::read(bytes, &self.secret, self.rank, &self.published) else {
             self.foreign += 1;
             return false;
         };

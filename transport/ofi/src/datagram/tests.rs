@@ -48,6 +48,7 @@ impl OfiDatagram {
         let way = wire::Way {
             from: Rank::new(from),
             to: self.rank,
+            at: &self.published,
         };
         let mut bytes = Vec::new();
         let address = address.map(Address::encode).unwrap_or_default();

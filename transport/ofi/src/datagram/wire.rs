@@ -1,7 +1,7 @@
 //! What is in a datagram.
 //!
 //! ```text
-//!  0     "tdg2"
+//!  0     "tdg3"
 //!  4     source        u32   the sender's rank
 //!  8     count         u64   of the sender's datagrams to this receiver, from 1 on
 //! 16     words         2 x u64   the header of the layer above
@@ -12,10 +12,10 @@
 //! ..     payload
 //! ```
 //!
-//! The proof is the first half of an HMAC-SHA-256 (RFC 2104, section 5, on shorter ones) over the sender's rank, the receiver's, what
-//! precedes the proof, and the address. So a datagram is good for one receiver, once, and none of its parts in another; from it nobody
-//! finds the secret. The payload is not in it: data reliability has a checksum of that in `words`. Who changes the payload of a
-//! datagram on its way, and keeps its checksum, is not found.
+//! The proof is the first half of an HMAC-SHA-256 (RFC 2104, section 5, on shorter ones) over the sender's rank, the receiver's, the
+//! address that the receiver publishes, what precedes the proof, and the address behind it. So a datagram is good for one endpoint of
+//! one receiver, once, and none of its parts in another; from it nobody finds the secret. The payload is not in it: data reliability
+//! has a checksum of that in `words`. Who changes the payload of a datagram on its way, and keeps its checksum, is not found.
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::JobSecret;
@@ -32,7 +32,7 @@ const PROVED: usize = 40;
 /// Bytes of a proof.
 const PROOF: usize = JobSecret::LEN / 2;
 
-const MAGIC: [u8; 4] = *b"tdg2";
+const MAGIC: [u8; 4] = *b"tdg3";
 
 /// What proofs are over before all else.
 const LABEL: &[u8] = b"tagwire.datagram\0";
@@ -53,16 +53,26 @@ pub(super) struct Front {
 
 /// Who sends a datagram, and to whom.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct Way<'a> {
     pub(super) from: Rank,
     pub(super) to: Rank,
+    /// The receiver's address, as it publishes it: two endpoints of one rank do not take each other's datagrams.
+    pub(super) at: &'a [u8],
 }
 
-impl Way {
+impl Way<'_> {
     /// Returns the proof of what precedes it and the address behind it.
     fn prove(self, secret: &JobSecret, front: &[u8], address: &[u8]) -> [u8; JobSecret::LEN] {
         let ranks = [self.from, self.to].map(|rank| rank.as_u32().to_le_bytes());
-        secret.prove(&[LABEL, ranks.as_flattened(), front, address])
+        let length = (self.at.len() as u64).to_le_bytes();
+        secret.prove(&[
+            LABEL,
+            ranks.as_flattened(),
+            &length,
+            self.at,
+            front,
+            address,
+        ])
     }
 }
 
@@ -93,8 +103,8 @@ pub(super) fn write(
     out.extend(address);
 }
 
-/// Returns the front of a datagram of the job to rank `own`; `None` of any other.
-pub(super) fn read(bytes: &[u8], secret: &JobSecret, own: Rank) -> Option<Front> {
+/// Returns the front of a datagram of the job to rank `own`, which publishes that it is `at`; `None` of any other.
+pub(super) fn read(bytes: &[u8], secret: &JobSecret, own: Rank, at: &[u8]) -> Option<Front> {
     let (fixed, rest) = bytes.split_first_chunk::<HEADER>()?;
     let (front, proof) = fixed.split_first_chunk::<PROVED>()?;
     if front[..4] != MAGIC || front[33..] != [0; 7] {
@@ -106,6 +116,7 @@ pub(super) fn read(bytes: &[u8], secret: &JobSecret, own: Rank) -> Option<Front>
     let way = Way {
         from: source,
         to: own,
+        at,
     };
     if !is_equal(&way.prove(secret, front, address)[..PROOF], proof) {
         return None;
@@ -183,6 +194,7 @@ mod tests {
         let way = Way {
             from: Rank::new(9),
             to: Rank::new(4),
+            at: &[4; 20],
         };
         let words = AmHeader([1, u64::MAX - 1]);
         for address in [None, Some(address)] {
@@ -190,21 +202,28 @@ mod tests {
             let mut bytes = Vec::new();
             write(way, 1 << 40, words, &secret, &encoded, &mut bytes);
             bytes.extend(b"payload");
-            let front = read(&bytes, &secret, way.to).unwrap();
+            let front = read(&bytes, &secret, way.to, way.at).unwrap();
             assert_eq!(&bytes[front.payload..], b"payload");
             assert_eq!((front.source, front.count), (way.from, 1 << 40));
             assert_eq!((front.words, &front.address), (words, &address));
             for bit in 0..8 * front.payload {
                 let mut changed = bytes.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(read(&changed, &secret, way.to), None, "bit {bit}");
+                assert_eq!(read(&changed, &secret, way.to, way.at), None, "bit {bit}");
             }
             for len in 0..front.payload {
-                assert_eq!(read(&bytes[..len], &secret, way.to), None, "{len} bytes");
+                assert_eq!(
+                    read(&bytes[..len], &secret, way.to, way.at),
+                    None,
+                    "{len} bytes"
+                );
             }
-            assert_eq!(read(&bytes, &secret, way.from), None, "for another rank");
+            let of_another = read(&bytes, &secret, way.from, way.at);
+            assert_eq!(of_another, None, "for another rank");
+            let elsewhere = read(&bytes, &secret, way.to, &[5; 20]);
+            assert_eq!(elsewhere, None, "for another endpoint of the rank");
             let other = JobSecret::from_bytes([8; JobSecret::LEN]);
-            assert_eq!(read(&bytes, &other, way.to), None, "of another job");
+            assert_eq!(read(&bytes, &other, way.to, way.at), None, "of another job");
         }
     }
 
@@ -214,6 +233,7 @@ mod tests {
         let way = Way {
             from: Rank::new(1),
             to: Rank::new(2),
+            at: &[],
         };
         let mut bytes = Vec::new();
         write(way, 1, AmHeader::default(), &secret, &[], &mut bytes);

@@ -29,7 +29,7 @@ pub(super) struct Links {
     /// The same for the rails after it.
     of_others: Vec<Vec<Option<EndpointId>>>,
     /// Peers that one rail has found failed, for the others.
-    lost: Vec<Rank>,
+    lost: Vec<(usize, Rank)>,
 }
 
 impl Links {
@@ -67,7 +67,7 @@ impl Links {
         !self.lost.is_empty()
     }
 
-    pub(super) fn next_lost(&mut self) -> Option<Rank> {
+    pub(super) fn next_lost(&mut self) -> Option<(usize, Rank)> {
         self.lost.pop()
     }
 
@@ -153,7 +153,7 @@ impl<'a, U: Upcalls + ?Sized> RailUpcalls<'a, U> {
             && !std::mem::replace(&mut link.gone, true)
         {
             let rank = link.rank;
-            self.links.lost.push(rank);
+            self.links.lost.push((self.rail, rank));
             self.above.peer(PeerEvent::Failed(ours));
         }
     }

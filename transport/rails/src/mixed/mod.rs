@@ -204,10 +204,15 @@ impl Mixed {
         events
     }
 
-    /// Who has failed on one rail has failed.
+    /// Who has failed on one rail has failed. That rail knows, and may still have to tell the peer.
     fn spread_lost(&mut self, upcalls: &mut dyn Upcalls) {
-        while let Some(rank) = self.links.next_lost() {
-            self.with_each(upcalls, |rail, upcalls| rail.peer_failed(rank, upcalls));
+        while let Some((by, rank)) = self.links.next_lost() {
+            for (number, (rail, _)) in self.rails.iter_mut().enumerate() {
+                if number != by {
+                    let mut rail_upcalls = RailUpcalls::new(number, &mut self.links, upcalls);
+                    rail.peer_failed(rank, &mut rail_upcalls);
+                }
+            }
         }
     }
 
