@@ -106,6 +106,10 @@ const TESTS: [(&str, fn()); 16] = [
         the_place_of_the_match_is_a_series,
     ),
     (
+        "the_place_of_the_match_is_that_of_each_size",
+        the_place_of_the_match_is_that_of_each_size,
+    ),
+    (
         "lists_of_engines_and_lengths_are_series",
         lists_of_engines_and_lengths_are_series,
     ),
@@ -280,6 +284,23 @@ fn the_place_of_the_match_is_a_series() {
         });
         assert!(most > 5 * least, "{what}: {least} to {most}");
     }
+}
+
+/// The queue is made anew for each size, and the match lies at its place in each.
+fn the_place_of_the_match_is_that_of_each_size() {
+    let attempts = |position: &str, sizes: &str| {
+        let line = format!(
+            "bench latency --unexpected 100 --position {position} -m {sizes} -i 5 -x 1 -c --engine list --profile"
+        );
+        let document = measure(&line);
+        let profiles = document["profiles"].as_array().unwrap().iter();
+        let each = profiles.map(|one| one["matching"]["unexpected"]["attempts"].as_u64().unwrap());
+        each.sum::<u64>()
+    };
+    let (one, two) = (attempts("head", "8"), attempts("head", "8,16"));
+    // What lies at the head is found at once. Where the second size had begun in the middle of the first one's turns, each of its
+    // receives would have looked at many.
+    assert!(two <= 3 * one, "{one}, {two}");
 }
 
 fn lists_of_engines_and_lengths_are_series() {

@@ -208,6 +208,28 @@ mod tests {
         }
     }
 
+    /// Messages beyond what a receiver lists stay with their sender, and are found where a call asks for one.
+    #[test]
+    fn what_its_sender_keeps_is_found() {
+        let arrive = |tag| (Event::Arrive(message(1, tag), Size::of(8)), false);
+        let mut calls: Vec<_> = std::iter::repeat_with(|| arrive(1)).take(30).collect();
+        calls.push(arrive(2));
+        calls.push(arrive(3));
+        calls.push((Event::Probe(Pattern::exact(message(1, 2))), true));
+        calls.push((Event::Claim(Pattern::exact(message(1, 3))), true));
+        calls.push((Event::Probe(Pattern::exact(message(1, 4))), false));
+        let plan = Plan::new(&trace(&calls)).unwrap();
+        let settings = ["shm-headers=16".to_owned()];
+        let way = Way {
+            layer: "cm",
+            engine: None,
+            settings: &settings,
+            ..SHM
+        };
+        let ran = run(&plan, way, &Engines::default());
+        assert!(ran.is_ok(), "{:?}", ran.err());
+    }
+
     /// A receive that takes another message than the rules give it is told, with both calls.
     #[test]
     fn another_message_is_told() {
