@@ -82,7 +82,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 16] = [
+const TESTS: [(&str, fn()); 17] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
