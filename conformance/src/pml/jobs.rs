@@ -29,7 +29,6 @@ type RestOfRails = Box<dyn Fn() -> bool + Send>;
 pub struct Rails {
     open: OpenRail,
     kill: Option<KillRail>,
-    rest: Option<RestOfRails>,
     faults: Option<FaultOptions>,
 }
 
@@ -42,16 +41,8 @@ impl Rails {
         Self {
             open: Box::new(open),
             kill: None,
-            rest: None,
             faults: None,
         }
-    }
-
-    /// Nothing is under way where `rest` says so; else that is so whenever no rank has anything to do.
-    #[must_use]
-    pub fn with_rest(mut self, rest: impl Fn() -> bool + Send + 'static) -> Self {
-        self.rest = Some(Box::new(rest));
-        self
     }
 
     /// A rank dies by `kill`, which its peers may find out themselves, and is dropped.
@@ -141,11 +132,6 @@ impl Job for RailJob {
         }
         self.job.declare_failed(rank);
     }
-
-    fn is_at_rest(&self) -> bool {
-        let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
-        rails.rest.as_ref().is_none_or(|rest| rest())
-    }
 }
 
 /// Jobs of ob1 over the network in memory.
@@ -172,14 +158,13 @@ impl MemoryJob {
         options: Ob1Options,
     ) -> Result<RailJob, String> {
         let network = MemoryNetwork::new(size, network);
-        let (mortal, resting) = (network.clone(), network.clone());
+        let mortal = network.clone();
         let rails = Rails::new(move |bootstrap| {
             let (rail, clock) = network.open(bootstrap.rank());
             bootstrap.set_clock(clock);
             Ok(Box::new(rail) as Box<dyn ByteTransport>)
         })
         .with_kill(move |rank| mortal.fail(rank))
-        .with_rest(move || resting.is_at_rest())
         .with_faults(faults);
         RailJob::open(size, rails, options)
     }
@@ -209,7 +194,7 @@ impl MatchRails {
         }
     }
 
-    /// As [`Rails::with_rest`].
+    /// Nothing is under way where `rest` says so; else that is so whenever no rank has anything to do.
     #[must_use]
     pub fn with_rest(mut self, rest: impl Fn() -> bool + Send + 'static) -> Self {
         self.rest = Some(Box::new(rest));
