@@ -276,7 +276,7 @@ fn row_of(size: usize, transport: &str, pml: &str, ranks: u32) -> Row {
     }
 }
 
-/// Returns results with these rows, as `tagwire bench` writes them. `environment` says on what machine they were simulated.
+/// Returns results with these rows, as `tagwire bench` writes them. `environment` names the machine that they were simulated on.
 #[must_use]
 pub fn results(test: &str, command: &str, environment: &Value, rows: &[Row]) -> Value {
     json!({

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::{Map, Value};
-use tagwire_bench_sim::{Measured, SimArgs, fit, predict, program};
+use tagwire_bench_sim::{Measured, SimArgs, fit, grid, predict, program};
 use tagwire_sim::Machine;
 
 use crate::failure::Failure;
@@ -86,33 +86,19 @@ const PATTERNS: [Pattern; 4] = [
     },
 ];
 
-/// The sides of the space in which so many ranks lie, in `D` directions.
-fn grid(ranks: u32, directions: u32) -> Vec<u32> {
-    let mut left = ranks;
-    let mut sides = Vec::new();
-    for direction in (1..=directions).rev() {
-        let ideal = f64::from(left).powf(f64::from(direction).recip()).round() as u32;
-        let side = (ideal.max(1)..=left).find(|side| left.is_multiple_of(*side));
-        sides.push(side.unwrap_or(left));
-        left /= side.unwrap_or(left);
-    }
-    sides.sort_unstable_by(|one, other| other.cmp(one));
-    sides
-}
-
 /// The neighbours that a rank has on average, where they lie in space.
 fn faces(ranks: u32) -> f64 {
-    neighbours(&grid(ranks, 3), ranks)
+    neighbours(grid::<3>(ranks), ranks)
 }
 
 /// The same in a plane.
 fn sides(ranks: u32) -> f64 {
-    neighbours(&grid(ranks, 2), ranks)
+    neighbours(grid::<2>(ranks), ranks)
 }
 
-fn neighbours(sides: &[u32], ranks: u32) -> f64 {
-    let pairs = |side: &u32| f64::from(ranks / side * (side - 1));
-    2.0 * sides.iter().map(pairs).sum::<f64>() / f64::from(ranks)
+fn neighbours<const N: usize>(sides: [u32; N], ranks: u32) -> f64 {
+    let pairs = |side: u32| f64::from(ranks / side * (side - 1));
+    2.0 * sides.into_iter().map(pairs).sum::<f64>() / f64::from(ranks)
 }
 
 /// Measures, fits, predicts and compares on each transport, and prints the table.

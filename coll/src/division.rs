@@ -1,24 +1,18 @@
 //! Parts of groups that are made without waiting.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tagwire_base::ContextId;
-
-use crate::duplicate::Exchange;
 use crate::error::{Error, Result};
 use crate::groups::{Alike, NONE};
+use crate::making::Making;
 use crate::members::Members;
-use crate::nonblocking::{Request, start_owned};
 use crate::team::Team;
 
 /// A group that is being made of the members of another that give the same color. Dropped before it was taken, it keeps its context.
 #[derive(Debug)]
 pub struct Division {
-    team: Arc<Team>,
     alike: Alike,
-    own: ContextId,
-    entries: Arc<OnceLock<Vec<u8>>>,
-    request: Request,
+    making: Making,
 }
 
 impl Division {
@@ -33,36 +27,19 @@ impl Division {
             let text = "a group of two sides is divided by waiting: Team::split";
             return Err(Error::Argument(text.to_owned()));
         }
-        // Without a context the others are told, who would wait for this rank.
-        let own = team.messenger().open_context().unwrap_or(NONE);
         let alike = Alike {
             color: Some(color),
             key,
             first: 0,
         };
-        let entries = Arc::new(OnceLock::new());
-        let exchange = Exchange {
-            what: "a division of the group",
-            own: alike.entry(own),
-            all: Arc::clone(&entries),
-        };
-        let started = start_owned(team, exchange);
-        if started.is_err() && own != NONE {
-            team.messenger().close_context(own)?;
-        }
-        Ok(Self {
-            team: Arc::clone(team),
-            alike,
-            own,
-            entries,
-            request: started?,
-        })
+        let making = Making::start(team, "a division of the group", |own| alike.entry(own))?;
+        Ok(Self { alike, making })
     }
 
     /// Returns whether it has been made, or has failed, without progress.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.request.is_complete()
+        self.making.is_complete()
     }
 
     /// Takes the group; `None` while it is being made.
@@ -71,23 +48,12 @@ impl Division {
     /// When a member has failed or had no context left; when it was taken before.
     #[must_use = "the group is there once"]
     pub fn take(&self) -> Option<Result<Team>> {
-        let end = self.request.take()?;
-        let entry = self.alike.entry(self.own);
-        let members = self
-            .entries
-            .get()
-            .map(|all| self.alike.members(&self.team, &entry, all));
-        let made = match (end, members) {
-            (Ok(()), Some((ranks, ids))) if !ids.contains(&NONE) => {
-                let members = Members::new(ranks, ids);
-                return Some(Ok(self.team.derived(members, self.own)));
-            }
-            (Ok(()), _) => Err(tagwire_pml::Error::NoContext.into()),
-            (Err(error), _) => Err(error),
-        };
-        if self.own != NONE {
-            let _ = self.team.messenger().close_context(self.own);
-        }
-        Some(made)
+        let Making { team, own, .. } = &self.making;
+        self.making.take(|all| {
+            let entry = self.alike.entry(*own);
+            let (ranks, ids) = self.alike.members(team, &entry, all);
+            let is_whole = !ids.contains(&NONE);
+            is_whole.then(|| team.derived(Members::new(ranks, ids), *own))
+        })
     }
 }

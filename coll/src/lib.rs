@@ -49,6 +49,7 @@ mod gather;
 mod grid;
 mod groups;
 mod levels;
+mod making;
 mod meeting;
 mod meetings;
 mod members;

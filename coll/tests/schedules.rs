@@ -10,7 +10,7 @@ use std::time::Duration;
 use tagwire_base::Rank;
 use tagwire_coll::{Request, Selection, Team};
 use tagwire_conformance::network::{
-    Actor, Link, Machine, MemoryNetwork, MemoryOptions, PerByte, Schedule, SimJob, Simulation, Span,
+    Actor, MemoryNetwork, MemoryOptions, Schedule, SimJob, Simulation,
 };
 use tagwire_conformance::seeds;
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -33,14 +33,6 @@ const CLOSING: Duration = Duration::from_millis(100);
 
 /// A network of a seed, by whose options messages take every way.
 fn network(seed: u64) -> MemoryOptions {
-    let link = Link {
-        latency: Span::nanos(1000),
-        send: Span::nanos(200),
-        recv: Span::nanos(200),
-        gap: Span::nanos(100),
-        per_byte: PerByte::femtos(100_000),
-        ..Link::default()
-    };
     let mut draws = Draws::of(seed | 1 << 40);
     let mut is = || draws.below(2) == 1;
     MemoryOptions {
@@ -48,12 +40,7 @@ fn network(seed: u64) -> MemoryOptions {
         get: is(),
         put: is(),
         notices: is(),
-        machine: Some(Machine {
-            network: link,
-            local: link,
-            ranks_per_node: 1 + (seed % 3) as u32,
-            ..Machine::default()
-        }),
+        machine: Some(seeds::machine(1 + (seed % 3) as u32)),
         schedule: Schedule {
             seed,
             shuffle: true,

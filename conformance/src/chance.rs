@@ -1,6 +1,8 @@
 //! Numbers by chance, and how many cases are made of them.
 
-/// Returns how many cases a property has: `usual` ones, more where `PROPTEST_CASES` says so, of which the usual number is 256.
+use tagwire_transport::fault::SplitMix64;
+
+/// Returns how many cases a property has: `usual` ones, more where `PROPTEST_CASES` asks for more than its usual 256.
 #[must_use]
 pub fn cases_of(usual: u64) -> u64 {
     let cases = std::env::var("PROPTEST_CASES").ok();
@@ -10,21 +12,19 @@ pub fn cases_of(usual: u64) -> u64 {
 
 /// Numbers by chance, the same for the same seed on all ranks.
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct Chance(SplitMix64);
 
 impl Chance {
     /// Returns those of a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
+        Self(SplitMix64::new(seed))
     }
 
     /// Returns 64 bits.
     pub const fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.next_u64()
     }
 
     /// Returns a number below a limit; 0 where the limit is 0.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread::LocalKey;
 
-use crate::network::Trace;
+use crate::network::{Link, Machine, PerByte, Span, Trace};
 
 /// How many seeds a test runs on, where that is said.
 pub const SEEDS: &str = "TAGWIRE_SIM_SEEDS";
@@ -20,6 +20,26 @@ pub const PICTURE: &str = "TAGWIRE_SIM_PICTURE";
 thread_local! {
     /// Of the networks that a test of this thread makes.
     static TRACE: Trace = Trace::default();
+}
+
+/// Returns a machine with so many ranks on a node, whose links are alike, on a node and between nodes: messages take some time, and
+/// their bytes little.
+#[must_use]
+pub fn machine(ranks_per_node: u32) -> Machine {
+    let link = Link {
+        latency: Span::nanos(1000),
+        send: Span::nanos(200),
+        recv: Span::nanos(200),
+        gap: Span::nanos(100),
+        per_byte: PerByte::femtos(100_000),
+        ..Link::default()
+    };
+    Machine {
+        network: link,
+        local: link,
+        ranks_per_node,
+        ..Machine::default()
+    }
 }
 
 /// Returns what networks of a test take note with, where a [picture](PICTURE) is wanted.

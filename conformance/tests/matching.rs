@@ -6,9 +6,8 @@ use tagwire_base::Rank;
 use tagwire_conformance::match_conformance;
 use tagwire_conformance::matching::{Factory, Job};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
-use tagwire_conformance::network::{
-    Link, Machine, MemoryNetwork, MemoryOptions, PerByte, Schedule, Span,
-};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, Schedule};
+use tagwire_conformance::seeds;
 use tagwire_transport::MatchTransport;
 
 fn network(options: MatchOptions) -> Factory {
@@ -17,21 +16,8 @@ fn network(options: MatchOptions) -> Factory {
 
 /// Messages travel in virtual time, and all come late.
 fn in_time(options: MatchOptions) -> Factory {
-    let link = Link {
-        latency: Span::nanos(1000),
-        send: Span::nanos(200),
-        recv: Span::nanos(200),
-        gap: Span::nanos(100),
-        per_byte: PerByte::femtos(100_000),
-        ..Link::default()
-    };
     let network = MemoryOptions {
-        machine: Some(Machine {
-            network: link,
-            local: link,
-            ranks_per_node: 2,
-            ..Machine::default()
-        }),
+        machine: Some(seeds::machine(2)),
         schedule: Schedule {
             seed: 5,
             shuffle: true,

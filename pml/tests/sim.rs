@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{reading, tiny, writing};
 use tagwire_conformance::network::matching::MatchOptions;
-use tagwire_conformance::network::{Link, Machine, MemoryOptions, PerByte, Schedule, Span};
+use tagwire_conformance::network::{MemoryOptions, Schedule};
 use tagwire_conformance::pml::{CHECKS, Factory, MemoryJob, Tier};
 use tagwire_conformance::{Verdict, pml_conformance, seeds};
 
@@ -26,21 +26,8 @@ fn network(seed: u64) -> MemoryOptions {
         reading,
         writing,
     ];
-    let link = Link {
-        latency: Span::nanos(1000),
-        send: Span::nanos(200),
-        recv: Span::nanos(200),
-        gap: Span::nanos(100),
-        per_byte: PerByte::femtos(100_000),
-        ..Link::default()
-    };
     MemoryOptions {
-        machine: Some(Machine {
-            network: link,
-            local: link,
-            ranks_per_node: 1 + (seed % 3) as u32,
-            ..Machine::default()
-        }),
+        machine: Some(seeds::machine(1 + (seed % 3) as u32)),
         schedule: Schedule {
             seed,
             shuffle: true,

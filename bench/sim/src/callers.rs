@@ -8,13 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tagwire_base::Rank;
 use tagwire_coll::Team;
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::rank::SimRank;
+use crate::threads::Threads;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,18 +51,10 @@ pub fn run(options: &SimOptions, case: Callers) -> Result<Vec<f64>> {
     if let Some(machine) = &mut options.machine {
         machine.ranks_per_node = ranks / case.nodes;
     }
-    let network = SimNetwork::new(ranks, options);
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed: Rc<RefCell<Option<Error>>> = Rc::default();
+    let mut threads = Threads::new(ranks, options);
     let times: Rc<RefCell<Vec<f64>>> = Rc::default();
-    let noted = |failed: &Rc<RefCell<Option<Error>>>, end: Result<()>| {
-        if let Err(error) = end {
-            failed.borrow_mut().get_or_insert(error);
-        }
-    };
-    let mut simulation = Simulation::new(&network);
-    for rank in (0..ranks).map(Rank::new) {
-        let rank = opener.open(rank)?;
+    for rank in 0..ranks {
+        let rank = threads.open(rank)?;
         let shared: Rc<Shared> = Rc::default();
         let others = if case.are_threads {
             1..case.callers
@@ -72,27 +63,22 @@ pub fn run(options: &SimOptions, case: Callers) -> Result<Vec<f64>> {
         };
         for number in others {
             let (thread, shared) = (rank.thread(), Rc::clone(&shared));
-            let (times, failed) = (Rc::clone(&times), Rc::clone(&failed));
-            simulation.spawn(&thread.actor().clone(), async move {
+            let times = Rc::clone(&times);
+            threads.spawn(&thread.actor().clone(), async move {
                 while !shared.has_begun.get() {
                     thread.actor().next().await;
                 }
                 let end = shared.call(&thread, case, number, &times).await;
                 thread.actor().wake();
-                noted(&failed, end);
+                end
             });
         }
-        let (times, failed) = (Rc::clone(&times), Rc::clone(&failed));
-        simulation.spawn(&rank.actor().clone(), async move {
-            noted(&failed, shared.lead(&rank, case, &times).await);
+        let times = Rc::clone(&times);
+        threads.spawn(&rank.actor().clone(), async move {
+            shared.lead(&rank, case, &times).await
         });
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(times.take())
 }
 

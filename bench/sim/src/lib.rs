@@ -25,12 +25,13 @@ mod rank;
 pub mod reduction;
 mod report;
 mod rounds;
+mod threads;
 
 pub use args::SimArgs;
 pub use error::{Error, Result};
 pub use fit::{Measured, fit, predict};
 pub use job::{BUSY_PEER, Outcome, Pml, RANK, run, run_on};
-pub use programs::{Arguments, PROGRAMS, Program, program};
+pub use programs::{Arguments, PROGRAMS, Program, grid, program};
 pub use rank::SimRank;
 pub use report::{Refusal, Report, simulate};
 pub use rounds::Round;

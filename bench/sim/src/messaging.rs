@@ -10,14 +10,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tagwire_base::Rank;
 use tagwire_pml::{RequestId, Target};
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::programs::tag;
 use crate::rank::SimRank;
+use crate::threads::Threads;
 
 /// When pieces leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,37 +104,24 @@ pub fn run(options: &SimOptions, case: &Exchange) -> Result<Vec<Vec<u64>>> {
     if has_streams && !case.is_remote {
         (options.get, options.put) = (false, false);
     }
-    let network = SimNetwork::new(case.ranks, options);
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed: Rc<RefCell<Option<Error>>> = Rc::default();
-    let mut simulation = Simulation::new(&network);
+    let mut threads = Threads::new(case.ranks, options);
     let mut all = Vec::new();
-    for rank in (0..case.ranks).map(Rank::new) {
-        let rank = opener.open(rank)?;
+    for rank in 0..case.ranks {
+        let rank = threads.open(rank)?;
         let shared = Rc::new(Shared::new(case));
         all.push(Rc::clone(&shared));
         for number in 0..case.threads {
             let (thread, shared) = (rank.thread(), Rc::clone(&shared));
-            let failed = Rc::clone(&failed);
-            simulation.spawn(&thread.actor().clone(), async move {
-                if let Err(error) = shared.arrive(&thread, number).await {
-                    failed.borrow_mut().get_or_insert(error);
-                }
+            threads.spawn(&thread.actor().clone(), async move {
+                shared.arrive(&thread, number).await
             });
         }
-        let failed = Rc::clone(&failed);
-        simulation.spawn(&rank.actor().clone(), async move {
-            if let Err(error) = shared.lead(&rank).await {
-                failed.borrow_mut().get_or_insert(error);
-            }
-        });
+        threads.spawn(
+            &rank.actor().clone(),
+            async move { shared.lead(&rank).await },
+        );
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(all.iter().map(|shared| shared.took.take()).collect())
 }
 

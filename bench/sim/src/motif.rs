@@ -16,14 +16,14 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tagwire_base::{Rank, Tag};
+use tagwire_base::Tag;
 use tagwire_pml::{PartitionedRecv, PartitionedSend, Policy, RequestId};
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::programs::tag;
 use crate::rank::{Shape, SimRank};
+use crate::threads::Threads;
 
 /// A call of a thread. Exchanges are known by their number, edges by their place in an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,38 +171,20 @@ struct Team {
 /// # Errors
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever: where scripts do not fit, say.
 pub fn run(options: &SimOptions, motif: &Motif) -> Result<Vec<u64>> {
-    let network = SimNetwork::new(motif.ranks, options.clone());
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed: Rc<RefCell<Option<Error>>> = Rc::default();
-    let mut simulation = Simulation::new(&network);
-    // All are there before anybody says anything.
-    let ranks = (0..motif.ranks).map(|number| opener.open(Rank::new(number)));
-    let ranks = ranks.collect::<Result<Vec<SimRank>>>()?;
+    let mut threads = Threads::new(motif.ranks, options.clone());
     let mut teams = Vec::new();
-    for rank in ranks {
+    for rank in threads.open_all(motif.ranks)? {
         let team = Rc::new(Team::open(&rank, motif)?);
         teams.push(Rc::clone(&team));
         for number in 1..motif.threads {
-            let (thread, team, failed) = (rank.thread(), Rc::clone(&team), Rc::clone(&failed));
-            simulation.spawn(&thread.actor().clone(), async move {
-                if let Err(error) = team.work(&thread, number).await {
-                    failed.borrow_mut().get_or_insert(error);
-                }
+            let (thread, team) = (rank.thread(), Rc::clone(&team));
+            threads.spawn(&thread.actor().clone(), async move {
+                team.work(&thread, number).await
             });
         }
-        let failed = Rc::clone(&failed);
-        simulation.spawn(&rank.actor().clone(), async move {
-            if let Err(error) = team.lead(&rank).await {
-                failed.borrow_mut().get_or_insert(error);
-            }
-        });
+        threads.spawn(&rank.actor().clone(), async move { team.lead(&rank).await });
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(teams.iter().map(|team| team.took.get()).collect())
 }
 

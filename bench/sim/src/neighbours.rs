@@ -7,13 +7,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tagwire_base::Rank;
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::programs::tag;
 use crate::rank::SimRank;
+use crate::threads::Threads;
 
 /// Who makes progress while ranks compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,36 +51,23 @@ const END: u32 = 9;
 /// # Errors
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, case: Neighbours) -> Result<Vec<u64>> {
-    let network = SimNetwork::new(case.ranks, options.clone());
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed: Rc<RefCell<Option<Error>>> = Rc::default();
+    let mut threads = Threads::new(case.ranks, options.clone());
     let slowest = Rc::new(RefCell::new(vec![0; case.iterations as usize]));
-    let mut simulation = Simulation::new(&network);
-    for rank in (0..case.ranks).map(Rank::new) {
-        let rank = opener.open(rank)?;
+    for rank in 0..case.ranks {
+        let rank = threads.open(rank)?;
         let is_over = Rc::new(Cell::new(false));
         if case.helper != Helper::Nobody {
             let (thread, is_over) = (rank.thread(), Rc::clone(&is_over));
-            let failed = Rc::clone(&failed);
-            simulation.spawn(&thread.actor().clone(), async move {
-                if let Err(error) = help(&thread, case.helper, &is_over).await {
-                    failed.borrow_mut().get_or_insert(error);
-                }
+            threads.spawn(&thread.actor().clone(), async move {
+                help(&thread, case.helper, &is_over).await
             });
         }
-        let (slowest, failed) = (Rc::clone(&slowest), Rc::clone(&failed));
-        simulation.spawn(&rank.actor().clone(), async move {
-            if let Err(error) = lead(&rank, case, &slowest, &is_over).await {
-                failed.borrow_mut().get_or_insert(error);
-            }
+        let slowest = Rc::clone(&slowest);
+        threads.spawn(&rank.actor().clone(), async move {
+            lead(&rank, case, &slowest, &is_over).await
         });
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(slowest.take())
 }
 

@@ -16,7 +16,7 @@ pub fn round_trips(options: &SimOptions, pml: Pml, bytes: usize, count: u32) -> 
     rounds("ping-pong", options, pml, bytes, count)
 }
 
-/// Returns what windows of 64 messages took with their answers, in nanoseconds, without the first.
+/// Returns what windows of 64 messages took with their acknowledgements, in nanoseconds, without the first.
 ///
 /// # Errors
 /// As [`round_trips`].

@@ -17,14 +17,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tagwire_base::Rank;
 use tagwire_pml::{PartitionedRecv, PartitionedSend, Policy};
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::programs::tag;
 use crate::rank::{Shape, SimRank};
+use crate::threads::Threads;
 
 /// How long a thread computes, by the number of the round and its own.
 pub type Delays = Rc<dyn Fn(u64, u32) -> Duration>;
@@ -159,92 +158,72 @@ impl Case {
 /// # Errors
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, case: &Case) -> Result<Stamps> {
-    let network = SimNetwork::new(2, options.clone());
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed = Rc::new(RefCell::new(None));
+    let mut threads = Threads::new(2, options.clone());
     let sender = Rc::new(Team::default());
-    let mut simulation = Simulation::new(&network);
-    // Both are there before either says anything.
-    let ranks = (0..2).map(|number| opener.open(Rank::new(number)));
-    let ranks = ranks.collect::<Result<Vec<_>>>()?;
-    for (number, rank) in ranks.into_iter().enumerate() {
-        let team = match number {
-            0 => Rc::clone(&sender),
-            _ => Rc::default(),
-        };
-        spawn(&mut simulation, rank, case, &team, &failed)?;
+    let (data, reverse) = (case.data(), case.reverse());
+    for rank in threads.open_all(2)? {
+        if rank.rank() == 0 {
+            let ends = Ends {
+                data: rank.psend(1, tag(DATA), data)?,
+                reverse: rank.precv(1, tag(REVERSE), reverse)?,
+            };
+            let team = Rc::clone(&sender);
+            spawn(
+                &mut threads,
+                rank,
+                case,
+                team,
+                ends,
+                Worker::send,
+                lead_sender,
+            );
+        } else {
+            let ends = Ends {
+                data: rank.precv(0, tag(DATA), data)?,
+                reverse: rank.psend(0, tag(REVERSE), reverse)?,
+            };
+            let team = Rc::default();
+            spawn(
+                &mut threads,
+                rank,
+                case,
+                team,
+                ends,
+                Worker::receive,
+                lead_receiver,
+            );
+        }
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(sender.stamps.take())
 }
 
-type FirstError = Rc<RefCell<Option<Error>>>;
-
-/// Spawns the threads of a rank.
-fn spawn(
-    simulation: &mut Simulation,
+/// Gives the threads of a rank their tasks: each with a partition `works`, and the first one `leads`.
+fn spawn<E: 'static>(
+    threads: &mut Threads,
     rank: SimRank,
     case: &Case,
-    team: &Rc<Team>,
-    failed: &FirstError,
-) -> Result<()> {
-    let is_sender = rank.rank() == 0;
-    let noted = |failed: &FirstError, end: Result<()>| {
-        if let Err(error) = end {
-            failed.borrow_mut().get_or_insert(error);
-        }
-    };
-    if is_sender {
-        let ends = Rc::new(Ends {
-            data: rank.psend(1, tag(DATA), case.data())?,
-            reverse: rank.precv(1, tag(REVERSE), case.reverse())?,
-        });
-        for number in 0..case.partitions {
-            let worker = Worker {
-                rank: rank.thread(),
-                number,
-                team: Rc::clone(team),
-            };
-            let (actor, case) = (worker.rank.actor().clone(), case.clone());
-            let (ends, failed) = (Rc::clone(&ends), Rc::clone(failed));
-            simulation.spawn(&actor, async move {
-                noted(&failed, worker.send(&case, &ends).await);
-            });
-        }
-        let (actor, case, team) = (rank.actor().clone(), case.clone(), Rc::clone(team));
-        let failed = Rc::clone(failed);
-        simulation.spawn(&actor, async move {
-            noted(&failed, lead_sender(&rank, &case, &team, &ends).await);
-        });
-        return Ok(());
-    }
-    let ends = Rc::new(Ends {
-        data: rank.precv(0, tag(DATA), case.data())?,
-        reverse: rank.psend(0, tag(REVERSE), case.reverse())?,
-    });
+    team: Rc<Team>,
+    ends: E,
+    works: impl AsyncFn(&Worker, &Case, &E) -> Result<()> + Copy + 'static,
+    leads: impl AsyncFn(&SimRank, &Case, &Team, &E) -> Result<()> + 'static,
+) {
+    let ends = Rc::new(ends);
     for number in 0..case.partitions {
         let worker = Worker {
             rank: rank.thread(),
             number,
-            team: Rc::clone(team),
+            team: Rc::clone(&team),
         };
-        let (actor, case) = (worker.rank.actor().clone(), case.clone());
-        let (ends, failed) = (Rc::clone(&ends), Rc::clone(failed));
-        simulation.spawn(&actor, async move {
-            noted(&failed, worker.receive(&case, &ends).await);
+        let (case, ends) = (case.clone(), Rc::clone(&ends));
+        threads.spawn(&worker.rank.actor().clone(), async move {
+            works(&worker, &case, &ends).await
         });
     }
-    let (actor, case, team) = (rank.actor().clone(), case.clone(), Rc::clone(team));
-    let failed = Rc::clone(failed);
-    simulation.spawn(&actor, async move {
-        noted(&failed, lead_receiver(&rank, &case, &team, &ends).await);
+    let case = case.clone();
+    threads.spawn(&rank.actor().clone(), async move {
+        leads(&rank, &case, &team, &ends).await
     });
-    Ok(())
 }
 
 /// A thread of a rank with a partition.

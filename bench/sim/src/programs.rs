@@ -87,7 +87,8 @@ const fn doublings(ranks: u32) -> u32 {
 }
 
 /// Returns a grid of `ranks` in `N` directions, as near to a cube as there is: its extents, the greatest first.
-fn grid<const N: usize>(ranks: u32) -> [u32; N] {
+#[must_use]
+pub fn grid<const N: usize>(ranks: u32) -> [u32; N] {
     let mut extents = [1; N];
     let mut left = ranks;
     for (index, extent) in extents.iter_mut().enumerate() {
@@ -99,6 +100,21 @@ fn grid<const N: usize>(ranks: u32) -> [u32; N] {
     }
     extents.sort_unstable_by_key(|extent| std::cmp::Reverse(*extent));
     extents
+}
+
+/// Computes and does `round`, so many times.
+async fn rounds(
+    rank: &SimRank,
+    arguments: Arguments,
+    clockwork: &Clockwork,
+    round: impl AsyncFn() -> Result<()>,
+) -> Result<()> {
+    for number in 0..arguments.rounds {
+        rank.compute(arguments.compute).await;
+        round().await?;
+        clockwork.note(rank, number);
+    }
+    Ok(())
 }
 
 /// Exchanges `bytes` with each of `neighbours`: `(to, from)`. Messages to different ones have tags of their own, since a neighbour may be

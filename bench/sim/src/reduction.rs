@@ -17,14 +17,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::Rank;
 use tagwire_coll::Team;
-use tagwire_sim::{SimNetwork, SimOptions, Simulation};
+use tagwire_sim::SimOptions;
 
-use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::error::Result;
 use crate::lent::Collective;
 use crate::rank::SimRank;
+use crate::threads::Threads;
 
 /// How vectors are reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,13 +92,10 @@ struct Shared {
 /// # Errors
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, case: &Reduction) -> Result<Vec<u64>> {
-    let network = SimNetwork::new(case.ranks, options.clone());
-    let opener = Opener::new(Pml::Ob1, &network);
-    let failed: Rc<RefCell<Option<Error>>> = Rc::default();
+    let mut threads = Threads::new(case.ranks, options.clone());
     let slowest = Rc::new(RefCell::new(vec![0; case.iterations as usize]));
-    let mut simulation = Simulation::new(&network);
-    for rank in (0..case.ranks).map(Rank::new) {
-        let rank = opener.open(rank)?;
+    for rank in 0..case.ranks {
+        let rank = threads.open(rank)?;
         let shared = Rc::new(Shared {
             case: case.clone(),
             groups: RefCell::default(),
@@ -108,25 +104,15 @@ pub fn run(options: &SimOptions, case: &Reduction) -> Result<Vec<u64>> {
             started: RefCell::default(),
         });
         let (device, of_device) = (rank.thread(), Rc::clone(&shared));
-        let errors = Rc::clone(&failed);
-        simulation.spawn(&device.actor().clone(), async move {
-            if let Err(error) = of_device.device(&device).await {
-                errors.borrow_mut().get_or_insert(error);
-            }
+        threads.spawn(&device.actor().clone(), async move {
+            of_device.device(&device).await
         });
-        let (slowest, errors) = (Rc::clone(&slowest), Rc::clone(&failed));
-        simulation.spawn(&rank.actor().clone(), async move {
-            if let Err(error) = shared.lead(&rank, &slowest).await {
-                errors.borrow_mut().get_or_insert(error);
-            }
+        let slowest = Rc::clone(&slowest);
+        threads.spawn(&rank.actor().clone(), async move {
+            shared.lead(&rank, &slowest).await
         });
     }
-    let ended = simulation.run();
-    drop(simulation);
-    if let Some(error) = failed.take() {
-        return Err(error);
-    }
-    ended?;
+    threads.run()?;
     Ok(slowest.take())
 }
 

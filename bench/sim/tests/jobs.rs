@@ -39,6 +39,16 @@ fn well(name: &str, ranks: u32, options: &SimOptions, arguments: Arguments) -> O
     outcome
 }
 
+/// Each round takes what the network of the machine does for two messages.
+fn check_ping_pong(outcome: &Outcome, bytes: usize) {
+    let network = niagara().network;
+    let way = network.latency + network.send + network.recv + network.per_byte.of(bytes);
+    for pair in outcome.rounds.windows(2) {
+        let round = pair[1].last.since_start().as_picos() - pair[0].last.since_start().as_picos();
+        assert_eq!(Span::picos(round), way + way, "{bytes} bytes");
+    }
+}
+
 #[test]
 fn a_ping_pong_of_ob1_takes_what_the_network_does() {
     for bytes in [0, 8, 4096] {
@@ -48,13 +58,7 @@ fn a_ping_pong_of_ob1_takes_what_the_network_does() {
             &SimOptions::of(niagara()),
             arguments(4, bytes),
         );
-        let network = niagara().network;
-        let way = network.latency + network.send + network.recv + network.per_byte.of(bytes);
-        for pair in outcome.rounds.windows(2) {
-            let round =
-                pair[1].last.since_start().as_picos() - pair[0].last.since_start().as_picos();
-            assert_eq!(Span::picos(round), way + way, "{bytes} bytes");
-        }
+        check_ping_pong(&outcome, bytes);
     }
 }
 
@@ -169,12 +173,6 @@ fn a_ping_pong_of_cm_takes_what_the_network_does() {
         let arguments = arguments(4, bytes);
         let program = program("ping-pong").unwrap();
         let outcome = run_on(Pml::Cm, program, 2, &options, arguments).unwrap();
-        let network = niagara().network;
-        let way = network.latency + network.send + network.recv + network.per_byte.of(bytes);
-        for pair in outcome.rounds.windows(2) {
-            let round =
-                pair[1].last.since_start().as_picos() - pair[0].last.since_start().as_picos();
-            assert_eq!(Span::picos(round), way + way, "{bytes} bytes");
-        }
+        check_ping_pong(&outcome, bytes);
     }
 }

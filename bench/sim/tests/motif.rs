@@ -1,4 +1,4 @@
-//! Patterns in virtual time, against what LogGP says of them.
+//! Patterns in virtual time, beside what LogGP predicts.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::rc::Rc;

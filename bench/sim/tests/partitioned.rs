@@ -1,4 +1,4 @@
-//! Rounds of partitioned operations in virtual time, against what LogGP says of them.
+//! Rounds of partitioned operations in virtual time, beside what LogGP predicts.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::rc::Rc;

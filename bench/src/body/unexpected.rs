@@ -32,7 +32,9 @@ impl<P: Port> Unexpected<P> {
             requests: Vec::new(),
         }
     }
+}
 
+impl<P: Port> Batches<P> for Unexpected<P> {
     fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
         let peer = other(port.rank());
         let elapsed = timed(port, self.traffic.incoming(0, 0), |_| {
@@ -69,23 +71,8 @@ impl<P: Port> Body<P> for Unexpected<P> {
         port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)
     }
 
-    fn block(&mut self, port: &P, mut block: Repeat<'_>) -> Result<Measured> {
-        let mut elapsed = Duration::ZERO;
-        for _ in 0..block.count {
-            if port.rank().as_u32() != 0 {
-                self.send_batch(port, block.size)?;
-                continue;
-            }
-            let took = self.receive_batch(port, block.size)?;
-            elapsed += took;
-            if let Some(times) = &mut block.times {
-                times.record(took, BATCH as u64);
-            }
-        }
-        Ok(Measured {
-            elapsed,
-            units: block.count * BATCH as u64,
-        })
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        in_batches(self, port, block)
     }
 
     fn end(&mut self, port: &P, size: usize) -> Result<()> {
@@ -98,6 +85,39 @@ impl<P: Port> Body<P> for Unexpected<P> {
         }
         Ok(())
     }
+}
+
+/// Receives in batches, of messages that have arrived already.
+trait Batches<P: Port> {
+    /// On rank 0: receives a batch. Returns how long that took.
+    fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration>;
+
+    /// On rank 1: sends what belongs to a batch.
+    fn send_batch(&mut self, port: &P, size: usize) -> Result<()>;
+}
+
+/// Runs a block, of which an iteration is a batch.
+fn in_batches<P: Port>(
+    body: &mut impl Batches<P>,
+    port: &P,
+    mut block: Repeat<'_>,
+) -> Result<Measured> {
+    let mut elapsed = Duration::ZERO;
+    for _ in 0..block.count {
+        if port.rank().as_u32() != 0 {
+            body.send_batch(port, block.size)?;
+            continue;
+        }
+        let took = body.receive_batch(port, block.size)?;
+        elapsed += took;
+        if let Some(times) = &mut block.times {
+            times.record(took, BATCH as u64);
+        }
+    }
+    Ok(Measured {
+        elapsed,
+        units: block.count * BATCH as u64,
+    })
 }
 
 /// Returns the time of a batch of receives, all of whose messages have arrived.
@@ -161,6 +181,18 @@ impl<P: Port> UnexpectedAt<P> {
         self.traffic.check_sent(0, size, peer, sent)
     }
 
+    fn send(&mut self, port: &P, number: u32, size: usize) -> Result<()> {
+        let slot = number as usize;
+        let mut before: Vec<P::Request> = self.sends[slot].take().into_iter().collect();
+        port.wait_all(&mut before)?;
+        let data = self.traffic.outgoing(slot, size);
+        let tag = tags::never(number);
+        self.sends[slot] = Some(port.isend(data, other(port.rank()), tag)?);
+        Ok(())
+    }
+}
+
+impl<P: Port> Batches<P> for UnexpectedAt<P> {
     fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
         let peer = other(port.rank());
         let batch: [u32; BATCH] = std::array::from_fn(|_| self.turns.take());
@@ -182,16 +214,6 @@ impl<P: Port> UnexpectedAt<P> {
             .into_iter()
             .try_for_each(|number| self.send(port, number, size))
     }
-
-    fn send(&mut self, port: &P, number: u32, size: usize) -> Result<()> {
-        let slot = number as usize;
-        let mut before: Vec<P::Request> = self.sends[slot].take().into_iter().collect();
-        port.wait_all(&mut before)?;
-        let data = self.traffic.outgoing(slot, size);
-        let tag = tags::never(number);
-        self.sends[slot] = Some(port.isend(data, other(port.rank()), tag)?);
-        Ok(())
-    }
 }
 
 impl<P: Port> Body<P> for UnexpectedAt<P> {
@@ -207,23 +229,8 @@ impl<P: Port> Body<P> for UnexpectedAt<P> {
         (0..entries).try_for_each(|number| self.send(port, number, size))
     }
 
-    fn block(&mut self, port: &P, mut block: Repeat<'_>) -> Result<Measured> {
-        let mut elapsed = Duration::ZERO;
-        for _ in 0..block.count {
-            if port.rank().as_u32() != 0 {
-                self.send_batch(port, block.size)?;
-                continue;
-            }
-            let took = self.receive_batch(port, block.size)?;
-            elapsed += took;
-            if let Some(times) = &mut block.times {
-                times.record(took, BATCH as u64);
-            }
-        }
-        Ok(Measured {
-            elapsed,
-            units: block.count * BATCH as u64,
-        })
+    fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
+        in_batches(self, port, block)
     }
 
     fn end(&mut self, port: &P, size: usize) -> Result<()> {

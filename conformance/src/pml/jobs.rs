@@ -194,7 +194,7 @@ impl MatchRails {
         }
     }
 
-    /// Nothing is under way where `rest` says so; else that is so whenever no rank has anything to do.
+    /// `rest` returns whether nothing is under way. Without it that is so whenever no rank has anything to do.
     #[must_use]
     pub fn with_rest(mut self, rest: impl Fn() -> bool + Send + 'static) -> Self {
         self.rest = Some(Box::new(rest));

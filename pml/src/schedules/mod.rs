@@ -19,8 +19,9 @@ use std::time::Duration;
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{
-    Actor, Link, Machine, MemoryNetwork, MemoryOptions, PerByte, Schedule, SimJob, Simulation, Span,
+    Actor, Machine, MemoryNetwork, MemoryOptions, Schedule, SimJob, Simulation, Span,
 };
+use tagwire_conformance::seeds;
 use tagwire_transport::fault::SplitMix64;
 
 use self::room::{Memory, Room};
@@ -44,14 +45,6 @@ const CLOSING: Duration = Duration::from_millis(100);
 /// A network of a seed: what it can, its machine, and its schedule. Packets are late by up to twenty times its latency.
 fn network(seed: u64) -> MemoryOptions {
     let mut random = SplitMix64::stream(seed, 3);
-    let link = Link {
-        latency: Span::nanos(1000),
-        send: Span::nanos(200),
-        recv: Span::nanos(200),
-        gap: Span::nanos(100),
-        per_byte: PerByte::femtos(100_000),
-        ..Link::default()
-    };
     let mut chance = |percent| random.chance(percent);
     let max_send = if chance(30) { 64 } else { 4096 };
     MemoryOptions {
@@ -64,13 +57,10 @@ fn network(seed: u64) -> MemoryOptions {
         puts: if chance(20) { 2 } else { usize::MAX },
         completions: if chance(20) { 1 } else { usize::MAX },
         machine: Some(Machine {
-            network: link,
-            local: link,
-            ranks_per_node: 1 + (seed % 3) as u32,
             cores: (seed % 4) as u32,
             slice: Span::nanos(5_000),
             handover: Span::nanos(50),
-            ..Machine::default()
+            ..seeds::machine(1 + (seed % 3) as u32)
         }),
         schedule: Schedule {
             seed,

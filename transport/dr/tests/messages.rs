@@ -131,12 +131,7 @@ fn ranks_that_are_called_only_for_what_comes_send_again_too() {
                         actor.next().await;
                     }
                 }
-                node.dr.leave();
-                while !node.dr.has_left() {
-                    if node.progress() == 0 {
-                        actor.next().await;
-                    }
-                }
+                node.leave(&actor).await;
             });
         }
         let end = simulation.run();

@@ -135,12 +135,7 @@ fn what_was_lost_while_its_receiver_computed_comes_again() {
                     actor.next().await;
                 }
             }
-            node.dr.leave();
-            while !node.dr.has_left() {
-                if node.progress() == 0 {
-                    actor.next().await;
-                }
-            }
+            node.leave(actor).await;
             assert_eq!(unheard(node), []);
         });
         simulation.spawn(&b.0.clone(), async move {

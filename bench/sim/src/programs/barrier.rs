@@ -1,6 +1,6 @@
 //! Barriers of all ranks.
 
-use super::{Program, doublings};
+use super::{Program, doublings, rounds};
 
 pub(super) const PROGRAM: Program = Program {
     name: "barrier",
@@ -8,13 +8,8 @@ pub(super) const PROGRAM: Program = Program {
     least: 1,
     peers: |ranks| 2 * doublings(ranks),
     body: |rank, arguments, clockwork| {
-        Box::pin(async move {
-            for round in 0..arguments.rounds {
-                rank.compute(arguments.compute).await;
-                rank.barrier().await?;
-                clockwork.note(rank, round);
-            }
-            Ok(())
-        })
+        Box::pin(
+            async move { rounds(rank, arguments, clockwork, async || rank.barrier().await).await },
+        )
     },
 };

@@ -1,6 +1,6 @@
 //! Exchanges of faces with the up to six neighbours in a space that is not closed: what `bench halo3d --mode single` does.
 
-use super::{Program, grid, tag};
+use super::{Program, grid, rounds, tag};
 use crate::error::Result;
 use crate::rank::SimRank;
 
@@ -12,12 +12,10 @@ pub(super) const PROGRAM: Program = Program {
     body: |rank, arguments, clockwork| {
         Box::pin(async move {
             let neighbours = neighbours(rank.rank(), grid(rank.size()));
-            for round in 0..arguments.rounds {
-                rank.compute(arguments.compute).await;
-                exchange(rank, &neighbours, arguments.bytes).await?;
-                clockwork.note(rank, round);
-            }
-            Ok(())
+            rounds(rank, arguments, clockwork, async || {
+                exchange(rank, &neighbours, arguments.bytes).await
+            })
+            .await
         })
     },
 };

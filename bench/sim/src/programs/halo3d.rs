@@ -1,6 +1,6 @@
 //! Exchanges with the six neighbours in space.
 
-use super::{Program, exchange, grid};
+use super::{Program, exchange, grid, rounds};
 
 pub(super) const PROGRAM: Program = Program {
     name: "halo3d",
@@ -10,12 +10,10 @@ pub(super) const PROGRAM: Program = Program {
     body: |rank, arguments, clockwork| {
         Box::pin(async move {
             let neighbours = neighbours(rank.rank(), grid(rank.size()));
-            for round in 0..arguments.rounds {
-                rank.compute(arguments.compute).await;
-                exchange(rank, &neighbours, arguments.bytes).await?;
-                clockwork.note(rank, round);
-            }
-            Ok(())
+            rounds(rank, arguments, clockwork, async || {
+                exchange(rank, &neighbours, arguments.bytes).await
+            })
+            .await
         })
     },
 };

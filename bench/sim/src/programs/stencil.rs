@@ -1,6 +1,6 @@
 //! Exchanges with the eight neighbours in a plane, then a barrier.
 
-use super::{Program, doublings, exchange, grid};
+use super::{Program, doublings, exchange, grid, rounds};
 
 pub(super) const PROGRAM: Program = Program {
     name: "stencil",
@@ -10,13 +10,11 @@ pub(super) const PROGRAM: Program = Program {
     body: |rank, arguments, clockwork| {
         Box::pin(async move {
             let neighbours = neighbours(rank.rank(), grid(rank.size()));
-            for round in 0..arguments.rounds {
-                rank.compute(arguments.compute).await;
+            rounds(rank, arguments, clockwork, async || {
                 exchange(rank, &neighbours, arguments.bytes).await?;
-                rank.barrier().await?;
-                clockwork.note(rank, round);
-            }
-            Ok(())
+                rank.barrier().await
+            })
+            .await
         })
     },
 };

@@ -37,9 +37,24 @@ impl Place<'_> {
                 timed(partitioned::run(self.options, &partitions(&case)?).map_err(Failure::run)?);
             rows.push(case.row(self.transport, OB1, &timed));
         }
-        rows.extend(self.exchanges(command.exchanges().map_err(Failure::run)?)?);
-        rows.extend(self.patterns(command.patterns().map_err(Failure::run)?)?);
-        rows.extend(self.reductions(command.reductions().map_err(Failure::run)?)?);
+        rows.extend(self.by_size(
+            &command.exchanges().map_err(Failure::run)?,
+            |one| one.size,
+            |one| messaging::run(self.options, &like(one)).map_err(Failure::run),
+            SimulatedExchange::rows,
+        )?);
+        rows.extend(self.by_size(
+            &command.patterns().map_err(Failure::run)?,
+            |one| one.size,
+            |one| motif::run(self.options, &motif(one)?).map_err(Failure::run),
+            SimulatedPattern::rows,
+        )?);
+        rows.extend(self.by_size(
+            &command.reductions().map_err(Failure::run)?,
+            |one| one.size,
+            |one| reduction::run(self.options, &reduction(one)).map_err(Failure::run),
+            SimulatedReduction::rows,
+        )?);
         for pair in command.pairs() {
             rows.push(self.pair(&pair)?);
         }
@@ -52,43 +67,21 @@ impl Place<'_> {
         Ok(rows)
     }
 
-    fn exchanges(&self, all: Vec<SimulatedExchange>) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        for of_size in all.chunk_by(|one, other| one.size == other.size) {
-            let mut timed = Vec::new();
-            for exchange in of_size {
-                let times = messaging::run(self.options, &like(exchange)).map_err(Failure::run)?;
-                timed.push((exchange.clone(), times));
-            }
-            rows.extend(SimulatedExchange::rows(self.transport, OB1, &timed));
+    /// Returns the rows of all series, size by size, each with its times.
+    fn by_size<T: Clone, N>(
+        &self,
+        all: &[T],
+        size: impl Fn(&T) -> usize,
+        run: impl Fn(&T) -> Result<Vec<N>, Failure>,
+        rows: impl Fn(&str, &str, &[(T, Vec<N>)]) -> Vec<Row>,
+    ) -> Result<Vec<Row>, Failure> {
+        let mut found = Vec::new();
+        for of_size in all.chunk_by(|one, other| size(one) == size(other)) {
+            let timed = of_size.iter().map(|one| Ok((one.clone(), run(one)?)));
+            let timed: Vec<_> = timed.collect::<Result<_, Failure>>()?;
+            found.extend(rows(self.transport, OB1, &timed));
         }
-        Ok(rows)
-    }
-
-    fn patterns(&self, all: Vec<SimulatedPattern>) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        for of_size in all.chunk_by(|one, other| one.size == other.size) {
-            let mut timed = Vec::new();
-            for pattern in of_size {
-                let times = motif::run(self.options, &motif(pattern)?).map_err(Failure::run)?;
-                timed.push((pattern.clone(), times));
-            }
-            rows.extend(SimulatedPattern::rows(self.transport, OB1, &timed));
-        }
-        Ok(rows)
-    }
-
-    fn reductions(&self, all: Vec<SimulatedReduction>) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        for of_size in all.chunk_by(|one, other| one.size == other.size) {
-            let mut timed = Vec::new();
-            for case in of_size {
-                let times = reduction::run(self.options, &reduction(case)).map_err(Failure::run)?;
-                timed.push((case.clone(), times));
-            }
-            rows.extend(SimulatedReduction::rows(self.transport, OB1, &timed));
-        }
-        Ok(rows)
+        Ok(found)
     }
 
     fn pair(&self, pair: &SimulatedPair) -> Result<Row, Failure> {

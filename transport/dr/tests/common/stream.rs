@@ -2,7 +2,7 @@
 
 use tagwire_base::Rank;
 use tagwire_dr::{Counters, Dr};
-use tagwire_sim::SimNetwork;
+use tagwire_sim::{Actor, SimNetwork};
 use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post, Token,
@@ -111,6 +111,16 @@ impl Node {
 
     pub fn progress(&mut self) -> usize {
         self.dr.progress(LANE, &mut self.log)
+    }
+
+    /// Leaves, and makes progress until it has left.
+    pub async fn leave(&mut self, actor: &Actor) {
+        self.dr.leave();
+        while !self.dr.has_left() {
+            if self.progress() == 0 {
+                actor.next().await;
+            }
+        }
     }
 }
 
