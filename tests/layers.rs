@@ -202,6 +202,7 @@ const TESTED: &[&str] = &[
 /// lent buffers, locks.
 const UNSAFE: &[&str] = &[
     "base/src/thread.rs",
+    "bench/examples/exchange.rs",
     "bench/examples/room.rs",
     "bench/sim/src/lent.rs",
     "bench/src/buffer.rs",

@@ -143,6 +143,8 @@ pub struct Algorithm {
     pub follows_tree: bool,
     /// What it needs of the group.
     pub needs: Needs,
+    /// Members read each other's memory. Where they may not, it goes as the one before it among those by a board.
+    pub reads_memory: bool,
     /// The place of its function among those of its operation that go by messages, or by a board.
     pub(crate) place: usize,
 }
@@ -155,6 +157,7 @@ const fn any(collective: Collective, name: &'static str) -> Algorithm {
         needs_commutative: false,
         follows_tree: false,
         needs: Needs::Nothing,
+        reads_memory: false,
         place: 0,
     }
 }
@@ -188,6 +191,14 @@ const fn by_board(collective: Collective, name: &'static str) -> Algorithm {
     }
 }
 
+/// Returns the one by a board whose members read each other's memory.
+const fn single_copy(collective: Collective) -> Algorithm {
+    Algorithm {
+        reads_memory: true,
+        ..by_board(collective, "single-copy")
+    }
+}
+
 /// Returns the same for a group with levels.
 const fn with_levels(algorithm: Algorithm) -> Algorithm {
     Algorithm {
@@ -200,18 +211,21 @@ const fn with_levels(algorithm: Algorithm) -> Algorithm {
 pub const ALGORITHMS: &[Algorithm] = &numbered([
     any(Allgather, "bruck"),
     on_board(Allgather),
+    single_copy(Allgather),
     any(Allgather, "ring"),
     with_levels(any(Allgather, "two-level")),
     tree(Allreduce, "recursive-doubling"),
     // Each member combines everything, or a part that the others copy.
     on_board(Allreduce),
     by_board(Allreduce, "board-parts"),
+    single_copy(Allreduce),
     tree(Allreduce, "rabenseifner"),
     commutative(Allreduce, "ring"),
     with_levels(commutative(Allreduce, "multi-lane")),
     with_levels(commutative(Allreduce, "two-level")),
     any(Alltoall, "bruck"),
     on_board(Alltoall),
+    single_copy(Alltoall),
     any(Alltoall, "pairwise"),
     any(Broadcast, "binomial"),
     on_board(Broadcast),

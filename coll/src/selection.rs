@@ -41,6 +41,12 @@ pub const SETTINGS: &[Setting] = &[
     ),
     Setting::flag(
         "coll",
+        "coll-trial",
+        true,
+        "Groups that share memory try now and then which of an operation's algorithms by a board is the fastest for a length, and go by that,      where coll-algorithm names none; off: by the one of the table",
+    ),
+    Setting::flag(
+        "coll",
         "coll-check",
         false,
         "Ranks tell each other before each collective what they call; where that differs, it ends with an error that names both",
@@ -108,6 +114,8 @@ pub struct Selection {
     /// What groups take whose members share memory, in a job that does not.
     within_host: Option<Arc<Self>>,
     checks: bool,
+    /// Algorithms by a board are tried.
+    tries: bool,
     board_memory: usize,
     /// Each element is combined in the one tree, where another tree could give other bits.
     is_fixed: bool,
@@ -127,6 +135,7 @@ impl Default for Selection {
             hosts: None,
             within_host: None,
             checks: false,
+            tries: true,
             board_memory: BOARD_MEMORY,
             is_fixed: false,
             choices: Default::default(),
@@ -151,6 +160,7 @@ impl Selection {
         Ok(selection
             .fixed(is_fixed)
             .checking(config.flag("coll-check"))
+            .trying(config.flag("coll-trial"))
             .with_board_memory(board_memory))
     }
 
@@ -247,6 +257,19 @@ impl Selection {
     pub fn checking(mut self, checks: bool) -> Self {
         self.checks = checks;
         self.resolved()
+    }
+
+    /// Returns the same with algorithms by a board tried, or not.
+    #[must_use]
+    pub fn trying(mut self, tries: bool) -> Self {
+        self.tries = tries;
+        self.resolved()
+    }
+
+    /// Whether the algorithms of an operation by a board are tried: no setting names one.
+    #[inline]
+    pub(crate) fn tries(&self, what: Collective) -> bool {
+        self.tries && self.forced.iter().all(|it| it.collective != what)
     }
 
     /// Returns the same with one tree for reductions whose bits depend on it, or with any.
@@ -351,12 +374,13 @@ impl Selection {
             (false, false) => "a network between all",
         };
         let reduction = if self.is_fixed { FIXED } else { AUTO };
-        let check = if self.checks { "on" } else { "off" };
+        let [check, trial] = [self.checks, self.tries].map(|it| if it { "on" } else { "off" });
         format!(
             "coll-algorithm\t{self}\t{self}\n\
              coll-table\t{digest}\t{name} (digest {digest})\n\
              coll-reduction\t{reduction}\t{reduction}\n\
              coll-check\t{check}\t{check}\n\
+             coll-trial\t{trial}\t{trial}\n\
              transport\t{pieces}\t{pieces}"
         )
     }

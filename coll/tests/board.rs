@@ -213,11 +213,11 @@ fn every_operation_gives_what_a_serial_one_gives() {
 #[test]
 fn each_algorithm_by_a_board_does_every_length() {
     let by_board = ALGORITHMS.iter().filter(|it| it.needs == Needs::Board);
-    let allreduces = by_board.filter(|it| it.collective == Collective::Allreduce);
-    for algorithm in allreduces {
+    let choices = by_board.filter(|it| it.collective == Collective::Allreduce || it.reads_memory);
+    for algorithm in choices {
         let selection = Selection::parse(&algorithm.to_string()).unwrap();
         for size in [2, 3, 8] {
-            let taken = selection.on_board(Collective::Allreduce, size, 8, true);
+            let taken = selection.on_board(algorithm.collective, size, 8, true);
             assert_eq!(taken, Some(algorithm));
             on_shm_by(&selection, size, WaitMode::Adaptive, |team| {
                 (0..24).for_each(|round| everything(team, round));

@@ -239,6 +239,12 @@ impl Messenger {
         })
     }
 
+    /// Returns the clock that the port reads.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// What asks for the hang dump, and the names in it.
     #[must_use]
     pub const fn dumps(&self) -> &Dumps {

@@ -126,6 +126,13 @@ impl WriteRegion {
         len: 0,
     };
 
+    pub(crate) const fn of(bytes: &mut [u8]) -> Self {
+        Self {
+            start: bytes.as_mut_ptr(),
+            len: bytes.len(),
+        }
+    }
+
     /// The address, as an operand for a remote access.
     #[must_use]
     pub fn address(self) -> u64 {

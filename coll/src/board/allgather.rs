@@ -1,15 +1,59 @@
 //! Gathering at all members.
 
 use super::call::{BoardCall, Pieces};
+use crate::algorithms::{Algorithm, Collective};
 use crate::error::Result;
+use crate::functions::Functions;
 
-/// Each member shows its own piece after piece, and copies what the others show. What this member gives is `own`, or in `out`.
+/// The functions of the algorithms by a board.
+type Function = fn(&mut BoardCall<'_>, Option<&[u8]>, &mut [u8]) -> Result<()>;
+const FUNCTIONS: Functions<Function> = Functions::by_board(
+    Collective::Allgather,
+    &[("board", by_slots), ("single-copy", single_copy)],
+);
+
+/// Gives what each member has to all. What this member gives is `own`, or in `out`.
 #[inline]
 pub(crate) fn allgather(
+    algorithm: &Algorithm,
     call: &mut BoardCall<'_>,
     own: Option<&[u8]>,
     out: &mut [u8],
 ) -> Result<()> {
+    FUNCTIONS.get(algorithm)?(call, own, out)
+}
+
+/// Each member copies what the others have from where it lies.
+fn single_copy(call: &mut BoardCall<'_>, own: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
+    if !call.reads_memory() {
+        return by_slots(call, own, out);
+    }
+    let len = out.len() / call.size();
+    let mine = call.me() * len..(call.me() + 1) * len;
+    let first = call.begin(2);
+    let given = match own {
+        Some(own) => own,
+        None => &out[mine.clone()],
+    };
+    call.show_place(first, Some(given))?;
+    let mut could_read = true;
+    for member in call.others_from_next() {
+        let place = call.place_of(member, first)?;
+        could_read &= call.read_memory(place, &mut out[member * len..][..len]);
+    }
+    call.show_whether_read(first + 1, could_read)?;
+    if let Some(own) = own {
+        out[mine].copy_from_slice(own);
+    }
+    match call.have_all_read(first + 1, could_read)? {
+        true => Ok(()),
+        false => by_slots(call, own, out),
+    }
+}
+
+/// Each member shows its own piece after piece, and copies what the others show.
+#[inline]
+fn by_slots(call: &mut BoardCall<'_>, own: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
     let len = out.len() / call.size();
     let mine = call.me() * len..(call.me() + 1) * len;
     let pieces = Pieces::new(len, 1);

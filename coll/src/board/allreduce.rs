@@ -6,9 +6,10 @@ use tagwire_transport::board::RESULTS_AT;
 
 use super::call::{BoardCall, Pieces};
 use super::parts::Parts;
+use super::single_copy::pieces_of;
 use crate::algorithms::{Algorithm, Collective};
 use crate::call::cut;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::reduction::Reduction;
 
@@ -19,7 +20,11 @@ const BLOCK: usize = 4 << 10;
 type Function = fn(&mut BoardCall<'_>, Reduction<'_>, Option<&[u8]>, &mut [u8]) -> Result<()>;
 const FUNCTIONS: Functions<Function> = Functions::by_board(
     Collective::Allreduce,
-    &[("board", whole), ("board-parts", by_parts)],
+    &[
+        ("board", whole),
+        ("board-parts", by_parts),
+        ("single-copy", single_copy),
+    ],
 );
 
 /// Combines the data of all, from the first member's to the last's. What this member gives is `input`, or in `data`.
@@ -171,6 +176,101 @@ fn read(
     look: impl FnOnce(&[u8]) -> Result<()>,
 ) -> Result<()> {
     call.read(member, round, len, range, look)?
+}
+
+/// Each member combines one part of the data, which it reads where it lies, and the others read the result. In place, results lie apart
+/// until all are there: should a member be unable to read, the operation begins anew.
+fn single_copy(
+    call: &mut BoardCall<'_>,
+    reduction: Reduction<'_>,
+    input: Option<&[u8]>,
+    data: &mut [u8],
+) -> Result<()> {
+    if !call.reads_memory() {
+        return by_parts(call, reduction, input, data);
+    }
+    let unit = reduction.layout.extent();
+    let parts = Parts::new(0, cut(data.len(), call.size(), unit));
+    let mine = parts.range(call.me());
+    let mut apart = call.team.scratch(match input {
+        Some(_) => 0,
+        None => mine.len(),
+    });
+    let first = call.begin(3);
+    call.show_place(first, Some(input.unwrap_or(data)))?;
+    let (given, result): (&[u8], &mut [u8]) = match input {
+        Some(input) => (&input[mine.clone()], &mut data[mine.clone()]),
+        None => (&data[mine.clone()], &mut apart),
+    };
+    let has_combined = combine_read(call, reduction, first, (given, mine.start), result)?;
+    call.show_place(first + 1, has_combined.then_some(&*result))?;
+    let results = call.places(first + 1)?;
+    // Nothing that was given is overwritten before all have combined.
+    let have_all_combined = has_combined && call.others().all(|it| results[it].is_some());
+    let mut could_read = have_all_combined;
+    if have_all_combined {
+        for member in call.others_from_next() {
+            could_read &= call.read_memory(results[member], &mut data[parts.range(member)]);
+        }
+    }
+    call.show_whether_read(first + 2, could_read)?;
+    if have_all_combined && input.is_none() {
+        data[mine].copy_from_slice(&apart);
+    }
+    let have_all_read = call.have_all_read(first + 2, could_read)?;
+    if have_all_read {
+        Ok(())
+    } else if have_all_combined && input.is_none() {
+        // They were read before, and what was given is overwritten.
+        Err(Error::Operation(
+            "members cannot read each other's memory any more".to_owned(),
+        ))
+    } else {
+        by_parts(call, reduction, input, data)
+    }
+}
+
+/// Combines what all have of a part, which this member gives `own` of: it lies so many bytes after the place that each member has shown.
+/// Returns whether it could be read.
+fn combine_read(
+    call: &mut BoardCall<'_>,
+    reduction: Reduction<'_>,
+    round: u64,
+    (own, at): (&[u8], usize),
+    result: &mut [u8],
+) -> Result<bool> {
+    let me = call.me();
+    let places = call.places(round)?;
+    let pieces = || pieces_of(own.len(), reduction.layout.extent());
+    let longest = pieces().map(|piece| piece.len()).max().unwrap_or(0);
+    let (mut left, mut right) = (call.team.scratch(longest), call.team.scratch(longest));
+    for piece in pieces() {
+        let read = |member: usize, into: &mut [u8]| {
+            let place = places[member].map(|place| place.after(at + piece.start));
+            call.read_memory(place, into)
+        };
+        let (own, into) = (&own[piece.clone()], &mut result[piece.clone()]);
+        let (left, right) = (&mut left[..piece.len()], &mut right[..piece.len()]);
+        if !(me == 0 || read(0, left)) || !(me == 1 || read(1, right)) {
+            return Ok(false);
+        }
+        let (first, second) = match me {
+            0 => (own, &*right),
+            1 => (&*left, own),
+            _ => (&*left, &*right),
+        };
+        reduction.to(first, second, into)?;
+        for member in 2..call.size() {
+            if member == me {
+                reduction.right(into, own)?;
+            } else if read(member, right) {
+                reduction.right(into, right)?;
+            } else {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Each member combines one part of each piece and shows the result. Three pieces are under way: one is shown, one combined, and of

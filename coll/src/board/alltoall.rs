@@ -1,16 +1,56 @@
 //! Exchanges of all with all.
 
 use super::call::{BoardCall, to_each};
+use crate::algorithms::{Algorithm, Collective};
 use crate::error::Result;
+use crate::functions::Functions;
 
-/// Each member shows a piece of its block for each other, and copies those that are for it. What this member gives is `input`, or
-/// in `out`: a piece is shown before what comes for it is copied in its place.
+/// The functions of the algorithms by a board.
+type Function = fn(&mut BoardCall<'_>, Option<&[u8]>, &mut [u8]) -> Result<()>;
+const FUNCTIONS: Functions<Function> = Functions::by_board(
+    Collective::Alltoall,
+    &[("board", by_slots), ("single-copy", single_copy)],
+);
+
+/// Gives each member a block of each. What this member gives is `input`, or in `out`.
 #[inline]
 pub(crate) fn alltoall(
+    algorithm: &Algorithm,
     call: &mut BoardCall<'_>,
     input: Option<&[u8]>,
     out: &mut [u8],
 ) -> Result<()> {
+    FUNCTIONS.get(algorithm)?(call, input, out)
+}
+
+/// Each member copies the blocks that are for it from where they lie. In place, where all members are, others' blocks would come over
+/// those that are read.
+fn single_copy(call: &mut BoardCall<'_>, input: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
+    let Some(input) = input.filter(|_| call.reads_memory()) else {
+        return by_slots(call, input, out);
+    };
+    let (me, block) = (call.me(), out.len() / call.size());
+    let own = me * block..(me + 1) * block;
+    let first = call.begin(2);
+    call.show_place(first, Some(input))?;
+    let mut could_read = true;
+    for member in call.others_from_next() {
+        let place = call.place_of(member, first)?;
+        let place = place.map(|place| place.after(own.start));
+        could_read &= call.read_memory(place, &mut out[member * block..][..block]);
+    }
+    call.show_whether_read(first + 1, could_read)?;
+    out[own.clone()].copy_from_slice(&input[own]);
+    match call.have_all_read(first + 1, could_read)? {
+        true => Ok(()),
+        false => by_slots(call, Some(input), out),
+    }
+}
+
+/// Each member shows a piece of its block for each other, and copies those that are for it: in place, a piece is shown before what comes
+/// for it is copied over it.
+#[inline]
+fn by_slots(call: &mut BoardCall<'_>, input: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
     let (me, block) = (call.me(), out.len() / call.size());
     let pieces = call.pieces_to_each(block);
     let first = call.begin(pieces.count());

@@ -8,7 +8,8 @@ use tagwire_transport::Board;
 use tagwire_transport::board::{LINE, SLOT};
 
 use super::head::Head;
-use crate::algorithms::ON_BOARD;
+use super::trial::{Pair, TRIED_FROM};
+use crate::algorithms::{Algorithm, ON_BOARD};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use crate::team::Team;
@@ -27,7 +28,7 @@ pub(crate) struct BoardCall<'t> {
     pub(super) team: &'t Team,
     shared: &'t Arc<Mutex<Board>>,
     pub(super) board: MutexGuard<'t, Board>,
-    head: Head,
+    pub(super) head: Head,
 }
 
 impl<'t> BoardCall<'t> {
@@ -44,6 +45,62 @@ impl<'t> BoardCall<'t> {
             board,
             head,
         }
+    }
+
+    /// Runs the operation on so many bytes by `algorithm`, which the table has for it, or by another one that is tried or was found to
+    /// be faster.
+    #[inline]
+    pub(crate) fn by_trial(
+        &mut self,
+        bytes: usize,
+        algorithm: &'static Algorithm,
+        run: impl FnOnce(&mut Self, &'static Algorithm) -> Result<()>,
+    ) -> Result<()> {
+        let is_tried = bytes >= TRIED_FROM && self.team.selection().tries(algorithm.collective);
+        match is_tried {
+            true => self.by_chosen(bytes, algorithm, run),
+            false => run(self, algorithm),
+        }
+    }
+
+    fn by_chosen(
+        &mut self,
+        bytes: usize,
+        first: &'static Algorithm,
+        run: impl FnOnce(&mut Self, &'static Algorithm) -> Result<()>,
+    ) -> Result<()> {
+        let board = &self.team.board;
+        let can = |it: &Algorithm| !it.reads_memory || self.reads_memory();
+        let plan = board.trials().chooser(bytes, first).plan(can);
+        if !plan.is_tried {
+            return run(self, plan.algorithm);
+        }
+        let clock = self.team.messenger().clock();
+        let begun = clock.now();
+        run(self, plan.algorithm)?;
+        let took = clock.now().since(begun).as_nanos();
+        let took = u64::try_from(took).unwrap_or(u64::MAX);
+        let over = board.trials().chooser(bytes, first).took(took);
+        if let Some(own) = over {
+            let least = self.least_of_all(own)?;
+            board.trials().chooser(bytes, first).judge(least);
+        }
+        Ok(())
+    }
+
+    /// Returns the least times of all members; these are this one's.
+    fn least_of_all(&mut self, own: Pair) -> Result<Pair> {
+        let round = self.begin(1);
+        self.show(round, &[&own.to_bytes()])?;
+        self.wait_for_all(round)?;
+        let mut least = own;
+        for member in self.others() {
+            let mut theirs = [0; Pair::BYTES];
+            self.copy(member, round, &mut theirs)?;
+            least = least.least(Pair::from_bytes(&theirs));
+        }
+        self.finish(round);
+        Ok(least)
     }
 
     #[inline]

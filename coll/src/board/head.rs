@@ -1,7 +1,8 @@
 //! What a member says of its call beside each thing that it shows: others compare it with their own.
 //!
 //! ```text
-//!     bits 56..64  the operation: 0 for a barrier, else its number and 1
+//!     bit  63      members read each other's memory
+//!     bits 56..63  the operation: 0 for a barrier, else its number and 1
 //!          52..56  the root and 1, or 0
 //!          48..52  what a reduction combines by and 1, or 0
 //!          40..48  the basic type of its values and 1, or 0
@@ -24,6 +25,7 @@ impl Head {
     /// That of a barrier.
     pub(crate) const BARRIER: Self = Self(0);
 
+    const SINGLE_COPY: u64 = 1 << 63;
     const WHAT_AT: u32 = 56;
     const ROOT_AT: u32 = 52;
     const BY_AT: u32 = 48;
@@ -53,6 +55,16 @@ impl Head {
         Self(self.0 | by << Self::BY_AT | basic << Self::BASIC_AT)
     }
 
+    /// Returns the same of members that read each other's memory.
+    pub(super) const fn of_single_copy(self) -> Self {
+        Self(self.0 | Self::SINGLE_COPY)
+    }
+
+    /// Returns the same of members that copy through the board.
+    pub(super) const fn of_slots(self) -> Self {
+        Self(self.0 & !Self::SINGLE_COPY)
+    }
+
     pub(super) const fn to_bits(self) -> u64 {
         self.0
     }
@@ -79,7 +91,8 @@ impl Head {
     #[cold]
     fn differs(self, theirs: u64, member: usize, source: Option<Rank>) -> Error {
         let theirs = Self::from_bits(theirs);
-        let Some(source_rank) = source.filter(|_| self.is_like(theirs)) else {
+        let has_other_length = self.is_like(theirs) && self.bytes() != theirs.bytes();
+        let Some(source_rank) = source.filter(|_| has_other_length) else {
             return Error::Different {
                 own: self.describe(),
                 member,
@@ -95,13 +108,14 @@ impl Head {
 
     /// Whether both are of the same call but for its length.
     pub(super) const fn is_like(self, other: Self) -> bool {
-        self.0 & !Self::LENGTH == other.0 & !Self::LENGTH
+        let but_length = !(Self::LENGTH | Self::SINGLE_COPY);
+        self.0 & but_length == other.0 & but_length
     }
 
     /// Returns what it says, for an error.
     pub(super) fn describe(self) -> String {
         let number = |at: u32, most: u64| (self.0 >> at & most).checked_sub(1);
-        let what = number(Self::WHAT_AT, 0xff).map_or("barrier", |what| {
+        let what = number(Self::WHAT_AT, 0x7f).map_or("barrier", |what| {
             let mut all = (0..).zip(Collective::ALL);
             let found = all.find(|(one, _)| *one == what);
             found.map_or("something unknown", |(_, what)| what.name())
@@ -122,6 +136,9 @@ impl Head {
         }
         if let Some(root) = number(Self::ROOT_AT, 0xf) {
             text += &format!(" with root {root}");
+        }
+        if self.0 & Self::SINGLE_COPY != 0 {
+            text += " by a single copy";
         }
         text
     }

@@ -7,6 +7,7 @@ use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::board::{Lined, Shape, Slotted};
 use tagwire_transport::{Board, BoardMemory, BoardWaker, OpenBoard};
 
+use super::memories::Memories;
 use super::state::Boards;
 use crate::call::Call;
 use crate::error::Result;
@@ -48,18 +49,25 @@ impl Boards {
         let [blocking, lines] = memory;
         let blocking = blocking.and_then(|memory| end(team, memory));
         let lines = lines.and_then(|memory| end(team, memory));
-        let mut have_all = [u8::from(blocking.is_some() && lines.is_some())];
+        let memories = memories(team);
+        let has_boards = blocking.is_some() && lines.is_some();
+        let mut have_all = [has_boards, memories.is_some()].map(u8::from);
         let least = Reduction {
             operation: &Operation::Min,
             layout: &Layout::of(Basic::U8),
         };
         let call = Call::new(team, of_all);
         by_messages::recursive_doubling(call, least, &mut have_all).await?;
-        let both = blocking.zip(lines).filter(|_| have_all == [1]);
+        let [have_boards, read_memory] = have_all.map(|it| it == 1);
+        let both = blocking.zip(lines).filter(|_| have_boards);
         Ok(both.map(|(mut blocking, mut lines)| {
             blocking.forget_descriptor();
             lines.forget_descriptor();
-            Self { blocking, lines }
+            Self {
+                blocking,
+                lines,
+                memories: memories.filter(|_| read_memory),
+            }
         }))
     }
 }
@@ -101,6 +109,21 @@ fn end<S: Shape>(team: &Team, memory: BoardMemory) -> Option<Board<S>> {
     let others = (0..team.size()).filter(|member| *member != team.me());
     let wakers: Option<Vec<_>> = others.map(|member| waker(team, member)).collect();
     Board::new(memory, team.me(), wakers?)
+}
+
+/// Returns the memory of all other members. `None` where this one may not read that of one.
+fn memories(team: &Team) -> Option<Memories> {
+    let memory = |member| {
+        let of = team.members().rank(member)?;
+        let messenger = team.messenger();
+        let lent = messenger.with_boards(of, |boards, of| boards.memory(of));
+        lent.ok().flatten().flatten()
+    };
+    let all = (0..team.size()).map(|member| match member == team.me() {
+        true => Some(None),
+        false => memory(member).map(Some),
+    });
+    all.collect::<Option<_>>().map(Memories::new)
 }
 
 fn waker(team: &Team, member: usize) -> Option<Arc<dyn BoardWaker>> {

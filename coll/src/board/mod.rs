@@ -5,6 +5,9 @@
 //!
 //! Short nonblocking operations have a board of their own (`line`), where the blocking ones do not wait for them.
 //!
+//! Where members may read each other's memory, long ones can go without slots: each byte is copied once, from where it lies (`single_copy`).
+//! Which of an operation's algorithms by a board is taken for a length is found by trial (`trial`), but where a setting says it.
+//!
 //! The boards of a rank may keep so much memory, the setting `coll-board-memory` (`kept`); what is above it idle ones give back.
 //!
 //! A group gets its boards with the fourth operation that would take one, blocking or not, if all members can reach them:
@@ -21,11 +24,14 @@ mod head;
 pub(crate) mod kept;
 pub(crate) mod line;
 mod meeting;
+mod memories;
 mod parts;
 mod reduce;
 mod reduce_scatter;
 mod scatter;
+mod single_copy;
 pub(crate) mod state;
+mod trial;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,7 +92,7 @@ impl Team {
     /// Returns the algorithm by which such an operation goes on a board, where the table gives it one: data of two sides go by
     /// messages.
     #[inline]
-    fn by_board(
+    pub(crate) fn by_board(
         &self,
         what: Collective,
         bytes: usize,

@@ -1,13 +1,15 @@
 //! The boards of a group.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_transport::Board;
 use tagwire_transport::board::Lined;
 
 use super::kept::Kept;
 use super::line::Lines;
+use super::memories::Memories;
+use super::trial::Trials;
 use crate::active::Order;
 
 /// The operation, of those that could take a board, with which the boards are made.
@@ -30,6 +32,8 @@ pub(super) struct Boards {
     pub(super) blocking: Board,
     /// That of short nonblocking ones.
     pub(super) lines: Board<Lined>,
+    /// The memory of the others, where each may read that of each.
+    pub(super) memories: Option<Memories>,
 }
 
 /// The boards of a group, once it has them.
@@ -40,6 +44,10 @@ pub(crate) struct TeamBoard {
     pub(super) kept: Arc<Kept>,
     /// There before `board` is.
     lines: OnceLock<Mutex<Lines>>,
+    /// There before `board` is, where there are any.
+    memories: OnceLock<Memories>,
+    /// Of the operations on `board`, which is locked before.
+    trials: Mutex<Trials>,
     /// Operations that would have taken one. All members count the same ones.
     calls: AtomicU32,
     /// Rounds of `lines` that operations have been given.
@@ -55,6 +63,8 @@ impl TeamBoard {
             board: OnceLock::new(),
             kept,
             lines: OnceLock::new(),
+            memories: OnceLock::new(),
+            trials: Mutex::default(),
             calls: AtomicU32::new(0),
             rounds: AtomicU64::new(0),
             waits: AtomicU32::new(0),
@@ -82,10 +92,11 @@ impl TeamBoard {
 
     /// Keeps the boards of the group, if it has got any.
     pub(super) fn keep(&self, made: Option<Boards>) {
-        let blocking = made.map(|Boards { blocking, lines }| {
-            let kept = self.lines.set(Mutex::new(Lines::new(lines)));
-            debug_assert!(kept.is_ok(), "the boards are made once");
-            Arc::new(Mutex::new(blocking))
+        let blocking = made.map(|made| {
+            let kept = self.lines.set(Mutex::new(Lines::new(made.lines)));
+            let read = made.memories.map_or(Ok(()), |it| self.memories.set(it));
+            debug_assert!(kept.is_ok() && read.is_ok(), "the boards are made once");
+            Arc::new(Mutex::new(made.blocking))
         });
         let kept = self.board.set(blocking);
         debug_assert!(kept.is_ok(), "the boards are made once");
@@ -94,6 +105,16 @@ impl TeamBoard {
     /// Returns the board of short nonblocking operations. Members that have called the same operations all have it, or none.
     pub(super) fn lines(&self) -> Option<&Mutex<Lines>> {
         self.lines.get()
+    }
+
+    /// Returns the memory of the others. Members all have it, or none.
+    pub(super) fn memories(&self) -> Option<&Memories> {
+        self.memories.get()
+    }
+
+    /// Returns which algorithms are tried, to a member's operation on the board.
+    pub(super) fn trials(&self) -> MutexGuard<'_, Trials> {
+        self.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how the operation of `round` stands to others: it takes no turns while there is no board.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut, Range};
 
-use crate::algorithms::Collective;
+use crate::algorithms::{Algorithm, Collective};
 use crate::call::{Call, check_length};
 use crate::error::{Error, Result};
 use crate::scattered::{parts, parts_mut};
@@ -67,10 +67,18 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether the table gives a board to the operation on equal blocks. Blocks of varying lengths go by messages.
+    /// Returns the algorithm by a board that the table gives to the operation on equal blocks. Blocks of varying lengths go by messages.
     #[inline]
-    pub(super) fn take_board(&self, team: &Team, what: Collective, bytes: usize) -> bool {
-        matches!(self, Self::Equal) && team.takes_board(what, bytes, true)
+    pub(super) fn by_board(
+        &self,
+        team: &Team,
+        what: Collective,
+        bytes: usize,
+    ) -> Option<&'static Algorithm> {
+        match self {
+            Self::Equal => team.by_board(what, bytes, true),
+            Self::Of(_) => None,
+        }
     }
 
     /// Returns where the block of a member lies in the buffer of `total` bytes of `size` members.

@@ -149,11 +149,11 @@ impl CollectiveOperation for Allgather<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (total, what) = (self.out.len(), Collective::Allgather);
-        if !self.parts.take_board(team, what, total) {
-            return None;
-        }
+        let algorithm = self.parts.by_board(team, what, total)?;
         team.on_board(Head::of(what, total / team.size()), |call| {
-            board::allgather(call, self.own, self.out)
+            call.by_trial(total, algorithm, |call, algorithm| {
+                board::allgather(algorithm, call, self.own, self.out)
+            })
         })
     }
 
@@ -239,9 +239,7 @@ impl CollectiveOperation for Gather<'_> {
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block) = (Collective::Gather, self.block(team));
         let root = self.root.member()?;
-        if !self.parts.take_board(team, what, block) {
-            return None;
-        }
+        self.parts.by_board(team, what, block)?;
         let head = Head::of(what, block).at(root);
         team.on_board(head, |call| match self.out.as_deref_mut() {
             Some(out) if call.me() == root => board::gather(call, self.own, out),
@@ -340,9 +338,7 @@ impl CollectiveOperation for Scatter<'_> {
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block) = (Collective::Scatter, self.block(team));
         let root = self.root.member()?;
-        if !self.parts.take_board(team, what, block) {
-            return None;
-        }
+        self.parts.by_board(team, what, block)?;
         let (head, own) = (Head::of(what, block).at(root), self.own.as_deref_mut());
         team.on_board(head, |call| match self.input {
             Some(input) if call.me() == root => board::scatter(call, input, own),
@@ -435,9 +431,7 @@ impl CollectiveOperation for Alltoall<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block) = (Collective::Alltoall, self.block(team)?);
-        if !team.takes_board(what, block, true) {
-            return None;
-        }
+        let algorithm = team.by_board(what, block, true)?;
         let Blocks::Together(out, _) = &mut self.out else {
             return None;
         };
@@ -446,7 +440,9 @@ impl CollectiveOperation for Alltoall<'_> {
             _ => None,
         };
         team.on_board(Head::of(what, block), |call| {
-            board::alltoall(call, input, out)
+            call.by_trial(block, algorithm, |call, algorithm| {
+                board::alltoall(algorithm, call, input, out)
+            })
         })
     }
 

@@ -194,7 +194,9 @@ impl CollectiveOperation for Allreduce<'_> {
         let reduction = self.operator.reduction();
         let algorithm = team.reduces_on_board(what, bytes, &reduction)?;
         team.on_board(Head::of(what, bytes).by(&reduction), |call| {
-            board::allreduce(algorithm, call, reduction, self.input, self.data)
+            call.by_trial(bytes, algorithm, |call, algorithm| {
+                board::allreduce(algorithm, call, reduction, self.input, self.data)
+            })
         })
     }
 

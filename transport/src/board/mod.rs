@@ -24,8 +24,9 @@
 //! **Memory.** A slot takes memory once it is written. A member [gives back](Board::give_back) that of its own slots where all others
 //! have done with what it has shown.
 //!
-//! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
-//! a board is an address or a length.
+//! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends. Nothing that lies on a board
+//! is a length, or an address in the memory of its reader: where members show where their own memory lies, that is an operand of the
+//! system's call, which checks it ([`MemberMemory`]).
 
 mod available;
 #[cfg(all(test, not(loom)))]
@@ -59,6 +60,13 @@ pub trait BoardWaker: Send + Sync {
     fn wake(&self);
 }
 
+/// Memory of another member that is read where it lies.
+pub trait MemberMemory: Send + Sync {
+    /// Copies what lies at `address` of that member's process. Returns whether all of it was read: it is not where the process has
+    /// ended, or has nothing there that the system lets others read. What is in `into` then counts for nothing.
+    fn read(&self, address: u64, into: &mut [u8]) -> bool;
+}
+
 /// A board that was just made.
 #[derive(Debug)]
 pub struct OpenBoard {
@@ -81,6 +89,9 @@ pub trait Boards {
 
     /// Returns what wakes the rank behind `to`. `None` where it cannot be woken.
     fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>>;
+
+    /// Returns the memory of the rank behind `of`. `None` where this rank may not read it.
+    fn memory(&mut self, of: EndpointId) -> Option<Arc<dyn MemberMemory>>;
 }
 
 /// One member's end of a board.

@@ -14,7 +14,7 @@ use super::peer::PeerState;
 use super::rank::Shm;
 use super::segment::HeaderMap;
 use super::waiter;
-use crate::board::{BoardMemory, BoardWaker, Boards, OpenBoard};
+use crate::board::{BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
@@ -55,6 +55,11 @@ impl Boards for Shm {
         }
         let header = self.peers[to.index()].header.clone()?;
         Some(Arc::new(Sleeper(header)))
+    }
+
+    fn memory(&mut self, of: EndpointId) -> Option<Arc<dyn MemberMemory>> {
+        let partner = self.partner(of)?;
+        partner.pid().is_some().then_some(partner as _)
     }
 }
 

@@ -15,6 +15,7 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use tagwire_base::Rank;
@@ -27,6 +28,7 @@ use super::layout::{
     ANSWER_ACCEPTED, ANSWER_NONE, ANSWER_REFUSED, AREA_FREE, AREA_HELLO, AREA_TAKEN,
 };
 use super::liveness::Liveness;
+use super::partner::Partner;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::rank::Shm;
 use super::ring::{Consumer, Producer};
@@ -416,6 +418,26 @@ impl Shm {
             Attach::Usable(pid) => Some(pid),
             _ => None,
         }
+    }
+
+    /// What channels and boards have to know of a peer. `None` where the two cannot name each other's processes.
+    pub(super) fn partner(&mut self, endpoint: EndpointId) -> Option<Arc<Partner>> {
+        let peer = self.peers.get(endpoint.index())?;
+        let is_alive = peer.state == PeerState::Alive;
+        if let Some(known) = peer.partner.as_ref().filter(|_| is_alive) {
+            return Some(Arc::clone(known));
+        }
+        let is_met = peer.header.is_some();
+        if !is_alive || !(is_met || self.answer_contact(endpoint)) {
+            return None;
+        }
+        let pid = self.attach(endpoint);
+        let peer = &mut self.peers[endpoint.index()];
+        let identity = peer
+            .identity
+            .filter(|identity| identity.shares_namespace(&self.identity))?;
+        let made = Partner::new(identity, peer.header.clone()?, pid, self.clock.clone())?;
+        Some(Arc::clone(peer.partner.insert(Arc::new(made))))
     }
 
     fn add_peer(&mut self, rank: Rank) -> EndpointId {

@@ -25,8 +25,8 @@
 //! panic, marks that it has failed. The end of a peer's process is seen by a descriptor of the process
 //! (`liveness`); buffers that it could still touch are kept until then.
 
-// Boards and channels share how their memory is opened and who is woken.
-#![cfg_attr(not(any(feature = "coll", feature = "partitioned")), allow(dead_code))]
+// Boards and channels share how their memory is opened, who is woken and how a peer's memory is read.
+#![cfg_attr(not(all(feature = "coll", feature = "partitioned")), allow(dead_code))]
 
 mod arena;
 #[cfg(feature = "coll")]
@@ -43,6 +43,7 @@ mod liveness;
 mod matching;
 mod memfd;
 mod offers;
+mod partner;
 mod peer;
 mod probe;
 mod progress;

@@ -1,5 +1,6 @@
 //! What is known of one peer.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::compiler_fence;
 
@@ -11,6 +12,7 @@ use super::identity::Identity;
 use super::layout::{ANSWER_NONE, CLOSED_LEFT, MAX_SEND};
 use super::liveness::Liveness;
 use super::matching::TargetMap;
+use super::partner::Partner;
 use super::ring::Producer;
 use super::room::Tenant;
 use super::segment::{AreaMap, HeaderMap, Segment};
@@ -80,6 +82,8 @@ pub(super) struct Peer {
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
+    /// Its process, for channels and boards, once one has asked for it.
+    pub partner: Option<Arc<Partner>>,
     sighting: Sighting,
 }
 
@@ -96,6 +100,7 @@ impl Peer {
             arena: None,
             liveness: Liveness::Unknown,
             attach: Attach::Untested,
+            partner: None,
             sighting: Sighting::new(clock),
         }
     }

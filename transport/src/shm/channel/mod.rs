@@ -28,7 +28,6 @@ mod claims;
 mod control;
 #[cfg(all(test, loom))]
 mod models;
-mod partner;
 mod recv;
 mod send;
 
@@ -36,12 +35,10 @@ use std::sync::Arc;
 
 use claims::Blocks;
 use control::{ControlBlock, Key, Mode, Source, Target};
-use partner::Partner;
 use recv::Receiver;
 use send::Sender;
 
 use super::NAME;
-use super::peer::PeerState;
 use super::rank::Shm;
 use crate::channel::{Buffering, Channels, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -118,24 +115,6 @@ impl Channels for Shm {
             partner,
             own,
         )))
-    }
-}
-
-impl Shm {
-    /// What a channel has to know of its peer. `None` where the two cannot name each other's processes.
-    fn partner(&mut self, endpoint: EndpointId) -> Option<Partner> {
-        let peer = self.peers.get(endpoint.index())?;
-        if peer.state != PeerState::Alive
-            || (peer.header.is_none() && !self.answer_contact(endpoint))
-        {
-            return None;
-        }
-        let pid = self.attach(endpoint);
-        let peer = &self.peers[endpoint.index()];
-        let identity = peer
-            .identity
-            .filter(|identity| identity.shares_namespace(&self.identity))?;
-        Partner::new(identity, peer.header.clone()?, pid, self.clock.clone())
     }
 }
 

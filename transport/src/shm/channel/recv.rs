@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::claims::{self, Blocks, Hint, Side};
 use super::control::{CLOSED, ControlBlock, Key, Mode, Target};
-use super::partner::Partner;
 use super::send::describe;
 use crate::channel::{Buffering, RecvChannel};
-use crate::shm::cma;
+use crate::shm::partner::Partner;
 use crate::shm::segment::HeaderMap;
 use crate::shm::waiter::wake_sleeper;
 
@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     mode: Mode,
     buffering: Buffering,
     target: Target,
-    partner: Partner,
+    partner: Arc<Partner>,
     /// The own header, to wake threads of this rank.
     own: HeaderMap,
     /// What became of each staged block: `epoch << 1`, and 1 when it lies in the buffer. Of this rank's threads
@@ -44,7 +44,7 @@ impl Receiver {
         mode: Mode,
         buffering: Buffering,
         target: Target,
-        partner: Partner,
+        partner: Arc<Partner>,
         own: HeaderMap,
     ) -> Self {
         let address = target.region().address();
@@ -120,9 +120,9 @@ impl Receiver {
     /// Takes half of the free blocks from `first` on and reads them out of the sender's memory. Returns
     /// whether `first` was among them.
     fn read_from(&self, epoch: u64, first: usize) -> bool {
-        let Some(pid) = self.partner.pid() else {
+        if self.partner.pid().is_none() {
             return false;
-        };
+        }
         let words = &self.control.words()[first..];
         let free = words.iter();
         let free = free
@@ -134,7 +134,7 @@ impl Receiver {
             .take_while(|word| claims::take(*word, epoch, Side::Receiver))
             .count();
         let words = &words[..taken];
-        if !self.read(epoch, pid, first..first + taken) {
+        if !self.read(epoch, first..first + taken) {
             words.iter().for_each(|word| claims::show(word, epoch));
             return false;
         }
@@ -146,7 +146,7 @@ impl Receiver {
 
     /// Reads `blocks`, which were taken, out of the sender's memory.
     #[allow(unsafe_code, reason = "the buffer is lent in rounds")]
-    fn read(&self, epoch: u64, pid: u32, blocks: Range<usize>) -> bool {
+    fn read(&self, epoch: u64, blocks: Range<usize>) -> bool {
         // The claims come before this look, the sender's look at them after it closes.
         fence(SeqCst);
         if self.control.sender.open.load(Relaxed) != epoch {
@@ -157,10 +157,8 @@ impl Receiver {
         let address = base.wrapping_add(range.start as u64);
         let room = self.room(epoch);
         let place = room + range.start..room + range.end;
-        // What was read of another process does not count.
         // SAFETY: the epoch has begun, so that the target is lent, and the block is this thread's.
-        let read = || unsafe { cma::read(pid, address, self.target.region(), place) };
-        range.is_empty() || read().is_ok() && self.partner.is_still()
+        unsafe { self.partner.read(address, self.target.region(), place) }
     }
 
     /// Where the bytes of `epoch` begin in the buffer.

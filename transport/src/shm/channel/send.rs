@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
 
 use super::claims::{self, Blocks, Hint, Side};
 use super::control::{CLOSED, ControlBlock, Mode, Source};
-use super::partner::Partner;
 use crate::channel::{Buffering, SendChannel};
 use crate::post::Post;
 use crate::shm::cma;
+use crate::shm::partner::Partner;
 use crate::shm::segment::HeaderMap;
 use crate::shm::waiter::wake_sleeper;
 
@@ -20,7 +21,7 @@ pub(super) struct Sender {
     mode: Mode,
     buffering: Buffering,
     source: Source,
-    partner: Partner,
+    partner: Arc<Partner>,
     /// The own header, to wake threads of this rank.
     own: HeaderMap,
     /// All blocks from this one on are done.
@@ -38,7 +39,7 @@ impl Sender {
         blocks: Blocks,
         (mode, buffering): (Mode, Buffering),
         source: Source,
-        partner: Partner,
+        partner: Arc<Partner>,
         own: HeaderMap,
     ) -> Self {
         let address = source.region().address();

@@ -1,15 +1,20 @@
-//! What a channel knows of the process at its other end.
+//! What channels and boards know of a peer's process.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
 
 use tagwire_base::Clock;
 
-use crate::shm::cma::Attach;
-use crate::shm::identity::Identity;
-use crate::shm::liveness::Liveness;
-use crate::shm::segment::HeaderMap;
-use crate::shm::sighting::Sighting;
-use crate::shm::waiter;
+use super::cma::{self, Attach};
+use super::identity::Identity;
+use super::liveness::Liveness;
+use super::segment::HeaderMap;
+use super::sighting::Sighting;
+use super::waiter;
+use crate::board::MemberMemory;
+use crate::data::WriteRegion;
 
-/// The process at the other end, for any thread: a peer's own entry is its rank's.
+/// The process of a peer, for any thread: a peer's own entry is its rank's.
 pub(super) struct Partner {
     identity: Identity,
     header: HeaderMap,
@@ -68,9 +73,29 @@ impl Partner {
         Attach::test(pid, nonce_address, nonce) == Attach::Usable(pid)
     }
 
+    /// Copies from `address` of the process into the part `range` of `to`. Returns whether all of it was read.
+    ///
+    /// # Safety
+    /// `to` is lent for writing.
+    pub(super) unsafe fn read(&self, address: u64, to: WriteRegion, range: Range<usize>) -> bool {
+        let Some(pid) = self.pid else { return false };
+        // SAFETY: the caller says so.
+        let read = |range| unsafe { cma::read(pid, address, to, range) };
+        // What was read of another process does not count.
+        range.is_empty() || read(range).is_ok() && self.is_still()
+    }
+
     /// Wakes the process, if it sleeps, after something was written for it.
     #[inline]
     pub(super) fn wake(&self) {
         waiter::wake_sleeper(&self.header);
+    }
+}
+
+impl MemberMemory for Partner {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        let (to, len) = (WriteRegion::of(into), into.len());
+        // SAFETY: the slice is borrowed until this call returns.
+        unsafe { Self::read(self, address, to, 0..len) }
     }
 }

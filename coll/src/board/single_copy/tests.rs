@@ -1,0 +1,176 @@
+//! Memory that some member cannot read.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::MemberMemory;
+use tagwire_transport::shm::{Shm, ShmOptions};
+
+use super::*;
+use crate::board::state::Boards;
+use crate::operations::Allreduce;
+use crate::{Reduction, Selection, Team};
+
+const SIZE: usize = 3;
+/// Bytes of a member.
+const BYTES: usize = 3 << 12;
+
+/// Can be read so many times.
+struct Brittle {
+    memory: Arc<dyn MemberMemory>,
+    reads: Arc<AtomicUsize>,
+}
+
+impl MemberMemory for Brittle {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        let spend = |left: usize| left.checked_sub(1);
+        let is_left = self.reads.fetch_update(Relaxed, Relaxed, spend).is_ok();
+        is_left && self.memory.read(address, into)
+    }
+}
+
+/// Runs `body` as each member of a group whose second member can read so many times.
+fn with_reads<T: Send>(reads: usize, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+    let job = LocalJob::new(SIZE as u32).unwrap();
+    let names = ["allgather", "alltoall", "allreduce"];
+    let forced = names.map(|name| format!("{name}:single-copy")).join(",");
+    let selection = Arc::new(Selection::parse(&forced).unwrap());
+    let run = |number: usize| {
+        let mut member = job.member(Rank::new(number as u32));
+        let rail = Box::new(Shm::open(ShmOptions::default(), &mut member).unwrap());
+        let ob1 = Ob1::open(&Ob1Options::default(), rail, Box::new(member)).unwrap();
+        let policy = WaitPolicy::adaptive(true);
+        let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+        let team = Team::world(&messenger, Arc::clone(&selection));
+        let mut boards = team.run(Boards::meet(&team, Boards::tags(&team))).unwrap();
+        if number == 1 {
+            let memories = boards.as_mut().unwrap().memories.as_mut().unwrap();
+            let reads = Arc::new(AtomicUsize::new(reads));
+            for memory in memories.members.iter_mut().flatten() {
+                let (memory_of, reads) = (Arc::clone(memory), Arc::clone(&reads));
+                *memory = Arc::new(Brittle {
+                    memory: memory_of,
+                    reads,
+                });
+            }
+        }
+        team.board.keep(boards);
+        let end = body(&team);
+        let _ = messenger.close(Duration::from_secs(20));
+        end
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..SIZE)
+            .map(|number| {
+                let run = &run;
+                scope.spawn(move || run(number))
+            })
+            .collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(Result::unwrap).collect()
+    })
+}
+
+fn reads(team: &Team) -> bool {
+    team.board.memories().unwrap().are_read()
+}
+
+fn data(member: usize) -> Vec<u8> {
+    let bytes = (0..BYTES).map(|at| (at * 7 + member * 31 + at / 251) as u8);
+    bytes.collect()
+}
+
+fn sums() -> Vec<u8> {
+    let all: Vec<_> = (0..SIZE).map(data).collect();
+    let sum = |at: usize| all.iter().fold(0_u8, |sum, one| sum.wrapping_add(one[at]));
+    (0..BYTES).map(sum).collect()
+}
+
+/// A member reads of two others and, in a reduction, their results.
+#[test]
+fn an_operation_begins_anew_where_a_member_cannot_read_and_later_ones_read_no_more() {
+    let layout = Layout::of(Basic::U8);
+    let sum = Reduction {
+        operation: &Operation::Sum,
+        layout: &layout,
+    };
+    let calls: [&(dyn Fn(&Team) + Sync); 4] = [
+        &|team| {
+            let mut out = vec![0; SIZE * BYTES];
+            team.allgather(&data(team.me()), &mut out).unwrap();
+            assert!(out == (0..SIZE).flat_map(data).collect::<Vec<_>>());
+        },
+        &|team| {
+            let (me, block) = (team.me(), BYTES / SIZE);
+            let mut out = vec![0; BYTES];
+            team.alltoall(&data(me), &mut out).unwrap();
+            let own = |member| data(member)[me * block..][..block].to_vec();
+            assert!(out == (0..SIZE).flat_map(own).collect::<Vec<_>>());
+        },
+        &|team| {
+            let (input, mut out) = (data(team.me()), vec![0; BYTES]);
+            team.call(Allreduce {
+                operator: sum.into(),
+                input: Some(&input),
+                data: &mut out,
+            })
+            .unwrap();
+            assert!(out == sums());
+        },
+        &|team| {
+            let mut both = data(team.me());
+            team.allreduce(sum, &mut both).unwrap();
+            assert!(both == sums());
+        },
+    ];
+    // So many reads of the second member are too few, and so many are enough.
+    let reads_of = [(0..2, 2), (0..2, 2), (0..4, 4), (0..2, 4)];
+    for (call, (too_few, enough)) in calls.into_iter().zip(reads_of) {
+        for left in too_few.chain([enough]) {
+            with_reads(left, |team| {
+                call(team);
+                assert_eq!(reads(team), left == enough, "{left} reads");
+                call(team);
+                assert!(!reads(team));
+            });
+        }
+    }
+}
+
+/// What was given is overwritten by then.
+#[test]
+fn results_in_place_that_cannot_be_read_are_an_error_of_all() {
+    let layout = Layout::of(Basic::U8);
+    let sum = Reduction {
+        operation: &Operation::Sum,
+        layout: &layout,
+    };
+    for left in 2..4 {
+        let ends = with_reads(left, |team| team.allreduce(sum, &mut data(team.me())));
+        for end in ends {
+            let text = end.unwrap_err().to_string();
+            assert!(text.contains("read each other's memory"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn pieces_are_whole_units() {
+    let of = |total, unit| pieces_of(total, unit).collect::<Vec<_>>();
+    assert!(of(0, 8).is_empty());
+    assert_eq!(
+        of(READ_AT_ONCE + 8, 8),
+        [0..READ_AT_ONCE, READ_AT_ONCE..READ_AT_ONCE + 8]
+    );
+    let long = READ_AT_ONCE + 1;
+    assert_eq!(of(2 * long, long), [0..long, long..2 * long]);
+    assert_eq!(of(30_000 * 3, 30_000), [0..60_000, 60_000..90_000]);
+}
