@@ -72,6 +72,8 @@ pub(super) struct Link {
     pub(super) parting_since: Option<u64>,
     /// This rank leaves.
     says_bye: bool,
+    /// One of the rails may lose what it has taken.
+    rails_lose: bool,
     /// Since when it has heard the goodbye of this rank by one rail and not by all.
     pub(super) heard_since: Option<u64>,
     /// The bootstrap holds it for dead.
@@ -98,6 +100,7 @@ impl Link {
             last: None,
             parting_since: None,
             says_bye: false,
+            rails_lose: false,
             heard_since: None,
             is_dead: false,
             is_abandoned: false,
@@ -119,20 +122,21 @@ impl Link {
     }
 
     /// This rank leaves: a goodbye is to be said by each rail.
-    pub(super) fn owe_byes(&mut self) {
-        self.says_bye = true;
+    /// Where rails lose messages, what it lacks when it is abandoned is lost.
+    pub(super) fn owe_byes(&mut self, rails_lose: bool) {
+        (self.says_bye, self.rails_lose) = (true, rails_lose);
         let ways = self.ways.iter_mut().flatten();
         ways.for_each(|way| way.owes_bye = true);
     }
 
     /// It is waited for no more: what it has not acknowledged to a rank that leaves is lost.
     pub(super) fn abandon(&mut self) {
-        self.is_abandoned |= self.lacks_messages();
+        self.is_abandoned |= self.rails_lose && self.lacks_messages();
     }
 
     /// Whether it may lack messages of a rank that leaves, or has left.
-    pub(super) fn is_unheard(&self) -> bool {
-        self.is_abandoned || self.lacks_messages()
+    pub(super) fn is_unheard(&self, is_waited_for: bool) -> bool {
+        self.is_abandoned || is_waited_for && self.lacks_messages()
     }
 
     fn lacks_messages(&self) -> bool {

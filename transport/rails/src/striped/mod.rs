@@ -274,7 +274,7 @@ impl Transport for Striped {
 
     fn leave(&mut self) {
         if self.core.farewell.is_none() {
-            self.core.say_farewell();
+            self.core.say_farewell(&self.rails);
         }
     }
 

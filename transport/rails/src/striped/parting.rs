@@ -7,7 +7,8 @@
 //!    all rails have left
 //! ```
 //!
-//! - **Messages** have come once the bundle's own numbers say so, whatever a rail still waits for.
+//! - **Messages** have come once the bundle's own numbers say so, whatever a rail still waits for. What is not acknowledged when the
+//!   rank waits no more is lost only where a rail has data reliability: others bring what they have taken.
 //! - **A goodbye** has come once it has by one rail. A peer that has it there, and lacks it elsewhere, gives up the others for
 //!   itself ([`watch`](super::watch)): nobody has to be there for that.
 
@@ -15,6 +16,7 @@ use tagwire_base::{Rank, Time};
 
 use super::core::Core;
 use super::rail::Rail;
+use crate::reliable::DR;
 
 /// The goodbye of this rank, once it is said.
 #[derive(Debug, Clone, Copy)]
@@ -29,17 +31,18 @@ pub(super) struct Farewell {
 
 impl Core {
     /// Has goodbyes said by all rails.
-    pub(super) fn say_farewell(&mut self) {
+    pub(super) fn say_farewell(&mut self, rails: &[Rail]) {
         let (now, until) = (self.options.clock.now(), self.options.disconnect_timeout);
         self.farewell = Some(Farewell {
             until: now + until,
             dropped_until: now + until.min(self.options.drop_timeout),
             is_heard: false,
         });
+        let rails_lose = rails.iter().any(|rail| rail.transport.name() == DR);
         let peers: Vec<_> = self.links.iter().map(|(ours, _)| ours).collect();
         for ours in peers {
             if let Some(link) = self.links.get(ours) {
-                link.owe_byes();
+                link.owe_byes(rails_lose);
             }
             self.list(ours);
         }
@@ -97,7 +100,8 @@ impl Core {
 
     /// Adds the peers that may lack messages, where this rank leaves or has left.
     pub(super) fn unheard(&self, out: &mut Vec<Rank>) {
-        let lacking = self.links.iter().filter(|(_, link)| link.is_unheard());
+        let waits = !self.is_heard();
+        let lacking = (self.links.iter()).filter(|(_, link)| link.is_unheard(waits));
         out.extend(lacking.map(|(_, link)| link.rank));
     }
 }
