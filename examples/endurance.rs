@@ -18,8 +18,10 @@ const DATA: i32 = 1;
 /// So many messages are sent before the receiver is heard again.
 const BATCH: u64 = 1 << 16;
 const HEARD: i32 = 2;
-/// Every so many messages one is long, and goes by a rendezvous.
+/// Every so many messages one is long, and goes by a rendezvous, or in many packets.
 const LONG_EACH: u64 = 10_007;
+/// The first ones are all long: they go once through all of the memory that two ranks have for their packets.
+const LONG_FIRST: u64 = 256;
 /// Elements of a long message: 64 KiB.
 const LONG: usize = 8192;
 /// What may be had beyond what the first hundredth took, in KiB.
@@ -60,7 +62,7 @@ fn main() -> Outcome {
 fn send(world: &Context<'_>, numbers: std::ops::Range<u64>) -> Outcome {
     let mut long = vec![0u64; LONG];
     for number in numbers {
-        if number % LONG_EACH == 0 {
+        if is_long(number) {
             long.fill(number);
             world.send(&long, 1, DATA)?;
         } else {
@@ -76,7 +78,7 @@ fn receive(world: &Context<'_>, numbers: std::ops::Range<u64>) -> Outcome {
     let mut data = vec![0u64; LONG];
     for number in numbers {
         let status = world.recv(&mut data, 0, DATA)?;
-        let length = if number % LONG_EACH == 0 { LONG } else { 1 };
+        let length = if is_long(number) { LONG } else { 1 };
         let is_right = status.bytes() == length * size_of::<u64>()
             && data[0] == number
             && data[length - 1] == number;
@@ -86,6 +88,10 @@ fn receive(world: &Context<'_>, numbers: std::ops::Range<u64>) -> Outcome {
     }
     world.send(&[1u8], 0, HEARD)?;
     Ok(())
+}
+
+const fn is_long(number: u64) -> bool {
+    number < LONG_FIRST || number.is_multiple_of(LONG_EACH)
 }
 
 /// What memory this process has had.

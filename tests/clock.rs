@@ -35,7 +35,7 @@ fn exchange(session: &Session, round: u8) {
 /// A jump is no peer's failure, and no message is lost by it: what has no deadline waits for as long as it takes.
 #[test]
 fn ranks_go_on_though_their_clocks_jump() {
-    for layer in ["ob1", "cm"] {
+    for layer in ["ob1", "cm", "dr"] {
         let job = LocalJob::new(2).unwrap();
         // The clocks of two hosts have nothing to do with each other.
         let hands = [0, 1].map(|_| ManualClock::default());

@@ -162,15 +162,25 @@ fn the_tasks_get_all_answers() {
 #[test]
 fn memory_stays_while_messages_are_counted_past_2_to_the_32() {
     let starts = ["0", "4294900000", "4294967295"];
-    for start in starts {
-        let options = ["--first-sequence", start, "--shm-first-slot", start];
-        let outcome = run_line(2, &options)
+    for (layer, start) in ["ob1", "cm", "dr"]
+        .into_iter()
+        .flat_map(|layer| starts.map(|start| (layer, start)))
+    {
+        let numbers = [
+            "--first-sequence",
+            start,
+            "--shm-first-slot",
+            start,
+            "--dr-first",
+            start,
+        ];
+        let outcome = run_line(2, &[&["--pml", layer], &numbers[..]].concat())
             .args([example("endurance")])
             .args(["200000"])
             .finish();
-        assert_eq!(outcome.status, 0, "from {start}: {outcome:#?}");
+        assert_eq!(outcome.status, 0, "{layer} from {start}: {outcome:#?}");
         for line in &outcome.stdout {
-            eprintln!("from {start}: {line}");
+            eprintln!("{layer} from {start}: {line}");
         }
         assert_eq!(outcome.stdout.len(), 2, "{outcome:#?}");
     }

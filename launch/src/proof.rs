@@ -5,12 +5,12 @@
 //!     hello, nonce c         -->
 //!                            <--         challenge, nonce l
 //!     HMAC(secret, comes, hello, l) -->
-//!                            <--         HMAC(secret, listens, hello, l)
+//!                            <--         what is granted, HMAC(secret, listens, hello, l, what is granted)
 //! ```
 //!
 //! The hello holds the nonce of its side, so that each proof is good for one connection, and for one side of it. The side that
-//! comes proves first: whoever only connects learns nothing that depends on the secret. What follows the proofs is neither
-//! hidden nor signed.
+//! comes proves first: whoever only connects learns nothing that depends on the secret. What the side that listens says with its proof
+//! may be in it. What follows the proofs is neither hidden nor signed.
 
 use std::io::IsTerminal;
 
@@ -73,7 +73,8 @@ impl Proof {
     /// Length in bytes.
     pub const LEN: usize = 32;
 
-    /// Returns the proof of a side. `said` is what both have said before: the language, the hello and the challenge.
+    /// Returns the proof of a side. `said` is what both have said: the language, the hello and the challenge, and what the side that listens
+    /// says with its proof, where the proof is over that too.
     #[must_use]
     pub fn of(secret: &JobSecret, side: Side, said: &[u8]) -> Self {
         Self(secret.prove(&[side.label(), said]))

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tagwire_base::JobSecret;
-use tagwire_launch::proof::{Nonce, Side};
-use tagwire_launch::store::wire::{FrameBuffer, Reply, Request, RequestId};
+use tagwire_launch::proof::Nonce;
+use tagwire_launch::store::wire::{FrameBuffer, Grant, Reply, Request, RequestId};
 use tagwire_launch::{Hosts, JobSpec, run};
 
 const SECRET: JobSecret = JobSecret::from_bytes([1; JobSecret::LEN]);
@@ -27,9 +27,9 @@ fn next(stream: &mut TcpStream, buffer: &mut FrameBuffer) -> Request {
     }
 }
 
-/// Plays the host that listens: takes a part in, with what `known` proves, and ends the job with 7 at once. Returns where it
-/// is.
-fn host_that_ends(known: JobSecret) -> (String, JoinHandle<()>) {
+/// Plays the host that listens: takes a part in, with what `known` proves of a part that begins with rank 1, says that it begins with
+/// `first`, and ends the job with 7 at once. Returns where it is.
+fn host_that_ends(known: JobSecret, first: u32) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let host = std::thread::spawn(move || {
@@ -44,12 +44,9 @@ fn host_that_ends(known: JobSecret) -> (String, JoinHandle<()>) {
         let Request::Proof(proof) = next(&mut stream, &mut buffer) else {
             panic!("no proof");
         };
-        assert!(hello.is_proved(&proof, &SECRET, Side::Comes, &challenge));
-        let place = Reply::Place {
-            first: 1,
-            size: 2,
-            proof: hello.proof(&known, Side::Listens, &challenge),
-        };
+        assert!(hello.is_proved(&proof, &SECRET, &challenge));
+        let proof = hello.answer(&known, &challenge, &Grant::Place { first: 1, size: 2 });
+        let place = Reply::Granted(Grant::Place { first, size: 2 }, proof);
         let mut both = place.encode(RequestId(1));
         both.extend(Reply::End { status: 7 }.encode(RequestId::default()));
         stream.write_all(&both).unwrap();
@@ -71,19 +68,22 @@ fn part(address: String) -> JobSpec {
     spec
 }
 
-/// Whoever listens at the host's address and does not know the secret ends no job, and has none.
+/// Whoever listens at the host's address and does not know the secret ends no job, and has none. Who changes the number of a part's first
+/// rank on the way has none either.
 #[test]
 fn a_host_without_the_secret_has_no_parts() {
-    let (address, host) = host_that_ends(JobSecret::from_bytes([2; JobSecret::LEN]));
-    let error = run(part(address.clone())).unwrap_err().to_string();
-    assert!(error.contains("does not know the job's secret"), "{error}");
-    assert!(error.contains(&address), "{error}");
-    host.join().unwrap();
+    for (known, first) in [(JobSecret::from_bytes([2; JobSecret::LEN]), 1), (SECRET, 0)] {
+        let (address, host) = host_that_ends(known, first);
+        let error = run(part(address.clone())).unwrap_err().to_string();
+        assert!(error.contains("does not know the job's secret"), "{error}");
+        assert!(error.contains(&address), "{error}");
+        host.join().unwrap();
+    }
 }
 
 #[test]
 fn an_end_that_comes_with_the_place_is_heard_at_once() {
-    let (address, host) = host_that_ends(SECRET);
+    let (address, host) = host_that_ends(SECRET, 1);
     let spec = part(address);
     let start = Instant::now();
     assert_eq!(run(spec).unwrap().exit_status, 7);

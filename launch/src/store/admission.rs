@@ -5,16 +5,30 @@ use std::collections::HashMap;
 use tagwire_base::JobSecret;
 
 use super::key_space::ClientId;
-use super::wire::{Hello, Request, VERSION, Who};
-use crate::proof::{Nonce, Proof, Side};
+use super::wire::{Grant, Hello, Reply, Request, VERSION, Who};
+use crate::proof::{Nonce, Proof};
 
 /// How far a pending peer has come.
 #[derive(Debug)]
 pub(super) enum Step {
     /// It is to prove what it knows.
     Challenge(Nonce),
-    /// It has. With the store's own proof.
-    Admit(Who, Proof),
+    /// It has.
+    Admit(Admitted),
+}
+
+/// Who has proved what it knows.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    hello: Hello,
+    challenge: Nonce,
+}
+
+impl Admitted {
+    /// Returns who it is.
+    pub const fn who(&self) -> &Who {
+        &self.hello.who
+    }
 }
 
 /// The pending peers of a store.
@@ -40,7 +54,7 @@ impl Admission {
     pub fn hear(&mut self, client: ClientId, request: Request) -> Result<Step, String> {
         match (request, self.challenged.remove(&client)) {
             (Request::Hello(hello), None) => self.challenge(client, hello),
-            (Request::Proof(proof), Some((hello, nonce))) => self.check(&proof, hello, &nonce),
+            (Request::Proof(proof), Some((hello, nonce))) => self.check(&proof, hello, nonce),
             (_, None) => Err("the first message must be a hello".to_owned()),
             (_, Some(_)) => Err("the second message must be a proof".to_owned()),
         }
@@ -68,11 +82,17 @@ impl Admission {
         Ok(Step::Challenge(nonce))
     }
 
-    fn check(&self, proof: &Proof, hello: Hello, nonce: &Nonce) -> Result<Step, String> {
-        if !hello.is_proved(proof, &self.secret, Side::Comes, nonce) {
+    fn check(&self, proof: &Proof, hello: Hello, challenge: Nonce) -> Result<Step, String> {
+        if !hello.is_proved(proof, &self.secret, &challenge) {
             return Err("wrong job secret".to_owned());
         }
-        let own = hello.proof(&self.secret, Side::Listens, nonce);
-        Ok(Step::Admit(hello.who, own))
+        Ok(Step::Admit(Admitted { hello, challenge }))
+    }
+
+    /// Returns what the store says to somebody that it lets in: what it grants, and its own proof.
+    pub fn grant(&self, admitted: &Admitted, grant: Grant) -> Reply {
+        let Admitted { hello, challenge } = admitted;
+        let proof = hello.answer(&self.secret, challenge, &grant);
+        Reply::Granted(grant, proof)
     }
 }

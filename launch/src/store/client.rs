@@ -13,10 +13,10 @@ use tagwire_base::error::is_shortage;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Rank, Result};
 
 use super::socket::{self, Passed};
-use super::wire::{FrameBuffer, Hello, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, Who};
+use super::wire::{FrameBuffer, Grant, Hello, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, Who};
 use crate::door::COME_AGAIN;
 use crate::patience::Tries;
-use crate::proof::{Side, secret_of_ranks};
+use crate::proof::secret_of_ranks;
 
 /// How long the store may take for a reply that needs no other rank.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
@@ -25,6 +25,9 @@ const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long a rank that hears of another one's end leaves the word to their launcher.
 const CAUSE_TIME: Duration = Duration::from_secs(1);
+
+/// What closes a connection whose other side says something that it is not asked.
+const UNFIT: &str = "gave an answer that does not fit the request";
 
 /// What a rank must know to connect to its job's store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,24 +220,19 @@ impl StoreBootstrap {
         };
         // That is no opinion of this rank yet: where pending peers crowd, the store may still hang up without one.
         self.heard = false;
-        let proof = hello.proof(&self.membership.secret, Side::Comes, &challenge);
+        let proof = hello.proof(&self.membership.secret, &challenge);
         let answer = self.ask(&Request::Proof(proof), None, time.left());
-        let (size, round, proof, nonce) = match answer.map_err(NotIn::Refused)? {
-            Some((
-                Reply::Welcome {
-                    size,
-                    round,
-                    proof,
-                    nonce,
-                },
-                _,
-            )) => (size, round, proof, nonce),
+        let (grant, proof) = match answer.map_err(NotIn::Refused)? {
+            Some((Reply::Granted(grant, proof), _)) => (grant, proof),
             answer => return Err(self.not_in(answer, within)),
         };
-        if !hello.is_proved(&proof, &self.membership.secret, Side::Listens, &challenge) {
-            let why = "whoever serves it does not know the job's secret";
+        if !hello.is_answered(&proof, &self.membership.secret, (&challenge, &grant)) {
+            let why = "whoever serves it does not know the job's secret, or somebody has changed what it said";
             return Err(NotIn::Refused(self.close(why)));
         }
+        let Grant::Welcome { size, round, nonce } = grant else {
+            return Err(NotIn::Refused(self.close(UNFIT)));
+        };
         if size != self.membership.size {
             return Err(NotIn::Refused(Error::Bootstrap(format!(
                 "the environment tells of {} ranks, the store '{}' of {size}",
@@ -436,7 +434,7 @@ impl StoreBootstrap {
     fn unexpected(&mut self, answer: Option<Answer>) -> Error {
         match answer {
             Some((Reply::Refused(why), _)) => Error::Bootstrap(why),
-            Some(_) => self.close("gave an answer that does not fit the request"),
+            Some(_) => self.close(UNFIT),
             None => self.slow(ANSWER_DEADLINE),
         }
     }

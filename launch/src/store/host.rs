@@ -12,12 +12,11 @@ use tagwire_base::{Error as BaseError, JobSecret, Rank};
 
 use super::client::Membership;
 use super::socket::{self, Passed};
-use super::wire::{FrameBuffer, Hello, Reply, Request, RequestId, Who};
+use super::wire::{FrameBuffer, Grant, Hello, Reply, Request, RequestId, Who};
 use crate::door::COME_AGAIN;
 use crate::error::{Error, Result};
 use crate::host;
 use crate::patience::{LATE, Stop, Tries};
-use crate::proof::Side;
 
 /// How often a wait looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -53,7 +52,7 @@ impl NoPlace {
         let why = match self {
             Self::Refused(why) => format!("the job at '{address}' does not take this host: {why}"),
             Self::Impostor => format!(
-                "whoever listens at '{address}' does not know the job's secret (option --secret)"
+                "whoever listens at '{address}' does not know the job's secret (option --secret), or somebody has changed what it said"
             ),
             Self::Dropped | Self::Foreign => format!(
                 "whoever listens at '{address}' has not replied as 'tagwire run --listen' of this version does, within {} s ({LATE})",
@@ -132,16 +131,17 @@ impl HostLink {
             Some(Reply::Challenge(challenge)) => challenge,
             other => return Ok(Err(self.no_place(other))),
         };
-        let proof = hello.proof(&self.secret, Side::Comes, &challenge);
+        let proof = hello.proof(&self.secret, &challenge);
         self.send(&Request::Proof(proof));
-        let (first, size) = match self.answer(time, stop)? {
-            Some(Reply::Place { proof, .. })
-                if !hello.is_proved(&proof, &self.secret, Side::Listens, &challenge) =>
-            {
-                return Ok(Err(NoPlace::Impostor));
-            }
-            Some(Reply::Place { first, size, .. }) => (first, size),
+        let (grant, proof) = match self.answer(time, stop)? {
+            Some(Reply::Granted(grant, proof)) => (grant, proof),
             other => return Ok(Err(self.no_place(other))),
+        };
+        if !hello.is_answered(&proof, &self.secret, (&challenge, &grant)) {
+            return Ok(Err(NoPlace::Impostor));
+        }
+        let Grant::Place { first, size } = grant else {
+            return Ok(Err(NoPlace::Foreign));
         };
         let is_place = first.checked_add(self.ranks).is_some_and(|end| end <= size);
         if size > Rank::MAX || !is_place {

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use tagwire_base::{JobSecret, Rank};
 
-use super::admission::{Admission, Step};
+use super::admission::{Admission, Admitted, Step};
 use super::socket::Passed;
-use super::wire::{Reply, Request, RequestId, Who};
-use crate::proof::{Nonce, Proof};
+use super::wire::{Grant, Reply, Request, RequestId, Who};
+use crate::proof::Nonce;
 
 /// The most that one rank may keep here, in bytes of keys and values, over all rounds that others may still read.
 const MAX_BYTES_PER_RANK: usize = 16 << 20;
@@ -263,10 +263,10 @@ impl KeySpace {
                 self.reply(client, id, Reply::Challenge(nonce));
                 Verdict::Keep
             }
-            Ok(Step::Admit(Who::Rank(rank), proof)) => self.join(client, id, rank, proof),
-            Ok(Step::Admit(Who::Host { ranks, name }, proof)) => {
-                self.host(client, id, ranks, name, proof)
-            }
+            Ok(Step::Admit(admitted)) => match admitted.who() {
+                Who::Rank(rank) => self.join(client, id, *rank, &admitted),
+                Who::Host { ranks, name } => self.host(client, id, (*ranks, name), &admitted),
+            },
             Err(why) => self.refuse_and_close(client, id, &why),
         }
     }
@@ -308,9 +308,8 @@ impl KeySpace {
         &mut self,
         client: ClientId,
         id: RequestId,
-        ranks: u32,
-        name: String,
-        proof: Proof,
+        (ranks, name): (u32, &str),
+        admitted: &Admitted,
     ) -> Verdict {
         if let Some(status) = self.over_with {
             let why = format!("the job has ended with status {status}");
@@ -326,12 +325,13 @@ impl KeySpace {
         }
         self.next_rank += ranks;
         let host = Host {
-            name,
+            name: name.to_owned(),
             ranks: first..first + ranks,
         };
         self.hosts.insert(client, host);
         self.reports.push(Report::Came(ranks));
-        self.reply(client, id, Reply::Place { first, size, proof });
+        let place = (self.admission).grant(admitted, Grant::Place { first, size });
+        self.reply(client, id, place);
         Verdict::Keep
     }
 
@@ -394,7 +394,7 @@ impl KeySpace {
     }
 
     /// A rank has proved that it belongs to the job.
-    fn join(&mut self, client: ClientId, id: RequestId, rank: u32, proof: Proof) -> Verdict {
+    fn join(&mut self, client: ClientId, id: RequestId, rank: u32, admitted: &Admitted) -> Verdict {
         let size = self.members.len() as u32;
         let Some(member) = self.members.get_mut(rank as usize) else {
             let why = format!("there is no rank {rank} in a job of {size}");
@@ -432,12 +432,9 @@ impl KeySpace {
             },
         );
         *self.round(round).bytes.entry(rank).or_default() += STAY_OVERHEAD;
-        let welcome = Reply::Welcome {
-            size,
-            round,
-            proof,
-            nonce: self.nonce,
-        };
+        let nonce = self.nonce;
+        let welcome = Grant::Welcome { size, round, nonce };
+        let welcome = self.admission.grant(admitted, welcome);
         self.reply(client, id, welcome);
         self.tell_of_the_gone(client, rank, round);
         Verdict::Keep

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::{Bootstrap, MemberEvent};
 
-use super::wire::{Frame, FrameBuffer, Hello, Reply, Request, RequestId, Who};
+use super::wire::{Frame, FrameBuffer, Grant, Hello, Reply, Request, RequestId, Who};
 use super::*;
-use crate::proof::{Nonce, Side};
+use crate::proof::Nonce;
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -53,7 +53,7 @@ impl Raw {
             Reply::Challenge(challenge) => challenge,
             other => panic!("no challenge: {other:?}"),
         };
-        let proof = hello.proof(&store.secret, Side::Comes, &challenge);
+        let proof = hello.proof(&store.secret, &challenge);
         self.send(&Request::Proof(proof).encode(RequestId(1)));
     }
 
@@ -91,12 +91,12 @@ fn let_in(stream: &mut (impl Read + Write), buffer: &mut FrameBuffer, secret: &J
     let (id, Request::Proof(_)) = next_request(stream, buffer) else {
         panic!("no proof");
     };
-    let welcome = Reply::Welcome {
+    let grant = Grant::Welcome {
         size: 2,
         round: 0,
-        proof: hello.proof(secret, Side::Listens, &challenge),
         nonce: challenge,
     };
+    let welcome = Reply::Granted(grant, hello.answer(secret, &challenge, &grant));
     stream.write_all(&welcome.encode(id)).unwrap();
 }
 
@@ -452,7 +452,7 @@ fn garbage_ends_only_its_own_connection() {
     rank.send(&no_descriptor);
     let replies = rank.until_the_end();
     assert!(
-        matches!(&replies[..], [Reply::Welcome { .. }, Reply::Refused(_)]),
+        matches!(&replies[..], [Reply::Granted(..), Reply::Refused(_)]),
         "{replies:?}"
     );
     assert_eq!(events(&mut member, 1), [MemberEvent::Failed(Rank::new(1))]);
@@ -602,6 +602,53 @@ mod between_machines {
             "{error}"
         );
         assert_eq!(impostor.join().unwrap(), b"", "it is told nothing more");
+    }
+
+    /// Somebody between a rank and its store changes a byte of what the store grants: who has the secret is told nothing that the
+    /// store has not said.
+    #[test]
+    fn what_a_store_grants_cannot_be_changed_on_the_way() {
+        // In the body of a welcome: the number of ranks, the round, the store's nonce; nothing.
+        const CHANGED: [Option<usize>; 5] = [Some(0), Some(4), Some(8), Some(39), None];
+        let ranks = CHANGED.len() as u32;
+        let (_store, address) = start(ranks);
+        for (rank, place) in (0..ranks).zip(CHANGED) {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let here = listener.local_addr().unwrap().to_string();
+            let there = std::net::TcpStream::connect(&address).unwrap();
+            let middle = thread::spawn(move || {
+                let (client, _) = listener.accept().unwrap();
+                let (from_client, to_store) = (client.try_clone().unwrap(), there.try_clone());
+                let back = thread::spawn(move || hand_on(from_client, to_store.unwrap(), None));
+                hand_on(there, client, place);
+                back.join().unwrap();
+            });
+            let membership = Membership::remote(Rank::new(rank), ranks, &here, secret(1));
+            let joined = StoreBootstrap::connect(membership);
+            let error = joined.as_ref().err().map(ToString::to_string);
+            let is_found = error.map(|error| error.contains("has changed what it said"));
+            assert_eq!(is_found, place.map(|_| true), "byte {place:?}");
+            drop(joined);
+            middle.join().unwrap();
+        }
+    }
+
+    /// Hands frames on until there are no more, with a byte changed of the body of a welcome.
+    fn hand_on(mut from: std::net::TcpStream, mut to: std::net::TcpStream, place: Option<usize>) {
+        let mut bytes = [0; 4096];
+        // Either side may hang up.
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            // A frame of a welcome comes alone, behind the proof that was asked for.
+            if let (Some(place), [_, _, _, _, 65, _, _, _, _, _, _, _, body @ ..]) =
+                (place, &mut bytes[..count])
+            {
+                body[place] ^= 1;
+            }
+            if to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(std::net::Shutdown::Write);
     }
 
     /// What ranks show each other is not what the store asks for, and is the same for all of them.

@@ -23,7 +23,7 @@
 //! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, nonce (32), name |
 //! | 10   | request   | ended          | rank u32, status u32; no reply                     |
 //! | 11   | request   | proof          | proof (32) of who comes                            |
-//! | 65   | reply     | welcome        | size u32, round u32, proof (32) of the store, its nonce (32) |
+//! | 65   | reply     | welcome        | size u32, round u32, nonce (32) and proof (32) of the store |
 //! | 66   | reply     | done           |                                                    |
 //! | 67   | reply     | value          | the bytes                                          |
 //! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
@@ -37,7 +37,8 @@
 //!
 //! A connection begins with a hello, from a rank, or with a host, from what starts the ranks of another host. The store replies
 //! with a challenge, and gets a proof that whoever comes knows the job's secret; with its welcome, or place, it proves as much
-//! (`launch/src/proof.rs`). Proofs are over the language, `tagwire.store`, the kind and body of the first message, and the challenge.
+//! (`launch/src/proof.rs`). Proofs are over the language, `tagwire.store`, the kind and body of the first message, and the challenge; the
+//! store's is also over the kind and body of the frame that it is in, as far as it precedes the proof.
 //! Both sides decode with the same functions, which accept any bytes and never panic.
 
 use tagwire_base::{JobSecret, Rank};
@@ -50,7 +51,7 @@ pub const MAX_KEY: usize = 256;
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version of what the processes of a job say to each other, which a hello carries: the store's requests, and the formats
 /// of layers and transports (`docs/wire.md`). It rises with each change of any of them.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
@@ -64,6 +65,9 @@ const MAX_REFUSAL: usize = 1024;
 /// The kinds of a connection's first message.
 const HELLO: u8 = 1;
 const HOST: u8 = 9;
+/// The kinds of what lets somebody in.
+const WELCOME: u8 = 65;
+const PLACE: u8 = 70;
 /// What proofs here are over before all else: one of another conversation is none here.
 const PROTOCOL: &[u8] = b"tagwire.store\0";
 /// The first bytes of a hello's body: "TGWS".
@@ -116,22 +120,33 @@ impl Hello {
         })
     }
 
-    /// Returns what a side proves its knowledge of the secret with, once it has been challenged.
+    /// Returns what whoever says this hello proves its knowledge of the secret with, once it has been challenged.
     #[must_use]
-    pub fn proof(&self, secret: &JobSecret, side: Side, challenge: &Nonce) -> Proof {
-        Proof::of(secret, side, &self.said(challenge))
+    pub fn proof(&self, secret: &JobSecret, challenge: &Nonce) -> Proof {
+        Proof::of(secret, Side::Comes, &self.said(challenge))
     }
 
-    /// Returns whether this is that side's proof.
+    /// Returns whether this is that proof.
     #[must_use]
-    pub fn is_proved(
+    pub fn is_proved(&self, proof: &Proof, secret: &JobSecret, challenge: &Nonce) -> bool {
+        proof.shows(secret, Side::Comes, &self.said(challenge))
+    }
+
+    /// Returns what a store that is said this hello proves its knowledge of the secret with, and that it grants this and nothing else.
+    #[must_use]
+    pub fn answer(&self, secret: &JobSecret, challenge: &Nonce, grant: &Grant) -> Proof {
+        Proof::of(secret, Side::Listens, &self.granted(challenge, grant))
+    }
+
+    /// Returns whether this is that proof.
+    #[must_use]
+    pub fn is_answered(
         &self,
         proof: &Proof,
         secret: &JobSecret,
-        side: Side,
-        challenge: &Nonce,
+        (challenge, grant): (&Nonce, &Grant),
     ) -> bool {
-        proof.shows(secret, side, &self.said(challenge))
+        proof.shows(secret, Side::Listens, &self.granted(challenge, grant))
     }
 
     /// Returns what both sides have said.
@@ -139,6 +154,12 @@ impl Hello {
         let (kind, body) = self.body();
         let parts: [&[u8]; 4] = [PROTOCOL, &[kind], &body, challenge.as_bytes()];
         parts.concat()
+    }
+
+    /// The same with what the store says behind it. The body of a grant has one length for each kind of hello.
+    fn granted(&self, challenge: &Nonce, grant: &Grant) -> Vec<u8> {
+        let (kind, body) = grant.body();
+        [self.said(challenge), vec![kind], body].concat()
     }
 
     /// Returns the kind and the body of its frame.
@@ -180,6 +201,39 @@ impl Hello {
             nonce,
             who,
         })
+    }
+}
+
+/// What a store says to whom it lets in, with a proof over it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// To a rank.
+    Welcome {
+        /// How many ranks the job has.
+        size: u32,
+        /// How often this rank had left before.
+        round: u32,
+        /// What the store has drawn when it started.
+        nonce: Nonce,
+    },
+    /// To a host: its ranks begin with this number.
+    Place {
+        /// The first.
+        first: u32,
+        /// How many ranks the job has.
+        size: u32,
+    },
+}
+
+impl Grant {
+    /// Returns the kind of its frame, and of the body what precedes the proof.
+    fn body(&self) -> (u8, Vec<u8>) {
+        let (kind, numbers, nonce): (_, _, &[u8]) = match self {
+            Self::Welcome { size, round, nonce } => (WELCOME, [*size, *round], nonce.as_bytes()),
+            Self::Place { first, size } => (PLACE, [*first, *size], &[]),
+        };
+        let numbers = numbers.map(u32::to_le_bytes);
+        (kind, [numbers.as_flattened(), nonce].concat())
     }
 }
 
@@ -232,17 +286,8 @@ pub enum Request {
 /// What the store reports to a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// The hello was accepted.
-    Welcome {
-        /// How many ranks the job has.
-        size: u32,
-        /// How often this rank had left before.
-        round: u32,
-        /// That the store knows the job's secret.
-        proof: Proof,
-        /// What the store has drawn when it started.
-        nonce: Nonce,
-    },
+    /// The hello was accepted. With the proof that the store knows the job's secret.
+    Granted(Grant, Proof),
     /// The request was carried out.
     Done,
     /// The value asked for.
@@ -253,15 +298,6 @@ pub enum Reply {
     Refused(String),
     /// The hello was not accepted, and why: the store that takes it is still to come.
     Later(String),
-    /// To a host: its ranks begin with this number.
-    Place {
-        /// The first.
-        first: u32,
-        /// How many ranks the job has.
-        size: u32,
-        /// That the store knows the job's secret.
-        proof: Proof,
-    },
     /// The hello was heard: whoever says it is to prove that it knows the job's secret.
     Challenge(Nonce),
     /// To a host: the job ends.
@@ -357,26 +393,15 @@ impl Reply {
     #[must_use]
     pub fn encode(&self, id: RequestId) -> Vec<u8> {
         match self {
-            Self::Welcome {
-                size,
-                round,
-                proof,
-                nonce,
-            } => {
-                let numbers = [size.to_le_bytes(), round.to_le_bytes()];
-                let parts: [&[u8]; 3] =
-                    [numbers.as_flattened(), proof.as_bytes(), nonce.as_bytes()];
-                frame(65, id, &parts)
+            Self::Granted(grant, proof) => {
+                let (kind, body) = grant.body();
+                frame(kind, id, &[&body, proof.as_bytes()])
             }
             Self::Done => frame(66, id, &[]),
             Self::Value(bytes) => frame(67, id, &[bytes]),
             Self::Descriptor => frame(68, id, &[]),
             Self::Refused(why) => frame(69, id, &[cut(why)]),
             Self::Later(why) => frame(71, id, &[cut(why)]),
-            Self::Place { first, size, proof } => {
-                let numbers = [first.to_le_bytes(), size.to_le_bytes()];
-                frame(70, id, &[numbers.as_flattened(), proof.as_bytes()])
-            }
             Self::Challenge(nonce) => frame(72, id, &[nonce.as_bytes()]),
             Self::End { status } => frame(99, id, &[&status.to_le_bytes()]),
             Self::Left(rank) => frame(97, id, &[&rank.as_u32().to_le_bytes()]),
@@ -391,22 +416,26 @@ impl Reply {
     pub fn decode(frame: &Frame) -> Result<Self, Malformed> {
         let mut body = Body(&frame.body);
         let reply = match frame.kind {
-            65 => Self::Welcome {
-                size: body.u32()?,
-                round: body.u32()?,
-                proof: body.proof()?,
-                nonce: Nonce::from_bytes(body.array()?),
-            },
+            WELCOME => {
+                let grant = Grant::Welcome {
+                    size: body.u32()?,
+                    round: body.u32()?,
+                    nonce: Nonce::from_bytes(body.array()?),
+                };
+                Self::Granted(grant, body.proof()?)
+            }
             66 => Self::Done,
             67 => Self::Value(value(body.rest())?),
             68 => Self::Descriptor,
             69 => Self::Refused(String::from_utf8_lossy(body.rest()).into_owned()),
             71 => Self::Later(String::from_utf8_lossy(body.rest()).into_owned()),
-            70 => Self::Place {
-                first: body.u32()?,
-                size: body.u32()?,
-                proof: body.proof()?,
-            },
+            PLACE => {
+                let grant = Grant::Place {
+                    first: body.u32()?,
+                    size: body.u32()?,
+                };
+                Self::Granted(grant, body.proof()?)
+            }
             72 => Self::Challenge(Nonce::from_bytes(body.array()?)),
             99 => Self::End {
                 status: body.u32()?,

@@ -105,6 +105,8 @@ impl Core {
                 "dr: the peer has given up this rank, which has acknowledged nothing to it for as long as dr-timeout says, \
                  or has sent it what it does not understand"
             );
+            // What is under way to it does not arrive any more.
+            link.abandon();
             link.end(Health::Gone);
         }
         link.settle();

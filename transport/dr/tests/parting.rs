@@ -291,6 +291,33 @@ fn who_was_given_up_is_told() {
     }
 }
 
+/// A peer gives up a rank that is away. When the rank is back, it sends its last messages and leaves before it hears so: what it has sent
+/// is lost, and it says to whom.
+#[test]
+fn what_was_sent_to_who_has_given_up_the_sender_is_named() {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    for seed in 0..10 * SEEDS {
+        let (_, nodes, clocks) = pair("loss=20%", seed, PATIENCE);
+        let [mut a, mut b] = nodes;
+        b.send(1);
+        told_within(&mut b, &clocks[1], 6 * PATIENCE);
+        a.send(1 + seed % 3);
+        a.dr.leave();
+        let start = clocks[0].now();
+        while !a.dr.has_left() {
+            a.progress();
+            b.progress();
+            let time = clocks[0].now().since(start);
+            assert!(time < Duration::from_secs(10), "seed {seed}: for ever");
+        }
+        assert_eq!(
+            (b.log.next, &b.log.events[..]),
+            (0, &["Failed(EndpointId(0))".to_owned()][..])
+        );
+        assert_eq!(unheard(&a), [Rank::new(1)], "seed {seed}");
+    }
+}
+
 #[test]
 fn who_has_left_by_the_bootstraps_word_is_waited_for_no_more() {
     let (_, nodes, clocks) = pair("", 0, Duration::from_secs(60));

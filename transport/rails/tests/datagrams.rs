@@ -128,14 +128,16 @@ impl Upcalls for Log {
 type Rail = Box<dyn ByteTransport>;
 
 /// Two ranks of a job, and where the first has the second; `None`, loudly, where there is no provider.
-fn pair(settings: &[(&str, &str)]) -> Option<([Rail; 2], EndpointId)> {
+fn pair(transport: &str, settings: &[(&str, &str)]) -> Option<([Rail; 2], EndpointId)> {
     if let Some(reason) = missing() {
         println!("SKIPPED: no {TRANSPORT} here: {reason}");
         return None;
     }
-    let config = config(&[&[("transport", TRANSPORT)], settings].concat());
     let job = LocalJob::new(2).unwrap();
-    let [mut a, b] = [0, 1].map(|rank| open(&config, &job, rank).unwrap());
+    let [mut a, b] = [("0", 0), ("1", 1)].map(|(host, rank)| {
+        let own = [("transport", transport), ("host", host)];
+        open(&config(&[&own, settings].concat()), &job, rank).unwrap()
+    });
     let to = a.connect(Rank::new(1), &b.address()).unwrap();
     Some(([a, b], to))
 }
@@ -170,7 +172,7 @@ fn send(rail: &mut Rail, log: &mut Log, to: EndpointId, mut numbers: std::ops::R
 #[test]
 fn what_was_lost_while_its_receiver_computed_comes_again() {
     const ALL: u64 = 60;
-    let Some(([mut a, mut b], to)) = pair(&[("fault", "seed=3,loss=20%")]) else {
+    let Some(([mut a, mut b], to)) = pair(TRANSPORT, &[("fault", "seed=3,loss=20%")]) else {
         return;
     };
     thread::scope(|scope| {
@@ -195,11 +197,22 @@ fn what_was_lost_while_its_receiver_computed_comes_again() {
     });
 }
 
-/// A rank gives up a peer that computes. The peer, which then only listens, hears so.
 #[test]
 fn who_was_given_up_is_told() {
-    let settings = [("fault", "seed=5,loss=20%"), ("dr-timeout", "100ms")];
-    let Some(([mut a, mut b], to)) = pair(&settings) else {
+    let losses = ("fault", "seed=5,loss=20%");
+    give_up(TRANSPORT, &[losses, ("dr-timeout", "100ms")]);
+}
+
+/// The same between hosts whose own ranks share memory.
+#[test]
+fn who_was_given_up_is_told_where_ranks_of_a_host_share_memory() {
+    let mixed = format!("shm+{TRANSPORT}");
+    give_up(&mixed, &[("dr-timeout", "100ms")]);
+}
+
+/// A rank gives up a peer that computes. The peer, which then only listens, hears so; and nobody waits for the other.
+fn give_up(transport: &str, settings: &[(&str, &str)]) {
+    let Some(([mut a, mut b], to)) = pair(transport, settings) else {
         return;
     };
     let mut log = Log::default();
@@ -210,7 +223,12 @@ fn who_was_given_up_is_told() {
         a.progress(LANE, &mut log);
         !told.events.is_empty()
     });
-    for events in [log.events, told.events] {
-        assert_eq!(events, ["Failed(EndpointId(0))"]);
+    for (rail, mut log) in [(&mut a, log), (&mut b, told)] {
+        assert_eq!(log.events, ["Failed(EndpointId(0))"]);
+        let post = rail.send(LANE, EndpointId(0), Class::Data, AmHeader::default(), b"");
+        assert_eq!(post, Post::Gone);
+        rail.leave();
+        until(rail, &mut log, |rail, _| rail.has_left());
+        assert_eq!(log.events.len(), 1, "once");
     }
 }

@@ -5,8 +5,9 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use common::{Knobs, Line, Log};
+use common::{Knobs, LANE, Line, Log};
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::clock::{Clock, ManualClock};
 use tagwire_base::{Config, Rank, Registry};
@@ -14,7 +15,9 @@ use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{passed_tiers, run_all};
+use tagwire_dr::{Dr, DrOptions};
 use tagwire_rails::Mixed;
+use tagwire_transport::fault::FaultTransport;
 use tagwire_transport::{
     AmHeader, ByteTransport, Capabilities, Class, Error, Lane, Post, Transport, TransportKind,
 };
@@ -167,6 +170,94 @@ fn what_cannot_be_mixed_or_reached_is_refused() {
             a.connect(Rank::new(1), address),
             Err(Error::BadAddress { .. })
         ));
+    }
+}
+
+/// Three ranks, two of them on one host; data reliability between hosts, over a network that loses messages.
+fn two_hosts_with_dr(seed: u64, hand: &ManualClock) -> [Mixed; 3] {
+    let near = MemoryNetwork::new(3, MemoryOptions::full());
+    let far = MemoryNetwork::new(3, far());
+    [0, 1, 2].map(|number| {
+        let rank = Rank::new(number);
+        let faults = format!("seed={seed},loss=20%,duplicate=5%").parse();
+        let lossy = FaultTransport::new(Box::new(far.rank(rank)), rank, faults.unwrap());
+        let options = DrOptions {
+            patience: PATIENCE,
+            clock: hand.clock(),
+            ..DrOptions::default()
+        };
+        let dr = Dr::new(Box::new(lossy), rank, options).unwrap();
+        let rails: Vec<Box<dyn ByteTransport>> = vec![Box::new(near.rank(rank)), Box::new(dr)];
+        let config = config(&format!("host {}", number / 2));
+        Mixed::new(rank, &config, &hand.clock(), rails).unwrap()
+    })
+}
+
+/// How long a peer may acknowledge nothing.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A rank gives up one of another host, and not its neighbour. The other, once it is back, sends its last messages and leaves before it
+/// hears so: it names who lacks them.
+#[test]
+fn who_was_given_up_beside_shared_memory_is_told() {
+    for seed in 0..50 {
+        let hand = ManualClock::default();
+        let mut ranks = two_hosts_with_dr(seed, &hand);
+        let addresses = ranks.each_ref().map(|rank| rank.address());
+        let mut connect = |from: usize, to: usize| {
+            let peer = Rank::new(to as u32);
+            ranks[from].connect(peer, &addresses[to]).unwrap()
+        };
+        let (near, far, back) = (connect(0, 1), connect(0, 2), connect(2, 0));
+        let mut logs = [(); 3].map(|()| Log::default());
+        let mut turn = |ranks: &mut [Mixed; 3], who: &[usize]| {
+            hand.advance(Duration::from_micros(500));
+            for rank in who {
+                ranks[*rank].progress(LANE, &mut logs[*rank]);
+            }
+            logs.each_ref()
+                .map(|log| (log.failed, log.left, log.messages.len()))
+        };
+        let send = |rank: &mut Mixed, to| rank.send(LANE, to, Class::Data, AmHeader([1, 0]), b"x");
+        assert_eq!(send(&mut ranks[0], far), Post::Posted);
+        let mut turns = 0;
+        while turn(&mut ranks, &[0, 1])[0].0 == 0 {
+            turns += 1;
+            assert!(turns < 4000, "seed {seed}: nobody gives it up");
+        }
+        assert_eq!(send(&mut ranks[0], far), Post::Gone);
+        assert_eq!(send(&mut ranks[0], near), Post::Posted);
+        assert_eq!(send(&mut ranks[2], back), Post::Posted);
+        ranks[2].leave();
+        while !ranks[2].has_left() {
+            turn(&mut ranks, &[0, 1, 2]);
+            turns += 1;
+            if turns >= 8000 {
+                // Whoever drops them would wait by a clock that stands still.
+                std::mem::forget(ranks);
+                panic!("seed {seed}: it waits for who has given it up");
+            }
+        }
+        let mut unheard = Vec::new();
+        ranks[2].unheard(&mut unheard);
+        assert_eq!(unheard, [Rank::new(0)], "seed {seed}");
+        let told = turn(&mut ranks, &[0, 1, 2]);
+        // What it was sent may be lost, or not.
+        let [first, neighbour, (failed, left, _)] = told;
+        assert_eq!([first, neighbour], [(1, 0, 0), (0, 0, 1)], "seed {seed}");
+        assert_eq!((failed, left), (1, 0), "seed {seed}");
+        // Its neighbour is there, and waited for by nobody.
+        assert_eq!(send(&mut ranks[0], near), Post::Posted);
+        ranks[0].leave();
+        while !ranks[0].has_left() {
+            turn(&mut ranks, &[0, 1]);
+            turns += 1;
+            if turns >= 12_000 {
+                // Whoever drops them would wait by a clock that stands still.
+                std::mem::forget(ranks);
+                panic!("seed {seed}: it waits for whom it has given up");
+            }
+        }
     }
 }
 

@@ -32,6 +32,18 @@ struct Node {
     sent: u64,
 }
 
+impl Node {
+    /// Whether the bundle holds `rail` for dead.
+    fn is_given_up(&self, rail: usize) -> bool {
+        let mut text = String::new();
+        self.transport.describe(&mut text);
+        let line = text.lines().find(|line| line.starts_with("striped"));
+        let states = line.and_then(|line| line.split_once('[')).unwrap().1;
+        let states: Vec<_> = states.split("Some(").skip(1).collect();
+        states[rail].starts_with("Ended")
+    }
+}
+
 struct Pair {
     nodes: [Node; 2],
     hand: ManualClock,
@@ -61,7 +73,8 @@ impl Pair {
             let rails = networks.iter().zip(&knobs).map(rail).collect();
             let options = StripedOptions {
                 patience: PATIENCE,
-                disconnect_timeout: Duration::ZERO,
+                disconnect_timeout: 2 * TIMEOUT,
+                drop_timeout: Duration::ZERO,
                 clock: hand.clock(),
                 ..StripedOptions::default()
             };
@@ -128,6 +141,13 @@ impl Pair {
         })
     }
 
+    /// Returns whom the rank `node` names, which leaves or has left.
+    fn unheard(&self, node: usize) -> Vec<Rank> {
+        let mut ranks = Vec::new();
+        self.nodes[node].transport.unheard(&mut ranks);
+        ranks
+    }
+
     fn cut(&self, rail: usize) {
         for node in &self.nodes {
             node.knobs[rail].is_silent.store(true, Ordering::Relaxed);
@@ -171,4 +191,64 @@ fn with_all_rails_cut_the_peer_fails_in_bounded_time() {
         .transport
         .send(LANE, node.to, Class::Data, AmHeader::default(), b"");
     assert_eq!(post, Post::Gone);
+}
+
+/// A rail dies while nobody uses it, so that nobody knows when a rank leaves, or when both do.
+#[test]
+fn who_has_heard_a_goodbye_by_one_rail_is_not_waited_for_by_another() {
+    for (seed, rail) in (0..20).flat_map(|seed| [(seed, 0), (seed, 1)]) {
+        for leavers in [1, 2] {
+            let mut pair = Pair::new(seed);
+            pair.rounds_until(50, LIMIT, |pair| pair.have(50));
+            pair.cut(rail);
+            let leaving = pair.nodes.iter_mut().take(leavers);
+            leaving.for_each(|node| node.transport.leave());
+            // Less than the peer may be silent by a rail: a goodbye that is lost is said again.
+            pair.rounds_until(50, TIMEOUT / 2, |pair| {
+                let mut leaving = pair.nodes.iter().take(leavers);
+                leaving.all(|node| node.transport.has_left())
+            });
+            (0..leavers).for_each(|node| assert_eq!(pair.unheard(node), [], "seed {seed}"));
+            // Nobody has to be there for the other to know.
+            if leavers == 1 {
+                pair.cut(1 - rail);
+                pair.rounds_until(50, TIMEOUT / 2, |pair| pair.nodes[1].log.left == 1);
+            }
+            let failed = pair.nodes.iter().map(|node| node.log.failed).sum::<usize>();
+            assert_eq!(failed, 0, "seed {seed}, rail {rail}");
+        }
+    }
+}
+
+/// A rail that was given up before the rank leaves is not waited for at all.
+#[test]
+fn a_rail_that_was_given_up_is_not_waited_for() {
+    for (seed, rail) in (0..10).flat_map(|seed| [(seed, 0), (seed, 1)]) {
+        let mut pair = Pair::new(seed);
+        pair.cut(rail);
+        pair.rounds_until(300, LIMIT, |pair| pair.have(300));
+        // Each looks after its rails once more.
+        pair.rounds_until(300, TIMEOUT, |pair| {
+            pair.nodes.iter().all(|node| node.is_given_up(rail))
+        });
+        pair.nodes[0].transport.leave();
+        pair.rounds_until(300, PATIENCE / 2, |pair| pair.nodes[0].transport.has_left());
+        assert_eq!(pair.unheard(0), []);
+    }
+}
+
+/// Where all rails are dead, who leaves says whom it could not reach, in bounded time.
+#[test]
+fn who_lacks_messages_is_named() {
+    for seed in 0..10 {
+        let mut pair = Pair::new(seed);
+        pair.rounds_until(50, LIMIT, |pair| pair.have(50));
+        pair.cut(0);
+        pair.cut(1);
+        pair.round(51);
+        pair.nodes[0].transport.leave();
+        assert_eq!(pair.unheard(0), [Rank::new(1)]);
+        pair.rounds_until(51, 4 * TIMEOUT, |pair| pair.nodes[0].transport.has_left());
+        assert_eq!(pair.unheard(0), [Rank::new(1)]);
+    }
 }

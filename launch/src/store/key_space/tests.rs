@@ -1,6 +1,5 @@
 use super::super::wire::{Hello, VERSION};
 use super::*;
-use crate::proof::Side;
 
 const SECRET: [u8; 32] = [9; 32];
 
@@ -39,14 +38,12 @@ impl Game {
             panic!("no challenge");
         };
         self.keys.outbox = before;
-        let proof = hello.proof(&secret, Side::Comes, &challenge);
+        let proof = hello.proof(&secret, &challenge);
         let (id, verdict) = self.ask(client, Request::Proof(proof));
-        let is_own = |proof| hello.is_proved(proof, &secret, Side::Listens, &challenge);
         for message in &self.keys.outbox {
-            if let (true, Reply::Welcome { proof, .. } | Reply::Place { proof, .. }) =
-                (message.id == id, &message.reply)
-            {
-                assert!(is_own(proof), "the store proves as much");
+            if let (true, Reply::Granted(grant, proof)) = (message.id == id, &message.reply) {
+                let is_own = hello.is_answered(proof, &secret, (&challenge, grant));
+                assert!(is_own, "the store proves as much");
             }
         }
         verdict
@@ -66,7 +63,7 @@ impl Game {
 /// What a welcome says beside its proof.
 fn welcome(replies: &[Reply]) -> (u32, u32) {
     match replies {
-        [Reply::Welcome { size, round, .. }] => (*size, *round),
+        [Reply::Granted(Grant::Welcome { size, round, .. }, _)] => (*size, *round),
         other => panic!("no welcome: {other:?}"),
     }
 }
@@ -74,7 +71,7 @@ fn welcome(replies: &[Reply]) -> (u32, u32) {
 /// What a place says beside its proof.
 fn place(replies: &[Reply]) -> (u32, u32) {
     match replies {
-        [Reply::Place { first, size, .. }] => (*first, *size),
+        [Reply::Granted(Grant::Place { first, size }, _)] => (*first, *size),
         other => panic!("no place: {other:?}"),
     }
 }
@@ -101,7 +98,7 @@ fn refusal(replies: &[Reply]) -> &str {
 }
 
 /// What a process of the next version is told.
-const OTHER_VERSION: &str = "the job's store has version 6 of what ranks say to each other, and who comes has version 7: all hosts need the same Tagwire";
+const OTHER_VERSION: &str = "the job's store has version 7 of what ranks say to each other, and who comes has version 8: all hosts need the same Tagwire";
 
 #[test]
 fn strangers_are_refused_whatever_they_ask() {
@@ -129,7 +126,7 @@ fn strangers_are_refused_whatever_they_ask() {
     assert_eq!(game.come(2, Who::Rank(0), SECRET), Verdict::Close);
     assert_eq!(refusal(&game.heard(2)), "rank 0 is connected already");
     // A member says no second hello.
-    let proof = hello_of(0).proof(&JobSecret::from_bytes(SECRET), Side::Comes, &NONCE);
+    let proof = hello_of(0).proof(&JobSecret::from_bytes(SECRET), &NONCE);
     for request in [Request::Hello(hello_of(1)), Request::Proof(proof)] {
         assert_eq!(game.ask(1, request).1, Verdict::Close);
         assert_eq!(refusal(&game.heard(1)), "a second hello");
@@ -154,7 +151,7 @@ fn a_proof_of_another_connection_is_none() {
     };
     assert!(game.keys.is_challenged(ClientId(1)));
     assert!(!game.keys.is_member(ClientId(1)));
-    let proof = hello.proof(&secret, Side::Comes, &overheard);
+    let proof = hello.proof(&secret, &overheard);
     let _ = game.ask(2, Request::Hello(hello.clone()));
     let [Reply::Challenge(own)] = game.heard(2)[..] else {
         panic!("no challenge");
@@ -167,7 +164,7 @@ fn a_proof_of_another_connection_is_none() {
     let [Reply::Challenge(nonce)] = game.heard(3)[..] else {
         panic!("no challenge");
     };
-    let of_store = hello.proof(&secret, Side::Listens, &nonce);
+    let of_store = hello.answer(&secret, &nonce, &Grant::Place { first: 0, size: 2 });
     assert_eq!(game.ask(3, Request::Proof(of_store)).1, Verdict::Close);
     assert_eq!(refusal(&game.heard(3)), "wrong job secret");
     // A proof that nobody asked for, and a hello where a proof was.

@@ -8,7 +8,7 @@ use tagwire_base::JobSecret;
 
 use super::super::wire::{Hello, Reply, RequestId, Who};
 use super::*;
-use crate::proof::{Nonce, Side};
+use crate::proof::Nonce;
 
 const SECRET: JobSecret = JobSecret::from_bytes([5; JobSecret::LEN]);
 
@@ -61,9 +61,9 @@ impl Stage {
         let [Reply::Challenge(challenge)] = client.hear()[..] else {
             panic!("no challenge");
         };
-        let proof = hello.proof(&SECRET, Side::Comes, &challenge);
+        let proof = hello.proof(&SECRET, &challenge);
         self.say(&mut client, &Request::Proof(proof));
-        assert!(matches!(client.hear()[..], [Reply::Welcome { .. }]));
+        assert!(matches!(client.hear()[..], [Reply::Granted(..)]));
         client
     }
 

@@ -28,24 +28,24 @@ fn requests() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn grants() -> impl Strategy<Value = Grant> {
+    let nonce = any::<[u8; 32]>().prop_map(Nonce::from_bytes);
+    prop_oneof![
+        (any::<u32>(), any::<u32>(), nonce).prop_map(|(size, round, nonce)| Grant::Welcome {
+            size,
+            round,
+            nonce
+        }),
+        (any::<u32>(), any::<u32>()).prop_map(|(first, size)| Grant::Place { first, size }),
+    ]
+}
+
 fn replies() -> impl Strategy<Value = Reply> {
     let rank = (0..=Rank::MAX).prop_map(Rank::new);
     let proof = any::<[u8; 32]>().prop_map(Proof::from_bytes);
     let nonce = any::<[u8; 32]>().prop_map(Nonce::from_bytes);
     prop_oneof![
-        (any::<u32>(), any::<u32>(), proof.clone(), nonce.clone()).prop_map(
-            |(size, round, proof, nonce)| Reply::Welcome {
-                size,
-                round,
-                proof,
-                nonce
-            }
-        ),
-        (any::<u32>(), any::<u32>(), proof).prop_map(|(first, size, proof)| Reply::Place {
-            first,
-            size,
-            proof
-        }),
+        (grants(), proof).prop_map(|(grant, proof)| Reply::Granted(grant, proof)),
         nonce.prop_map(Reply::Challenge),
         any::<u32>().prop_map(|status| Reply::End { status }),
         Just(Reply::Done),
@@ -94,6 +94,24 @@ proptest! {
         let got: Vec<Reply> =
             cut(&bytes, step).unwrap().iter().map(|frame| Reply::decode(frame).unwrap()).collect();
         prop_assert_eq!(got, sent);
+    }
+
+    #[test]
+    fn a_proof_is_of_all_that_is_granted(grant in grants(), at in any::<prop::sample::Index>(), flip in 1u8..) {
+        let secret = JobSecret::from_bytes([1; JobSecret::LEN]);
+        let challenge = Nonce::from_bytes([3; Nonce::LEN]);
+        let hello = Hello::of(Who::Rank(1)).unwrap();
+        let proof = hello.answer(&secret, &challenge, &grant);
+        let mut bytes = Reply::Granted(grant, proof).encode(RequestId(1));
+        let answered = |bytes: &[u8]| match Reply::decode(&cut(bytes, 64).unwrap()[0]) {
+            Ok(Reply::Granted(grant, proof)) => hello.is_answered(&proof, &secret, (&challenge, &grant)),
+            other => panic!("{other:?}"),
+        };
+        prop_assert!(answered(&bytes));
+        let header = 4 + HEADER;
+        let at = header + at.index(bytes.len() - header);
+        bytes[at] ^= flip;
+        prop_assert!(!answered(&bytes));
     }
 
     #[test]

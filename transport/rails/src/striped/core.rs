@@ -6,6 +6,7 @@ use tagwire_transport::{Arrival, EndpointId, Error, Outcome, Payload, PeerEvent,
 use super::config::StripedOptions;
 use super::links::{Link, Links, State};
 use super::order::Turn;
+use super::parting::Farewell;
 use super::rail::{MOST, NAME};
 use super::reads::Reads;
 use super::wire::{ABOVE, Header, Kind, read_above};
@@ -20,6 +21,7 @@ pub(super) struct Core {
     pub(super) listed: Vec<EndpointId>,
     /// Peers that a rail is to be told of, as failed.
     pub(super) to_end: Vec<(usize, Rank)>,
+    pub(super) farewell: Option<Farewell>,
     /// Buffers for messages that are kept.
     pub(super) spare: Vec<Vec<u8>>,
 }
@@ -32,6 +34,7 @@ impl Core {
             reads: Reads::default(),
             listed: Vec::new(),
             to_end: Vec::new(),
+            farewell: None,
             spare: Vec::new(),
         }
     }

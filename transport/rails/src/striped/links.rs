@@ -70,6 +70,16 @@ pub(super) struct Link {
     pub(super) last: Option<u32>,
     /// Since when it has left by one rail and not by all.
     pub(super) parting_since: Option<u64>,
+    /// This rank leaves.
+    says_bye: bool,
+    /// One of the rails may lose what it has taken.
+    rails_lose: bool,
+    /// Since when it has heard the goodbye of this rank by one rail and not by all.
+    pub(super) heard_since: Option<u64>,
+    /// The bootstrap holds it for dead.
+    pub(super) is_dead: bool,
+    /// It was waited for no more while it lacked messages, by a rank that leaves.
+    is_abandoned: bool,
     pub(super) round: Option<Round>,
     pub(super) rounds: u32,
     /// It is in the list of those for whom there is something to do.
@@ -89,6 +99,11 @@ impl Link {
             is_gone: false,
             last: None,
             parting_since: None,
+            says_bye: false,
+            rails_lose: false,
+            heard_since: None,
+            is_dead: false,
+            is_abandoned: false,
             round: None,
             rounds: 0,
             is_listed: false,
@@ -104,6 +119,28 @@ impl Link {
         let ways = self.ways.iter().enumerate();
         ways.filter(|(_, way)| is_open(way.as_ref()))
             .map(|(rail, _)| rail)
+    }
+
+    /// This rank leaves: a goodbye is to be said by each rail.
+    /// Where rails lose messages, what it lacks when it is abandoned is lost.
+    pub(super) fn owe_byes(&mut self, rails_lose: bool) {
+        (self.says_bye, self.rails_lose) = (true, rails_lose);
+        let ways = self.ways.iter_mut().flatten();
+        ways.for_each(|way| way.owes_bye = true);
+    }
+
+    /// It is waited for no more: what it has not acknowledged to a rank that leaves is lost.
+    pub(super) fn abandon(&mut self) {
+        self.is_abandoned |= self.rails_lose && self.lacks_messages();
+    }
+
+    /// Whether it may lack messages of a rank that leaves, or has left.
+    pub(super) fn is_unheard(&self, is_waited_for: bool) -> bool {
+        self.is_abandoned || is_waited_for && self.lacks_messages()
+    }
+
+    fn lacks_messages(&self) -> bool {
+        self.says_bye && !self.is_gone && !self.is_dead && !self.out.is_empty()
     }
 
     /// Whether one who leaves should wait for it: a goodbye is unsaid, or a message unacknowledged.
@@ -212,6 +249,9 @@ impl Link {
         let left = states.any(|state| state == State::Ended { left: true });
         let lacks = self.incoming.has_gap()
             || (self.last).is_some_and(|last| last != self.incoming.consumed());
+        if !left {
+            self.abandon();
+        }
         self.forget();
         Some(if left && !lacks {
             PeerEvent::Left(endpoint)

@@ -18,7 +18,8 @@
 //!   their numbers. A rail that was given up for a peer is not used for it again. The peer has failed
 //!   when all its rails have.
 //! - **A goodbye** counts when it came by all rails that live, with the number of messages that were
-//!   sent: who leaves without having brought all of them has failed.
+//!   sent: who leaves without having brought all of them has failed. Who has heard it by one rail is [waited for](parting)
+//!   no longer than a rail may be silent.
 //!
 //! Not offered, whatever the rails have: *put*, since bytes that a dead rail still has in its network
 //! could overwrite what was put since; *zero-copy sends*, since what may have to be sent again is kept
@@ -28,6 +29,7 @@ mod config;
 mod core;
 mod links;
 mod order;
+mod parting;
 mod pending;
 mod rail;
 mod reads;
@@ -38,7 +40,7 @@ mod wire;
 use std::fmt;
 use std::sync::Arc;
 
-use tagwire_base::{Rank, Time};
+use tagwire_base::Rank;
 use tagwire_dr::window::WINDOW;
 use tagwire_transport::{
     AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
@@ -63,17 +65,6 @@ const SHORT: usize = 4096;
 /// The first byte of addresses and keys.
 const MAGIC: u8 = 0xb5;
 
-/// The goodbye of this rank, once it is said.
-#[derive(Debug, Clone, Copy)]
-struct Farewell {
-    /// When peers are waited for no more.
-    until: Time,
-    /// When who drops the rank waits for them no more.
-    dropped_until: Time,
-    /// Peers have what was sent to them, or are waited for no more: the rails leave.
-    is_heard: bool,
-}
-
 /// Several rails to the same peers.
 pub struct Striped {
     rails: Vec<Rail>,
@@ -82,7 +73,6 @@ pub struct Striped {
     waiter: Arc<SeveralWaiter>,
     capabilities: Capabilities,
     limits: Limits,
-    farewell: Option<Farewell>,
 }
 
 impl Striped {
@@ -116,7 +106,6 @@ impl Striped {
             registrations: Vec::new(),
             capabilities,
             limits,
-            farewell: None,
         })
     }
 
@@ -219,38 +208,10 @@ impl Striped {
         if !self.core.listed.is_empty() || !self.core.to_end.is_empty() {
             events += self.core.advance_pending(&mut self.rails, upcalls);
         }
-        if self.farewell.is_some() {
-            self.part();
+        if self.core.farewell.is_some() {
+            self.core.part(&mut self.rails);
         }
         events
-    }
-
-    /// Lets the rails leave once peers have what was sent to them, or are waited for no more.
-    #[cold]
-    fn part(&mut self) {
-        let Some(farewell) = &mut self.farewell else {
-            return;
-        };
-        if !farewell.is_heard {
-            let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
-            farewell.is_heard = !waits || self.core.options.clock.now() >= farewell.until;
-            if farewell.is_heard {
-                let rails = self.rails.iter_mut();
-                rails.for_each(|rail| rail.transport.leave());
-            }
-        }
-    }
-
-    /// Has goodbyes said by all rails.
-    fn say_farewell(&mut self) {
-        let peers: Vec<_> = self.core.links.iter().map(|(ours, _)| ours).collect();
-        for ours in peers {
-            if let Some(link) = self.core.links.get(ours) {
-                let ways = link.ways.iter_mut().flatten();
-                ways.for_each(|way| way.owes_bye = true);
-            }
-            self.core.list(ours);
-        }
     }
 }
 
@@ -312,32 +273,18 @@ impl Transport for Striped {
     }
 
     fn leave(&mut self) {
-        if self.farewell.is_none() {
-            let options = &self.core.options;
-            let (now, until) = (options.clock.now(), options.disconnect_timeout);
-            self.farewell = Some(Farewell {
-                until: now + until,
-                dropped_until: now + until.min(options.drop_timeout),
-                is_heard: false,
-            });
-            self.say_farewell();
+        if self.core.farewell.is_none() {
+            self.core.say_farewell(&self.rails);
         }
     }
 
     fn has_left(&self) -> bool {
-        let is_heard = self.farewell.is_some_and(|farewell| farewell.is_heard);
-        is_heard && self.rails.iter().all(|rail| rail.transport.has_left())
+        self.core.is_heard() && self.rails.iter().all(|rail| rail.transport.has_left())
     }
 
+    /// Whoever has acknowledged all to the bundle has all, whatever a rail still waits for.
     fn unheard(&self, out: &mut Vec<Rank>) {
-        let leaves = self.farewell.is_some_and(|farewell| !farewell.is_heard);
-        let waited = (self.core.links.iter()).filter(|(_, link)| leaves && link.is_waited_for());
-        out.extend(waited.map(|(_, link)| link.rank));
-        for rail in self.rails.iter() {
-            rail.transport.unheard(out);
-        }
-        out.sort_unstable();
-        out.dedup();
+        self.core.unheard(out);
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -446,6 +393,7 @@ impl ByteTransport for Striped {
 
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
         self.core.watch(upcalls);
+        self.core.give_up_unheard(&self.rails);
         self.tell(upcalls, |rail, face| {
             rail.look_after_peers(face);
             0
@@ -460,6 +408,11 @@ impl ByteTransport for Striped {
     }
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        if let Some(ours) = self.core.links.find(rank)
+            && let Some(link) = self.core.links.get(ours)
+        {
+            link.is_dead = true;
+        }
         self.tell(upcalls, |rail, face| {
             rail.peer_failed(rank, face);
             0
@@ -478,10 +431,9 @@ impl ByteTransport for Striped {
 impl Drop for Striped {
     /// A rank that leaves, and is dropped before it has left, waits for that; then the rails do.
     fn drop(&mut self) {
-        while let Some(farewell) = self.farewell.filter(|farewell| !farewell.is_heard) {
+        while let Some(farewell) = self.core.farewell.filter(|farewell| !farewell.is_heard) {
             if self.core.options.clock.now() >= farewell.dropped_until {
-                let rails = self.rails.iter_mut();
-                rails.for_each(|rail| rail.transport.leave());
+                self.core.end_farewell(&mut self.rails);
                 return;
             }
             self.progress(LANE, &mut IgnoreUpcalls);

@@ -174,13 +174,14 @@ impl Core {
         scratch: &mut Vec<u8>,
         above: &mut dyn Upcalls,
     ) -> bool {
-        let now = self.options.now();
+        let (now, has_left) = (self.options.now(), self.is_heard());
         let Some(link) = self.links.get(ours) else {
             return false;
         };
         link.is_listed = false;
         let mut waits = false;
-        if !link.is_gone {
+        // Rails that leave are given nothing.
+        if !link.is_gone && !has_left {
             waits |= pay_by_each(rails, link);
             waits |= pay_by_any(rails, link, scratch, now);
         }

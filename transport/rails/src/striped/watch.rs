@@ -60,7 +60,7 @@ impl Core {
         self.give_up_silent(silent);
     }
 
-    fn give_up_silent(&mut self, silent: Vec<(EndpointId, usize)>) {
+    pub(super) fn give_up_silent(&mut self, silent: Vec<(EndpointId, usize)>) {
         for (ours, rail) in silent {
             let rank = self.links.get(ours).map(|link| link.rank.as_u32());
             tracing::warn!(peer = rank, rail, "a rail does not answer and is given up");
