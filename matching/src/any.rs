@@ -30,18 +30,16 @@ pub enum AnyEngine<D = Infallible> {
 
 /// The engines beside the default one.
 ///
-/// A choice of its own, with a tag of its own: one among all engines is a jump through a table, which costs each call of the
-/// default engine three instructions and a prediction.
+/// A choice of its own, with a tag of its own: one among three costs each call of the default engine instructions, one among more
+/// is a jump through a table.
 #[derive(Debug)]
 #[repr(u32)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a rank has one, and calls are not to go through a pointer"
+)]
 pub enum Other<D = Infallible> {
-    /// One list for each queue.
-    List(PlainList),
-    /// Lists for each source.
-    Source(PerSource),
-    /// Any other: each call is an indirect one.
-    Boxed(Boxed),
     /// One of a type that the program knows, so that calls are direct.
     Direct {
         /// Its name.
@@ -49,6 +47,21 @@ pub enum Other<D = Infallible> {
         /// The engine.
         engine: D,
     },
+    /// One of the table.
+    Table(OfTable),
+}
+
+/// The engines of the table, without the default one.
+#[derive(Debug)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum OfTable {
+    /// One list for each queue.
+    List(PlainList),
+    /// Lists for each source.
+    Source(PerSource),
+    /// Any other: each call is an indirect one.
+    Boxed(Boxed),
 }
 
 /// An engine behind a pointer, with its name.
@@ -79,19 +92,17 @@ impl AnyEngine {
     /// Returns an engine of any type under this name.
     #[must_use]
     pub fn boxed(name: &'static str, engine: Box<dyn Engine + Send>) -> Self {
-        Self::Other(Other::Boxed(Boxed { name, engine }))
+        Self::Other(Other::Table(OfTable::Boxed(Boxed { name, engine })))
     }
 
     /// Returns the same engine, where one of the type `D` may stand too.
     #[must_use]
     pub fn beside<D>(self) -> AnyEngine<D> {
-        AnyEngine::Other(match self {
-            Self::Bins(engine) => return AnyEngine::Bins(engine),
-            Self::Other(Other::List(engine)) => Other::List(engine),
-            Self::Other(Other::Source(engine)) => Other::Source(engine),
-            Self::Other(Other::Boxed(engine)) => Other::Boxed(engine),
+        match self {
+            Self::Bins(engine) => AnyEngine::Bins(engine),
+            Self::Other(Other::Table(engine)) => AnyEngine::Other(Other::Table(engine)),
             Self::Other(Other::Direct { engine, .. }) => match engine {},
-        })
+        }
     }
 }
 
@@ -107,10 +118,10 @@ impl<D> AnyEngine<D> {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bins(_) => "bins",
-            Self::Other(Other::List(_)) => "list",
-            Self::Other(Other::Source(_)) => "source",
-            Self::Other(Other::Boxed(boxed)) => boxed.name,
             Self::Other(Other::Direct { name, .. }) => name,
+            Self::Other(Other::Table(OfTable::List(_))) => "list",
+            Self::Other(Other::Table(OfTable::Source(_))) => "source",
+            Self::Other(Other::Table(OfTable::Boxed(boxed))) => boxed.name,
         }
     }
 }
@@ -120,15 +131,15 @@ macro_rules! each {
     ($any:expr, $engine:ident => $call:expr) => {
         match $any {
             AnyEngine::Bins($engine) => $call,
-            AnyEngine::Other(other) => match other {
-                Other::List($engine) => $call,
-                Other::Source($engine) => $call,
-                Other::Boxed(Boxed {
+            AnyEngine::Other(Other::Direct {
+                engine: $engine, ..
+            }) => $call,
+            AnyEngine::Other(Other::Table(engine)) => match engine {
+                OfTable::List($engine) => $call,
+                OfTable::Source($engine) => $call,
+                OfTable::Boxed(Boxed {
                     engine: $engine, ..
                 }) => $call,
-                Other::Direct {
-                    engine: $engine, ..
-                } => $call,
             },
         }
     };

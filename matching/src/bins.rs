@@ -14,6 +14,8 @@ use tagwire_base::named::{Named, Spec};
 use crate::description::{Description, Grade};
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+#[cfg(feature = "engines")]
+use crate::recorded::Quick;
 use crate::storage::{Capacity, Cells, Private, Selector, Storage, Table};
 
 pub(crate) use hash::hash;
@@ -215,6 +217,24 @@ impl<S: Storage<LINKS>, B: Bounds> Engine for HashBins<S, B> {
 
     fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
         self.promise(context, assertions);
+    }
+}
+
+#[cfg(feature = "engines")]
+impl<S: Storage<LINKS>, B: Bounds> Quick for HashBins<S, B> {
+    #[inline(always)]
+    fn post_quickly(
+        &mut self,
+        pattern: Pattern,
+        cookie: Cookie,
+        note: impl FnOnce() -> bool,
+    ) -> Option<Handle> {
+        self.list_receive(Selector::of_receive(pattern), cookie, note)
+    }
+
+    #[inline(always)]
+    fn take_quickly(&mut self, envelope: Envelope) -> Option<Cookie> {
+        self.take_first_posted(Selector::of_message(envelope))
     }
 }
 

@@ -66,7 +66,7 @@ pub mod storage;
 #[cfg(feature = "engines")]
 pub mod trace;
 
-pub use any::{AnyEngine, Other};
+pub use any::{AnyEngine, OfTable, Other};
 pub use bins::HashBins;
 pub use engine::{
     ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, QueueStats, Stats,

@@ -112,10 +112,27 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         selector: Selector,
         cookie: Cookie,
     ) -> Option<(Handle, &'a Node<C, LINKS>)> {
+        let (slot, node) = self.spare()?;
+        Some((self.fill_spare((slot, node), selector, cookie), node))
+    }
+
+    /// The slot that [`insert`](Self::insert) would fill.
+    #[inline]
+    pub(crate) fn spare(self) -> Option<(u32, &'a Node<C, LINKS>)> {
         let slot = self.queue.free.load();
-        let node = self.node(slot)?;
+        Some((slot, self.node(slot)?))
+    }
+
+    /// Fills [it](Self::spare); the caller links it.
+    #[inline]
+    pub(crate) fn fill_spare(
+        self,
+        (slot, node): (u32, &Node<C, LINKS>),
+        selector: Selector,
+        cookie: Cookie,
+    ) -> Handle {
         self.queue.free.store(node.links[0].next.load());
-        Some((self.fill(slot, node, selector, cookie), node))
+        self.fill(slot, node, selector, cookie)
     }
 
     /// Fills a slot, also one that was never used, of which one in `step` is; the caller links it.

@@ -34,11 +34,63 @@ impl<S, E: ?Sized> Recorded<S, E> {
     }
 }
 
-impl<S: Sink, E: Engine + ?Sized> Recorded<S, E> {
+/// What an engine does in line for the usual call. So the answer is known where the call is recorded; one that several ways lead to is
+/// stored, and told apart again behind the record, which is half of what that costs.
+pub trait Quick: Engine {
+    /// Queues the receive, where it is clear at once that no message is here for it, and `note`, which is called before that,
+    /// returns `true`. Else nothing happens.
     #[inline(always)]
+    fn post_quickly(
+        &mut self,
+        pattern: Pattern,
+        cookie: Cookie,
+        note: impl FnOnce() -> bool,
+    ) -> Option<Handle> {
+        let _ = (pattern, cookie, note);
+        None
+    }
+
+    /// Takes the receive that comes first, where it is the message's. Else nothing happens.
+    #[inline(always)]
+    fn take_quickly(&mut self, envelope: Envelope) -> Option<Cookie> {
+        let _ = envelope;
+        None
+    }
+}
+
+impl Quick for dyn Engine + Send {}
+
+impl<S: Sink, E: Quick + ?Sized> Recorded<S, E> {
     fn note(&mut self, record: Packed) {
+        if !note_quickly(&mut self.sink, record) {
+            self.note_slowly(record);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_slowly(&mut self, record: Packed) {
         let engine = &*self.engine;
         self.sink.note(record, || queues(engine));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_slowly(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        let outcome = self.engine.post(pattern, cookie);
+        let matched = matches!(outcome, PostOutcome::Matched(_));
+        self.note(Packed::pattern(POST, pattern, matched));
+        outcome
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrive_slowly(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
+        let outcome = self.engine.arrive_sized(envelope, cookie, bytes);
+        let matched = matches!(outcome, ArriveOutcome::Matched(_));
+        let size = Size::of(bytes as u64);
+        self.note(Packed::envelope(ARRIVE, envelope, size, matched));
+        outcome
     }
 }
 
@@ -48,14 +100,17 @@ impl<S, E: ?Sized> fmt::Debug for Recorded<S, E> {
     }
 }
 
-impl<S: Sink, E: Engine + ?Sized> Engine for Recorded<S, E> {
+impl<S: Sink, E: Quick + ?Sized> Engine for Recorded<S, E> {
     // As for the engine itself: the calls of the hot path are inlined.
     #[inline(always)]
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
-        let outcome = self.engine.post(pattern, cookie);
-        let matched = matches!(outcome, PostOutcome::Matched(_));
-        self.note(Packed::pattern(POST, pattern, matched));
-        outcome
+        let Self { engine, sink } = self;
+        // Before the receive is queued, while few values are in registers.
+        let note = || note_quickly(sink, Packed::pattern(POST, pattern, false));
+        match engine.post_quickly(pattern, cookie, note) {
+            Some(handle) => PostOutcome::Queued(handle),
+            None => self.post_slowly(pattern, cookie),
+        }
     }
 
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
@@ -64,11 +119,15 @@ impl<S: Sink, E: Engine + ?Sized> Engine for Recorded<S, E> {
 
     #[inline(always)]
     fn arrive_sized(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
-        let outcome = self.engine.arrive_sized(envelope, cookie, bytes);
-        let matched = matches!(outcome, ArriveOutcome::Matched(_));
+        let Some(taken) = self.engine.take_quickly(envelope) else {
+            return self.arrive_slowly(envelope, cookie, bytes);
+        };
         let size = Size::of(bytes as u64);
-        self.note(Packed::envelope(ARRIVE, envelope, size, matched));
-        outcome
+        let record = Packed::envelope(ARRIVE, envelope, size, true);
+        if !note_quickly(&mut self.sink, record) {
+            self.note_slowly(record);
+        }
+        ArriveOutcome::Matched(taken)
     }
 
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
@@ -143,6 +202,16 @@ impl<S: Sink, E: Engine + ?Sized> Engine for Recorded<S, E> {
     }
 }
 
+/// Stores a record where there is a place at hand; returns whether there was.
+#[inline(always)]
+fn note_quickly(sink: &mut impl Sink, record: Packed) -> bool {
+    let Some(place) = sink.place() else {
+        return false;
+    };
+    *place = record.after(0);
+    true
+}
+
 /// What is and was in the queues. Numbers of entries go up to 2^32, as the generations of handles do.
 #[cold]
 fn queues(engine: &(impl Engine + ?Sized)) -> Queues {
@@ -163,22 +232,108 @@ fn queues(engine: &(impl Engine + ?Sized)) -> Queues {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use tagwire_base::{Rank, Tag};
+    use tagwire_base::{Rank, SourceSelector, Tag};
 
     use super::*;
+    use crate::any::AnyEngine;
     use crate::registry::EngineName;
     use crate::storage::Capacity;
-    use crate::trace::{Event, Record};
+    use crate::trace::{Event, RECORD, Record};
 
-    #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<Record>>>);
+    /// Keeps records; it has a place at hand for all but one in `every`.
+    #[derive(Default)]
+    struct Kept {
+        every: usize,
+        calls: usize,
+        /// What was stored into the place of before.
+        place: Option<[u8; RECORD]>,
+        records: Arc<Mutex<Vec<Record>>>,
+    }
+
+    impl Kept {
+        fn keep(&mut self, bytes: [u8; RECORD]) {
+            let read = Record::from_bytes(bytes).unwrap().unwrap();
+            self.records.lock().unwrap().push(read);
+        }
+
+        fn keep_place(&mut self) {
+            if let Some(bytes) = self.place.take() {
+                self.keep(bytes);
+            }
+        }
+    }
 
     impl Sink for Kept {
+        fn place(&mut self) -> Option<&mut [u8; RECORD]> {
+            self.keep_place();
+            self.calls += 1;
+            if self.calls.is_multiple_of(self.every) {
+                return None;
+            }
+            Some(self.place.insert([0; RECORD]))
+        }
+
         fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
             let Queues { lengths, queued } = queues();
             assert!(lengths.posted <= queued.posted && lengths.unexpected <= queued.unexpected);
-            let read = Record::from_bytes(record.after(0)).unwrap().unwrap();
-            self.0.lock().unwrap().push(read);
+            self.keep(record.after(0));
+        }
+    }
+
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            self.keep_place();
+        }
+    }
+
+    /// Calls that take the short way and calls that take the long one are answered as the engine answers, and each is recorded once.
+    #[test]
+    fn what_is_done_in_line_is_answered_and_recorded_as_the_rest() {
+        let name: EngineName = AnyEngine::DEFAULT.parse().unwrap();
+        for every in 1..6 {
+            let records = Arc::default();
+            let kept = Kept {
+                every,
+                records: Arc::clone(&records),
+                ..Kept::default()
+            };
+            let capacity = Capacity::new(9, 9);
+            let mut plain = name.open(capacity);
+            let mut recorded = name.open_recorded(capacity, kept);
+            let mut wanted = Vec::new();
+            let mut random = 1_u32;
+            for cookie in 0..5_000 {
+                random = random.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+                let (tag, choice) = ((random >> 16) % 4, (random >> 24) % 8);
+                let envelope = Envelope {
+                    source: Rank::new(tag / 2),
+                    tag: Tag::user(tag as i32).unwrap(),
+                    context: ContextId::new(tag as u16 % 2),
+                };
+                let mut pattern = Pattern::exact(envelope);
+                if choice == 0 {
+                    pattern.source = SourceSelector::ANY;
+                }
+                let cookie = Cookie(cookie);
+                if choice < 4 {
+                    let outcome = plain.post(pattern, cookie);
+                    assert_eq!(recorded.post(pattern, cookie), outcome);
+                    let matched = matches!(outcome, PostOutcome::Matched(_));
+                    wanted.push((Event::Post(pattern), matched));
+                } else {
+                    let bytes = tag as usize * 64;
+                    let outcome = plain.arrive(envelope, cookie);
+                    assert_eq!(recorded.arrive_sized(envelope, cookie, bytes), outcome);
+                    let matched = matches!(outcome, ArriveOutcome::Matched(_));
+                    let size = Size::of(bytes as u64);
+                    wanted.push((Event::Arrive(envelope, size), matched));
+                }
+            }
+            assert_eq!(recorded.stats(), plain.stats());
+            drop(recorded);
+            let records = records.lock().unwrap();
+            let told: Vec<_> = records.iter().map(|one| (one.event, one.matched)).collect();
+            assert!(told == wanted, "with a place for all but one in {every}");
         }
     }
 
@@ -192,9 +347,14 @@ mod tests {
         };
         let names = crate::registry::KNOWN.iter().map(|known| known.name);
         for name in names {
-            let kept = Kept::default();
+            let records = Arc::default();
+            let kept = Kept {
+                every: 1,
+                records: Arc::clone(&records),
+                ..Kept::default()
+            };
             let name: EngineName = name.parse().unwrap();
-            let mut engine = name.open_recorded(Capacity::default(), kept.clone());
+            let mut engine = name.open_recorded(Capacity::default(), kept);
             assert_eq!(engine.name(), name.name());
             let mut handles = Vec::new();
             for tag in 0..3 {
@@ -221,7 +381,7 @@ mod tests {
                 (Event::Probe(Pattern::exact(message(7))), true),
                 (Event::Claim(Pattern::exact(message(8))), false),
             ];
-            let records = kept.0.lock().unwrap();
+            let records = records.lock().unwrap();
             let told: Vec<_> = records.iter().map(|one| (one.event, one.matched)).collect();
             assert_eq!(told, wanted, "{name}");
         }

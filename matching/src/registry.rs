@@ -9,7 +9,7 @@ use std::str::FromStr;
 use tagwire_base::named::{Named, Refused, Spec};
 use tagwire_base::nearest::distance;
 
-use crate::any::{AnyEngine, Other};
+use crate::any::{AnyEngine, OfTable, Other};
 pub use crate::description::{Description, Grade};
 use crate::engine::Engine;
 #[cfg(feature = "engines")]
@@ -119,12 +119,11 @@ impl EngineName {
     /// Returns the engine, empty, in private memory and with these bounds.
     #[must_use]
     pub fn open(&self, capacity: Capacity) -> AnyEngine {
+        let of_table = |engine| AnyEngine::Other(Other::Table(engine));
         match (self.name(), self.spec.is_plain()) {
-            ("list", true) => {
-                AnyEngine::Other(Other::List(list::PlainList::with_capacity(capacity)))
-            }
+            ("list", true) => of_table(OfTable::List(list::PlainList::with_capacity(capacity))),
             ("source", true) => {
-                AnyEngine::Other(Other::Source(sources::PerSource::with_capacity(capacity)))
+                of_table(OfTable::Source(sources::PerSource::with_capacity(capacity)))
             }
             ("bins", true) => AnyEngine::Bins(bins::HashBins::with_capacity(capacity)),
             (name, _) => AnyEngine::boxed(name, self.open_over::<Apart>(capacity)),

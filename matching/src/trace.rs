@@ -136,12 +136,16 @@ pub struct Packed {
 ///
 /// It is called within the call that is recorded, by the thread that does it: it must not block for long.
 pub trait Sink: Send {
+    /// Takes the place of the next record, where it is at hand and the record is to have no time of its own. The bytes of a record
+    /// are to be stored into it at once.
+    fn place(&mut self) -> Option<&mut [u8; RECORD]>;
+
     /// Keeps a record of now. What is in the queues behind the call can be asked for.
     fn note(&mut self, record: Packed, queues: impl Fn() -> Queues);
 }
 
 impl Size {
-    /// Returns the size of a message of so many bytes.
+    /// Returns the size of a message of so many bytes, fewer than 2^62. (More have the size of fewer.)
     #[inline]
     #[must_use]
     pub const fn of(bytes: u64) -> Self {
@@ -149,10 +153,9 @@ impl Size {
             return Self(0);
         }
         let exponent = bytes.ilog2();
-        // The two bits below the highest.
-        let quarter = (bytes << bytes.leading_zeros() >> 61) as u32 & 3;
-        let class = 1 + 4 * exponent + quarter;
-        Self(if class > 255 { 255 } else { class as u8 })
+        // The highest three bits, of which the first is one: 4 to 7.
+        let quarters = (bytes << 2 >> exponent) as u32;
+        Self((4 * exponent + quarters - 3) as u8)
     }
 
     /// Returns the bytes of the shortest message of this size.
@@ -387,6 +390,10 @@ mod tests {
             let bytes = 1 << exponent;
             assert_eq!(Size::of(bytes).bytes(), bytes);
             assert!(Size::of(bytes + bytes / 2) >= Size::of(bytes));
+        }
+        for bytes in 4..5_000_u64 {
+            let (from, step) = (Size::of(bytes).bytes(), 1 << (bytes.ilog2() - 2));
+            assert!((from..from + step).contains(&bytes), "{bytes}");
         }
         assert_eq!(Size::of(7).bytes(), 7);
         assert_eq!(Size::of(1279).bytes(), 1024);

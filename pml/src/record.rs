@@ -180,8 +180,6 @@ impl Recorder {
     }
 
     /// Stores a record for which the clock is to be read, or before which the chunk is full.
-    #[cold]
-    #[inline(never)]
     fn store_slowly(&mut self, record: Packed, queues: &dyn Fn() -> Queues) {
         if self.unread == 0 {
             self.unread = self.every;
@@ -307,11 +305,12 @@ impl Ring {
 
 impl Sink for Recorder {
     #[inline(always)]
+    fn place(&mut self) -> Option<&mut [u8; RECORD]> {
+        self.chunk.take_near()
+    }
+
     fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
-        match self.chunk.take_near() {
-            Some(place) => *place = record.after(0),
-            None => self.store_slowly(record, &queues),
-        }
+        self.store_slowly(record, &queues);
     }
 }
 

@@ -107,6 +107,28 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         best.map(|best| best.node.cookie())
     }
 
+    /// Puts a receive at the end of the list, where there are no messages, a used slot is free, and `note` returns `true`.
+    #[cfg(feature = "engines")]
+    #[inline(always)]
+    pub(super) fn list_receive(
+        &self,
+        receive: Selector,
+        cookie: Cookie,
+        note: impl FnOnce() -> bool,
+    ) -> Option<Handle> {
+        let view = self.posted();
+        if !self.unexpected().is_empty() || view.queue.mode.load() != 0 {
+            return None;
+        }
+        let (slot, node) = view.spare()?;
+        if !note() {
+            return None;
+        }
+        let handle = view.fill_spare((slot, node), receive, cookie);
+        view.push(CHAIN, &view.queue.head, slot, node);
+        Some(handle)
+    }
+
     /// Takes the earliest message for the receive, or queues it.
     #[inline(always)]
     pub(super) fn post_receive(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
