@@ -273,13 +273,15 @@ impl State {
         }
     }
 
-    /// Returns the order of an event among those at the same moment: equal for packets of a pair, so that they keep theirs.
+    /// Returns the order of an event among those at the same moment: equal for packets of a pair, so that they keep theirs. It does not
+    /// depend on the order in which ranks were opened.
     pub(crate) fn tie(&self, from: Place, to: Place, at: Moment) -> u64 {
         let schedule = &self.options.schedule;
         if !schedule.shuffle {
             return 0;
         }
-        let pair = (u64::from(from.0) << 32) | u64::from(to.0);
+        let rank = |of: Place| u64::from(self.members[of.index()].rank.as_u32());
+        let pair = (rank(from) << 32) | rank(to);
         let moment = at.since_start().as_picos();
         SplitMix64::stream(schedule.seed ^ moment, pair).next_u64()
     }
