@@ -299,6 +299,38 @@ fn ranks_of_a_node_reach_each_other_by_its_memory() {
 }
 
 #[test]
+fn ranks_of_a_node_may_share_its_local_link() {
+    let local = Link {
+        latency: Span::nanos(100),
+        per_byte: PerByte::femtos(BYTE * 1_000_000),
+        ..Link::default()
+    };
+    let machine = |shares_local| Machine {
+        local,
+        ranks_per_node: 2,
+        shares_local,
+        ..machine()
+    };
+    // Both send at once.
+    let exchange = |machine| {
+        run(
+            2,
+            SimOptions::of(machine),
+            |rank, mut node, seen| async move {
+                node.send(1 - rank as usize, 0, 1000);
+                let heard = node.hear().await;
+                seen.borrow_mut().extend(heard);
+                std::mem::forget(node);
+            },
+        )
+    };
+    let at = |seen: Vec<(u64, String)>| seen.into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+    let bytes = 1000 * BYTE;
+    assert_eq!(at(exchange(machine(false))), [100 + bytes; 2]);
+    assert_eq!(at(exchange(machine(true))), [100 + bytes, 100 + 2 * bytes]);
+}
+
+#[test]
 fn ranks_that_compute_share_their_nodes_cores() {
     let machine = Machine {
         ranks_per_node: 3,
