@@ -21,7 +21,7 @@ fn at(points: &[(u64, f64)], bytes: u64) -> Option<f64> {
     let mut usable: Vec<(u64, f64)> = usable.copied().collect();
     usable.sort_by_key(|(size, _)| *size);
     let place = usable.partition_point(|(size, _)| *size < bytes);
-    let above = usable.get(place).or(usable.last())?;
+    let above = usable.get(place).or_else(|| usable.last())?;
     let below = usable.get(place.saturating_sub(1)).unwrap_or(above);
     if above.0 <= below.0 || bytes >= above.0 {
         return Some(above.1);
