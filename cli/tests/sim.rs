@@ -96,7 +96,7 @@ fn what_cannot_be_is_refused() {
         ("ring -n 1", 2, "takes 2 ranks"),
         ("ring -n 4 --kill 4@1us", 1, "rank 4 of 4"),
         ("ring --compute soon", 1, "has a unit"),
-        ("vh1 --imbalance -1", 1, "of percent"),
+        ("vh1 --imbalance=-1", 1, "of percent"),
         ("vh1 -n 4", 2, "takes 16 ranks"),
         ("barrier -n 4000000000", 2, "MiB are available"),
     ] {
