@@ -67,8 +67,9 @@ pub use report::file::ResultsFile;
 pub use report::{Report, main_quantity, quantity_of_row};
 pub use simulated::{
     Helper, Leaves, PatternCarrier, PatternEdge, PatternEdges, PatternRegion, PatternScript,
-    PatternStep, Reduced, Simulated, SimulatedCallers, SimulatedCase, SimulatedExchange,
-    SimulatedNeighbours, SimulatedPair, SimulatedPattern, SimulatedReduction, Timed, results,
+    PatternStep, ProfiledRank, Reduced, Simulated, SimulatedCallers, SimulatedCase,
+    SimulatedExchange, SimulatedNeighbours, SimulatedPair, SimulatedPattern, SimulatedProfile,
+    SimulatedReduction, Timed, results,
 };
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;

@@ -339,6 +339,11 @@ impl Quantity {
     /// What the allreduce takes of them.
     pub const LOSS: Self = Self::less("loss", "pct", "Loss (%)");
 
+    /// The part of a program's run time that its ranks are in the library.
+    pub const LIBRARY: Self = Self::less("library", "pct", "In the library (%)");
+    /// The part of long messages that came before their receive, and whose bytes were fetched later.
+    pub const DROPPED: Self = Self::less("dropped", "pct", "Dropped (% of long)");
+
     /// A partitioned operation's time over that of one message.
     pub const PARTITIONED_OVERHEAD: Self = Self::less("overhead", "", "Overhead (x)");
     /// A message's bytes over the time of its last partition.
@@ -361,7 +366,7 @@ impl Quantity {
     pub const EARLY_BIRD_PAPER: Self = Self::more("early_bird_paper", "", "Paper's early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 45] = [
         Self::LATENCY,
         Self::SLOWEST,
         Self::THREAD_COST,
@@ -397,6 +402,8 @@ impl Quantity {
         Self::PASSES,
         Self::PASSES_ALONE,
         Self::LOSS,
+        Self::LIBRARY,
+        Self::DROPPED,
         Self::PARTITIONED_OVERHEAD,
         Self::PERCEIVED_BANDWIDTH,
         Self::APPLICATION_AVAILABILITY,

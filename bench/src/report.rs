@@ -262,7 +262,8 @@ pub fn main_quantity(test: &str) -> Quantity {
 }
 
 /// Returns the quantity that a row is about, of which `has` says whether it has a figure: that of its test; of a partitioned
-/// operation that was measured by the paper's definition alone, the paper's; of an allreduce of vectors from a device, its time.
+/// operation that was measured by the paper's definition alone, the paper's; of an allreduce of vectors from a device, its time; of an
+/// application, its part in the library.
 pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
     match main_quantity(test) {
         Quantity::PARTITIONED_OVERHEAD
@@ -272,6 +273,7 @@ pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
             Quantity::OVERHEAD_PAPER
         }
         Quantity::LATENCY if has(&Quantity::TIME.key()) => Quantity::TIME,
+        Quantity::LATENCY if has(&Quantity::LIBRARY.key()) => Quantity::LIBRARY,
         main => main,
     }
 }

@@ -20,12 +20,14 @@ mod device;
 mod exchange;
 mod pair;
 mod pattern;
+mod profile;
 
 pub use callers::{Helper, SimulatedCallers, SimulatedNeighbours};
 pub use device::{Reduced, SimulatedReduction};
 pub use exchange::{Leaves, SimulatedExchange};
 pub use pair::SimulatedPair;
 pub use pattern::{PatternRegion, PatternScript, SimulatedPattern};
+pub use profile::{ProfiledRank, SimulatedProfile};
 
 pub use crate::pattern::recorded::{PatternCarrier, PatternEdge, PatternEdges, PatternStep};
 

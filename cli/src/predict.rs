@@ -1,8 +1,8 @@
 //! `tagwire sim predict`: parameters that two ranks here measure predict programs here.
 //!
 //! ```text
-//!     bench latency, bandwidth, message-rate  ->  fit: L, o, g, G  ->  sim ring, faces, sweep3d, allreduce
-//!     bench ring, halo3d, sweep3d, allreduce  ----------------------->  beside each other
+//!     bench latency, message-rate  ->  fit: L, o, g, and G of a size  ->  sim ring, faces, sweep3d, allreduce
+//!     bench ring, halo3d, sweep3d, allreduce  -------------------------->  beside each other
 //! ```
 
 use std::fmt::Write as _;
@@ -20,7 +20,10 @@ use crate::output;
 pub const NAME: &str = "predict";
 
 /// Sizes that parameters are fitted at.
-const FITTED: &str = "8,1K,4K,16K,64K";
+const FITTED: &str = "8,256,1K,4K,16K,32K,64K";
+
+/// The option that says what communicates.
+const UNITS: &str = "--units";
 
 /// A pattern, and how one of its rounds here follows from a row.
 struct Pattern {
@@ -30,6 +33,8 @@ struct Pattern {
     sizes: &'static str,
     /// The simulated program.
     simulated: &'static str,
+    /// How long its messages are, of a row's size and so many ranks.
+    message: fn(u64, u32) -> u64,
     /// Of a row with so many ranks, in nanoseconds.
     round: fn(&Row<'_>, u32) -> Option<f64>,
 }
@@ -59,6 +64,7 @@ const PATTERNS: [Pattern; 4] = [
         words: &["ring"],
         sizes: "8,4K,64K",
         simulated: "ring",
+        message: |size, _| size,
         // The row has the time of a hop.
         round: |row, ranks| Some(row.figure("latency_us")? * 1e3 * f64::from(ranks)),
     },
@@ -67,6 +73,7 @@ const PATTERNS: [Pattern; 4] = [
         words: &["halo3d", "--mode", "single", "--threads", "1"],
         sizes: "4K,64K",
         simulated: "faces",
+        message: |size, _| size,
         // Each of two ranks has one face, which it sends and receives.
         round: |row, ranks| of_throughput(row, 2.0 * faces(ranks)),
     },
@@ -75,6 +82,8 @@ const PATTERNS: [Pattern; 4] = [
         words: &["sweep3d", "--mode", "single", "--threads", "1"],
         sizes: "4K,64K",
         simulated: "sweep3d",
+        // In 16 slices.
+        message: |size, _| size / 16,
         round: |row, ranks| of_throughput(row, 8.0 * sides(ranks)),
     },
     Pattern {
@@ -82,6 +91,11 @@ const PATTERNS: [Pattern; 4] = [
         words: &["allreduce"],
         sizes: "8,4K,64K",
         simulated: "allreduce",
+        // Vectors of 32 KiB go around in pieces, shorter ones as a whole.
+        message: |size, ranks| match size < 32 << 10 {
+            true => size,
+            false => size / u64::from(ranks),
+        },
         round: |row, _| Some(row.figure("latency_us")? * 1e3),
     },
 ];
@@ -108,15 +122,15 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
     for transport in &args.transport {
         let known = transport.parse::<tagwire_bench::TransportChoice>();
         known.map_err(|reason| Failure::usage(format!("-t {transport}: {reason}")))?;
-        let machine = fit(&measured(transport)?).map_err(Failure::run)?;
-        text += &described(transport, &machine);
+        let measured = measured(transport)?;
+        text += &described(transport, &measured)?;
         let _ = writeln!(
             text,
             "  {:<10} {:>8} {:>12} {:>12} {:>8}",
             "pattern", "bytes", "here (us)", "sim (us)", "off (%)"
         );
         for pattern in &PATTERNS {
-            compare(transport, ranks, machine, pattern, &mut text)?;
+            compare(transport, ranks, &measured, pattern, &mut text)?;
         }
     }
     output::print(&text)?;
@@ -125,58 +139,58 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
 
 /// What two ranks measure.
 fn measured(transport: &str) -> Result<Measured, Failure> {
-    let of = |words: &[&str], figure: &'static str, nanos: fn(f64, f64) -> f64| {
+    let of = |words: &[&str], figure: &'static str, nanos: fn(f64) -> f64| {
         let rows = bench(words, FITTED, 2, transport)?;
         let points = rows.iter().filter_map(|row| {
             let row = Row(row.as_object()?);
-            let size = row.size()?;
-            Some((size, nanos(row.figure(figure)?, size as f64)))
+            Some((row.size()?, nanos(row.figure(figure)?)))
         });
         Ok::<Vec<(u64, f64)>, Failure>(points.collect())
     };
-    let latency = of(&["latency"], "latency_us", |us, _| us * 1e3)?;
-    let mut message = of(&["bandwidth"], "bandwidth_mb_s", |mb_s, size| {
-        size / mb_s * 1e3
-    })?;
-    let rate: Vec<(u64, f64)> = of(&["message-rate"], "rate_msg_s", |rate, _| 1e9 / rate)?;
-    // Of short messages the rate says more than the bandwidth.
-    message.retain(|(size, _)| *size > 8);
-    message.extend(rate.into_iter().filter(|(size, _)| *size <= 8));
-    Ok(Measured { latency, message })
+    // Programs call as this does: they wait for each send.
+    let blocking = ["message-rate", "--style", "blocking", UNITS, "processes:1"];
+    Ok(Measured {
+        latency: of(&["latency"], "latency_us", |us| us * 1e3)?,
+        message: of(&blocking, "rate_msg_s", |rate| 1e9 / rate)?,
+    })
 }
 
-fn described(transport: &str, machine: &Machine) -> String {
-    let link = machine.network;
-    format!(
-        "{transport}: latency {}, overhead {} a side, gap {}, {:.4} ns a byte, copies {:.4} ns a byte a side\n",
-        link.latency,
-        link.send,
-        link.gap,
-        link.per_byte.as_femtos() as f64 / 1e6,
-        link.copy_out.as_femtos() as f64 / 1e6,
-    )
+fn described(transport: &str, measured: &Measured) -> Result<String, Failure> {
+    let link = fit(measured, 0).map_err(Failure::run)?.network;
+    let mut text = format!(
+        "{transport}: latency {}, overhead {} a side, gap {}; ns a byte:",
+        link.latency, link.send, link.gap,
+    );
+    for (size, _) in measured.latency.iter().filter(|(size, _)| *size > 8) {
+        let link = fit(measured, *size as usize).map_err(Failure::run)?.network;
+        let per_byte = link.per_byte.as_femtos() as f64 / 1e6;
+        let _ = write!(text, " {per_byte:.4} of {size}");
+    }
+    text.push('\n');
+    Ok(text)
 }
 
 fn compare(
     transport: &str,
     ranks: u32,
-    machine: Machine,
+    measured: &Measured,
     pattern: &Pattern,
     text: &mut String,
 ) -> Result<(), Failure> {
     let simulated = program(pattern.simulated)
         .ok_or_else(|| Failure::run(format!("there is no program '{}'", pattern.simulated)))?;
-    let machine = Machine {
-        // All are on this host, each with links of its own.
-        ranks_per_node: ranks,
-        ..machine
-    };
     for row in bench(pattern.words, pattern.sizes, ranks, transport)? {
         let Some(row) = row.as_object().map(Row) else {
             continue;
         };
         let (Some(size), Some(here)) = (row.size(), (pattern.round)(&row, ranks)) else {
             continue;
+        };
+        let message = (pattern.message)(size, ranks) as usize;
+        let machine = Machine {
+            // All are on this host.
+            ranks_per_node: ranks,
+            ..fit(measured, message).map_err(Failure::run)?
         };
         let sim = predict(simulated, ranks, machine, size as usize).map_err(Failure::run)?;
         let _ = writeln!(
@@ -195,10 +209,13 @@ fn compare(
 fn bench(words: &[&str], sizes: &str, ranks: u32, transport: &str) -> Result<Vec<Value>, Failure> {
     let own = std::env::current_exe().map_err(Failure::run)?;
     let file = std::env::temp_dir().join(format!("tagwire-predict-{}.json", std::process::id()));
+    let ranks = ranks.to_string();
     let ran = Command::new(own)
         .arg("bench")
         .args(words)
-        .args(["-m", sizes, "-t", transport, "-n", &ranks.to_string()])
+        .args(["-m", sizes, "-t", transport])
+        // Of units the ranks follow.
+        .args(["-n", &ranks].iter().filter(|_| !words.contains(&UNITS)))
         .args(["--launches", "3", "--overwrite", "-o"])
         .arg(&file)
         .stdout(Stdio::null())

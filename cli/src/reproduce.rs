@@ -226,7 +226,8 @@ fn page(
         return Ok(ExitCode::SUCCESS);
     }
     let (mut outcomes, mut missing) = (Vec::new(), None);
-    for item in items.iter().filter(|item| item.needs == Needs::Real) {
+    let has_outcome = |item: &&&Item| matches!(item.needs, Needs::Real | Needs::Sim);
+    for item in items.iter().filter(has_outcome) {
         let stored = options.output.join(item.name.replace('/', "-") + ".json");
         let of_sim = options
             .output
@@ -547,9 +548,9 @@ fn interruptions() -> Result<Arc<AtomicUsize>, Failure> {
     Ok(interrupted)
 }
 
-/// Writes a file as a whole or not at all.
+/// Writes a file as a whole or not at all. Several processes may write the same file.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let partial = file.with_extension("partial");
+    let partial = file.with_extension(format!("{}.partial", std::process::id()));
     let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, file));
     written.map_err(|error| unwritable(file, &error))
 }

@@ -38,6 +38,7 @@ fn the_list_names_programs_and_machines() {
         "ring",
         "halo3d",
         "allreduce",
+        "vh1",
         "redstorm",
         "niagara",
         "assumed",
@@ -45,6 +46,23 @@ fn the_list_names_programs_and_machines() {
     ] {
         assert!(list.contains(name), "{name}: {list}");
     }
+}
+
+#[test]
+fn a_skeleton_has_a_profile() {
+    let output = sim("vh1 -n 16 --rounds 1 --preset redstorm --pml cm");
+    let rows = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let figure = |name: &str| {
+        let line = rows.lines().find(|line| line.starts_with(name)).unwrap();
+        let words: Vec<&str> = line[name.len()..].split_whitespace().collect();
+        words[0].parse::<f64>().unwrap()
+    };
+    // 8 exchanges with 15 others, and two sums of 4 messages.
+    assert_eq!(figure("long messages"), 120.0);
+    assert_eq!(figure("short messages"), 8.0);
+    let parts = figure("alltoall") + figure("allreduce");
+    assert!((parts - figure("in the library, %")).abs() < 0.1, "{rows}");
 }
 
 #[test]
@@ -78,6 +96,8 @@ fn what_cannot_be_is_refused() {
         ("ring -n 1", 2, "takes 2 ranks"),
         ("ring -n 4 --kill 4@1us", 1, "rank 4 of 4"),
         ("ring --compute soon", 1, "has a unit"),
+        ("vh1 --imbalance=-1", 1, "of percent"),
+        ("vh1 -n 4", 2, "takes 16 ranks"),
         ("barrier -n 4000000000", 2, "MiB are available"),
     ] {
         let output = sim(arguments);

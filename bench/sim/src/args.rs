@@ -6,6 +6,7 @@ use clap::Args;
 use tagwire_sim::presets::{self, Preset};
 use tagwire_sim::{Kill, Machine, Schedule, SimOptions, Trace};
 
+use crate::apps::{App, Case, app};
 use crate::job::Pml;
 use crate::programs::{Arguments, PROGRAMS, Program, program};
 
@@ -17,7 +18,7 @@ pub struct SimArgs {
     #[arg(value_name = "PROGRAM")]
     pub program: String,
 
-    /// How many ranks [default: 64; 2 with 'predict']
+    /// How many ranks [default: 64; 2 with 'predict'; those of the paper with skeletons of applications]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
 
@@ -55,9 +56,17 @@ pub struct SimArgs {
     #[arg(short = 'm', long, value_name = "BYTES", default_value = "8", value_parser = parse_bytes)]
     pub bytes: usize,
 
-    /// What each rank computes in a round, on a core of its node
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0us")]
-    pub compute: Duration,
+    /// What each rank computes in a round, on a core of its node [default: 0us; skeletons of applications have their own]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub compute: Option<Duration>,
+
+    /// By how many percent ranks differ in that, as a standard deviation (skeletons of applications, which have their own)
+    #[arg(long, value_name = "PCT", value_parser = parse_percent)]
+    pub imbalance: Option<f64>,
+
+    /// By how many percent times of one rank do (the same)
+    #[arg(long, value_name = "PCT", value_parser = parse_percent)]
+    pub jitter: Option<f64>,
 
     /// Messages are late by up to this, as the seed says
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0us")]
@@ -98,6 +107,11 @@ fn parse_bytes(text: &str) -> Result<usize, String> {
     most.ok_or_else(|| "a message has up to 1 GiB".to_owned())
 }
 
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|pct| (0.0..=1000.0).contains(pct));
+    percent.ok_or_else(|| "a number of percent, up to 1000".to_owned())
+}
+
 fn parse_kill(text: &str) -> Result<Kill, String> {
     let (rank, at) = text.split_once('@').ok_or("as in '3@20us'")?;
     Ok(Kill {
@@ -109,7 +123,8 @@ fn parse_kill(text: &str) -> Result<Kill, String> {
 impl SimArgs {
     /// Returns how many ranks a program has.
     pub(crate) fn rank_count(&self) -> u32 {
-        self.ranks.unwrap_or(64)
+        let own = app(&self.program).map_or(64, |app| app.ranks);
+        self.ranks.unwrap_or(own)
     }
 
     /// Returns the program.
@@ -182,8 +197,25 @@ impl SimArgs {
         Arguments {
             rounds: self.rounds,
             bytes: self.bytes,
-            compute: self.compute,
+            compute: match self.compute {
+                Some(time) => time,
+                None => Duration::ZERO,
+            },
         }
+    }
+
+    /// Returns the skeleton of an application that is asked for, and how it is to run; `None` where it is a program.
+    pub fn app(&self) -> Option<(&'static App, Case)> {
+        let app = app(&self.program)?;
+        let case = Case {
+            ranks: self.ranks.unwrap_or(app.ranks),
+            steps: self.rounds,
+            compute: self.compute.unwrap_or(app.compute),
+            imbalance: self.imbalance.unwrap_or(app.imbalance),
+            jitter: self.jitter.unwrap_or(app.jitter),
+            seed: self.seed,
+        };
+        Some((app, case))
     }
 }
 

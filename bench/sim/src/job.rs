@@ -13,10 +13,10 @@ use tagwire_pml::{Layer, Messenger, ThreadLevel, WaitPolicy};
 use tagwire_sim::matching::{MatchNetwork, MatchOptions};
 use tagwire_sim::{Counts, Moment, SimJob, SimNetwork, SimOptions, Simulation};
 
+use crate::cost::kibibytes;
 use crate::error::{Error, Result};
 use crate::programs::{Arguments, Program};
 use crate::rank::SimRank;
-use crate::report::kibibytes;
 use crate::rounds::{Clockwork, Round};
 
 /// What came of a job.
@@ -135,13 +135,25 @@ pub(crate) struct Opener {
     matching: Option<MatchNetwork>,
 }
 
-/// Longest message that the network copies at once where it matches.
-const SHORT: usize = 16 << 10;
+/// Longest message that the network keeps where it matches, and no receive waits for it. That of Open MPI's transport over Portals
+/// (Graham and others, EuroPVM/MPI 2007).
+const SHORT: usize = 32 << 10;
 
 impl Opener {
     pub(crate) fn new(pml: Pml, network: &SimNetwork) -> Self {
+        Self::with(pml, network, false)
+    }
+
+    /// The same for programs that do not look at what they receive. Where the network matches, it does not copy long messages.
+    pub(crate) fn hollow(pml: Pml, network: &SimNetwork) -> Self {
+        Self::with(pml, network, true)
+    }
+
+    fn with(pml: Pml, network: &SimNetwork, hollow: bool) -> Self {
         let options = MatchOptions {
             helping: true,
+            drops: true,
+            hollow,
             max_short: SHORT,
             ..MatchOptions::default()
         };

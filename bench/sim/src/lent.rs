@@ -48,13 +48,12 @@ impl Lent {
         Ok(request)
     }
 
-    /// Posts a receive of up to `len` bytes; the same.
+    /// Posts a receive into `room`; the same.
     pub(crate) fn recv<E>(
         &mut self,
-        len: usize,
+        mut room: Box<[u8]>,
         post: impl FnOnce(RecvBuffer) -> Result<RequestId, E>,
     ) -> Result<RequestId, E> {
-        let mut room = vec![0; len].into_boxed_slice();
         // SAFETY: as above, and nobody looks at them before.
         let buffer = unsafe { RecvBuffer::contiguous(room.as_mut_ptr(), room.len()) };
         let request = post(buffer)?;

@@ -5,12 +5,15 @@
 //!      |
 //!     programs   what each rank does: an asynchronous function
 //!     partitioned, messaging, motif  what threads of a rank do in papers
+//!     apps       skeletons of applications, whose calls a profile times
 //!      |
 //!     SimRank    isend, irecv, wait, barrier, sum, compute: over Messenger and Team
 //! ```
 
+pub mod apps;
 mod args;
 pub mod callers;
+mod cost;
 mod error;
 mod fit;
 mod job;
@@ -20,6 +23,7 @@ pub mod motif;
 pub mod neighbours;
 pub mod pairs;
 pub mod partitioned;
+mod profile;
 mod programs;
 mod rank;
 pub mod reduction;
@@ -31,6 +35,7 @@ pub use args::SimArgs;
 pub use error::{Error, Result};
 pub use fit::{Measured, fit, predict};
 pub use job::{BUSY_PEER, Outcome, Pml, RANK, run, run_on};
+pub use profile::{Profile, RankProfile};
 pub use programs::{Arguments, PROGRAMS, Program, grid, program};
 pub use rank::SimRank;
 pub use report::{Refusal, Report, simulate};

@@ -5,10 +5,10 @@
 mod allreduce;
 mod barrier;
 mod faces;
-mod halo3d;
+pub(crate) mod halo3d;
 mod ping_pong;
 mod ring;
-mod stencil;
+pub(crate) mod stencil;
 mod stream;
 mod sweep3d;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{
-    Allgather, Allreduce, CollectiveOperation, Parts, Reduce, ReduceScatter,
+    Allgather, Allreduce, Alltoall, Blocks, Broadcast, CollectiveOperation, Parts, Reduce,
+    ReduceScatter, Root,
 };
 use tagwire_coll::{Division, Duplicate, Operator, Request, Team};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -133,6 +134,14 @@ impl SimRank {
     /// # Errors
     /// When the layer refuses.
     pub fn irecv(&self, from: u32, tag: Tag, len: usize) -> Result<RequestId> {
+        self.irecv_into(from, tag, vec![0; len])
+    }
+
+    /// Starts to receive into `room`, which is returned by the wait.
+    ///
+    /// # Errors
+    /// When the layer refuses.
+    pub fn irecv_into(&self, from: u32, tag: Tag, room: Vec<u8>) -> Result<RequestId> {
         let (from, tag) = (
             SourceSelector::exact(Rank::new(from)),
             TagSelector::exact(tag),
@@ -141,7 +150,9 @@ impl SimRank {
             .shared
             .lent
             .borrow_mut()
-            .recv(len, |room| self.port().irecv(room, from, tag, WORLD));
+            .recv(room.into_boxed_slice(), |room| {
+                self.port().irecv(room, from, tag, WORLD)
+            });
         Ok(posted?)
     }
 
@@ -328,6 +339,33 @@ impl SimRank {
             own: None,
             parts: Parts::Of(lengths.into()),
             out,
+        })
+    }
+
+    /// Starts to exchange the blocks of `data`, one of each member, which get those of others in their places.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_alltoall(&self, team: &Arc<Team>, data: Vec<u8>) -> Result<Collective> {
+        self.start(team, data, |data| Alltoall {
+            input: None,
+            out: Blocks::Together(data, Parts::Equal),
+        })
+    }
+
+    /// Starts to give all members the `data` of one.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn start_broadcast(
+        &self,
+        team: &Arc<Team>,
+        data: Vec<u8>,
+        root: usize,
+    ) -> Result<Collective> {
+        self.start(team, data, |data| Broadcast {
+            data,
+            root: Root::Member(root),
         })
     }
 

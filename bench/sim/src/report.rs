@@ -6,13 +6,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-use tagwire_sim::Moment;
 use tagwire_sim::presets::PRESETS;
+use tagwire_sim::{Counts, Moment, SimOptions};
 
+use crate::apps::{self, APPS};
 use crate::args::SimArgs;
+use crate::cost::{memory, processor_time};
 use crate::error::Error;
 use crate::job::{self, Outcome};
+use crate::profile::{Profile, RankProfile};
 use crate::programs::PROGRAMS;
 
 /// What is to be printed.
@@ -53,9 +55,26 @@ pub fn simulate(args: &SimArgs) -> Result<Report, Refusal> {
             has_failed: false,
         });
     }
+    let (began, before) = (processor_time(), memory("VmRSS:"));
+    if let Some((app, case)) = args.app() {
+        let options = args.options().map_err(Refusal::Usage)?;
+        let profile = apps::run(&options, args.pml, app, case);
+        leave_picture(args, &options)?;
+        let profile = profile?;
+        let took = processor_time().saturating_sub(began);
+        return Ok(Report {
+            rows: profiled(args, &profile),
+            cost: cost(
+                args,
+                profile.counts,
+                took,
+                memory("VmHWM:").saturating_sub(before),
+            ),
+            has_failed: false,
+        });
+    }
     let program = args.program().map_err(Refusal::Usage)?;
     let options = args.options().map_err(Refusal::Usage)?;
-    let (began, before) = (processor_time(), memory("VmRSS:"));
     let outcome = job::run_on(
         args.pml,
         program,
@@ -63,20 +82,25 @@ pub fn simulate(args: &SimArgs) -> Result<Report, Refusal> {
         &options,
         args.arguments(),
     );
-    // Of a job that did not end well it says most.
-    if let (Some(file), Some(trace)) = (&args.picture, &options.trace) {
-        let picture = trace.svg().unwrap_or_default();
-        let wrong = |error| Refusal::Usage(format!("--picture {}: {error}", file.display()));
-        std::fs::write(file, picture).map_err(wrong)?;
-    }
+    leave_picture(args, &options)?;
     let outcome = outcome?;
     let took = processor_time().saturating_sub(began);
     let grown = memory("VmHWM:").saturating_sub(before);
     Ok(Report {
         rows: rows(args, &outcome),
-        cost: cost(args, &outcome, took, grown),
+        cost: cost(args, outcome.counts, took, grown),
         has_failed: !outcome.failed.is_empty() && args.kill.is_empty(),
     })
+}
+
+/// Leaves the picture that is asked for. Of a job that did not end well it says most.
+fn leave_picture(args: &SimArgs, options: &SimOptions) -> Result<(), Refusal> {
+    if let (Some(file), Some(trace)) = (&args.picture, &options.trace) {
+        let picture = trace.svg().unwrap_or_default();
+        let wrong = |error| Refusal::Usage(format!("--picture {}: {error}", file.display()));
+        std::fs::write(file, picture).map_err(wrong)?;
+    }
+    Ok(())
 }
 
 /// Returns the programs and the machines, with where each value of these comes from.
@@ -84,6 +108,10 @@ fn list() -> String {
     let mut text = String::from("programs\n");
     for program in PROGRAMS {
         let _ = writeln!(text, "  {:<10} {}", program.name, program.about);
+    }
+    text.push_str("applications\n");
+    for app in APPS {
+        let _ = writeln!(text, "  {:<10} {}", app.name, app.about);
     }
     text.push_str("machines\n");
     for preset in PRESETS {
@@ -126,48 +154,53 @@ fn rows(args: &SimArgs, outcome: &Outcome) -> String {
     text
 }
 
+/// Returns the profile of a skeleton: what ranks have spent in the library, and their messages.
+fn profiled(args: &SimArgs, profile: &Profile) -> String {
+    let mut text = format!(
+        "# {} on {}: {} ranks, {} steps, seed {}\n# of ranks: mean, least, greatest\n",
+        args.program,
+        args.preset,
+        profile.ranks.len(),
+        args.rounds,
+        args.seed
+    );
+    for (name, [mean, least, most]) in [
+        ("run time, us", profile.spread(|rank| rank.run as f64 / 1e3)),
+        ("in the library, %", profile.spread(RankProfile::library)),
+        ("short messages", profile.spread(|rank| rank.short() as f64)),
+        ("long messages", profile.spread(|rank| rank.long as f64)),
+        ("dropped", profile.spread(|rank| rank.dropped as f64)),
+        (
+            "dropped, % of long",
+            profile.spread(RankProfile::dropped_share),
+        ),
+    ] {
+        let _ = writeln!(text, "{name:<20} {mean:>14.2} {least:>14.2} {most:>14.2}");
+    }
+    text.push_str("# routine, % of the run time\n");
+    for (routine, part) in profile.routines() {
+        let _ = writeln!(text, "{routine:<20} {part:>14.2}");
+    }
+    let (counts, end) = (profile.counts, micros(profile.end));
+    let (events, messages, bytes) = (counts.events, counts.messages, counts.bytes);
+    let _ = writeln!(
+        text,
+        "# {events} events, {messages} messages of {bytes} bytes, {end} us"
+    );
+    text
+}
+
 /// Returns a moment in microseconds, exactly.
 fn micros(moment: Moment) -> String {
     let picos = moment.since_start().as_picos();
     format!("{}.{:06}", picos / 1_000_000, picos % 1_000_000)
 }
 
-fn cost(args: &SimArgs, outcome: &Outcome, took: Duration, grown: u64) -> String {
+fn cost(args: &SimArgs, counts: Counts, took: Duration, grown: u64) -> String {
     let seconds = took.as_secs_f64();
     format!(
         "{seconds:.3} s of processor time, {:.0} events/s, {} bytes a rank\n",
-        outcome.counts.events as f64 / seconds.max(1e-9),
+        counts.events as f64 / seconds.max(1e-9),
         grown / u64::from(args.rank_count())
     )
-}
-
-/// Returns how long this process has computed.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
-/// Returns a figure of this process's memory in bytes (man 5 `proc_pid_status`); 0 where it cannot be read.
-fn memory(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    kibibytes(&status, name).unwrap_or_default() * 1024
-}
-
-/// Returns the number of the line that begins with `name`, in KiB.
-pub(crate) fn kibibytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_proc_have_numbers() {
-        let text = "VmPeak:\t  9 kB\nVmHWM:\t    1234 kB\n";
-        assert_eq!(kibibytes(text, "VmHWM:"), Some(1234));
-        assert_eq!(kibibytes(text, "VmRSS:"), None);
-    }
 }

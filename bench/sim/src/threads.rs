@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::job::{Opener, Pml};
 use crate::rank::SimRank;
 
-/// A job of ob1 whose threads have tasks.
+/// A job whose threads have tasks.
 pub(crate) struct Threads {
     opener: Opener,
     simulation: Simulation,
@@ -22,9 +22,14 @@ impl Threads {
     /// Returns the job of a network of `ranks` ranks, none of which is open.
     pub(crate) fn new(ranks: u32, options: SimOptions) -> Self {
         let network = SimNetwork::new(ranks, options);
+        Self::of(&network, Opener::new(Pml::Ob1, &network))
+    }
+
+    /// Returns the job of a network, none of whose ranks is open.
+    pub(crate) fn of(network: &SimNetwork, opener: Opener) -> Self {
         Self {
-            opener: Opener::new(Pml::Ob1, &network),
-            simulation: Simulation::new(&network),
+            opener,
+            simulation: Simulation::new(network),
             failed: Rc::default(),
         }
     }

@@ -64,9 +64,7 @@ pub fn one(
             return Err(Failure::run(format!("there is no preset '{}'", of.on)));
         };
         let command = format!("tagwire reproduce {} --on sim:{}", item.name, machine.name);
-        let simulated = Simulated::parse(&run.arguments).map_err(Failure::run)?;
-        let found = simulate(machine, &simulated)?;
-        let test = simulated.test();
+        let (test, found) = simulate(machine, &run.arguments)?;
         let whole = tagwire_bench::results(test, &command, &environment(machine), &found);
         let name = format!("{stem}-sim-{number}.json");
         let file = options.output.join(&name);
@@ -108,8 +106,8 @@ fn arrivals(options: &ReproduceOptions) -> Result<String, Failure> {
     Ok(folder.display().to_string())
 }
 
-/// Returns the rows of a command on a machine.
-fn simulate(machine: &Preset, command: &Simulated) -> Result<Vec<Row>, Failure> {
+/// Returns the test, and the rows of a command of `tagwire bench` on a machine, or of a skeleton behind the word `sim`.
+fn simulate(machine: &Preset, words: &[String]) -> Result<(&'static str, Vec<Row>), Failure> {
     let options = SimOptions {
         schedule: Schedule {
             shuffle: true,
@@ -121,8 +119,15 @@ fn simulate(machine: &Preset, command: &Simulated) -> Result<Vec<Row>, Failure> 
         options: &options,
         transport: &format!("sim:{}", machine.name),
     };
-    place.rows(command)
+    if let Some((SIM, words)) = words.split_first().map(|(first, rest)| (&**first, rest)) {
+        return Ok((SIM, vec![place.app(words)?]));
+    }
+    let command = Simulated::parse(words).map_err(Failure::run)?;
+    Ok((command.test(), place.rows(&command)?))
 }
+
+/// The first word of a run of `tagwire sim`.
+const SIM: &str = "sim";
 
 /// The rows that simulations of another item have left in the folder.
 fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {

@@ -120,7 +120,7 @@ impl Job for RailJob {
         Ok(Messenger::new(ob1, level, policy).with_clock(clock))
     }
 
-    fn kill(&self, rank: Rank, victim: Box<dyn Send>) {
+    fn kill(&self, rank: Rank, victim: Box<dyn Send>) -> bool {
         let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
         match &rails.kill {
             Some(kill) => {
@@ -131,6 +131,7 @@ impl Job for RailJob {
             None => std::mem::forget(victim),
         }
         self.job.declare_failed(rank);
+        rails.kill.is_some()
     }
 }
 
@@ -265,7 +266,7 @@ impl Job for MatchJob {
         Ok(Messenger::new(cm, level, policy).with_clock(clock))
     }
 
-    fn kill(&self, rank: Rank, victim: Box<dyn Send>) {
+    fn kill(&self, rank: Rank, victim: Box<dyn Send>) -> bool {
         let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
         match &rails.kill {
             Some(kill) => {
@@ -276,6 +277,7 @@ impl Job for MatchJob {
             None => std::mem::forget(victim),
         }
         self.job.declare_failed(rank);
+        rails.kill.is_some()
     }
 
     fn is_at_rest(&self) -> bool {

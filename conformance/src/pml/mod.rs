@@ -83,8 +83,8 @@ pub trait Job: Send + Sync {
     -> Result<Messenger, String>;
 
     /// Lets `rank`, whose object is `victim`, die without a goodbye, in a way that the others
-    /// notice.
-    fn kill(&self, rank: Rank, victim: Box<dyn Send>);
+    /// notice. Returns whether the object is gone; else it keeps hold of the buffers that it was lent.
+    fn kill(&self, rank: Rank, victim: Box<dyn Send>) -> bool;
 
     /// Returns whether nothing is under way that has nobody's progress to wait for. In virtual time ranks may have nothing to do while
     /// messages travel, and messages may come that nobody is told of.

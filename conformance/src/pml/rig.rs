@@ -415,10 +415,9 @@ impl World {
 
     /// `rank` dies.
     pub(super) fn kill(&mut self, rank: usize) {
-        // A dead object may keep hold of its buffers.
-        self.leaky = true;
         if let Some(pml) = self.ranks[rank].take() {
-            self.job.kill(Rank::new(rank as u32), Box::new(pml));
+            let is_gone = self.job.kill(Rank::new(rank as u32), Box::new(pml));
+            self.leaky |= !is_gone;
         }
     }
 

@@ -41,9 +41,13 @@ impl State {
             return;
         };
         let link = self.link(from, to);
-        let copied = load.len;
+        self.counts.bytes += load.len as u64;
         let at = match load.is_sent {
-            true => self.work(from, to, Work::Send { copied }),
+            true => {
+                self.members[from.index()].count_message(&mut self.counts.messages);
+                let copied = load.copied;
+                self.work(from, to, Work::Send { copied })
+            }
             false => self.now,
         };
         self.carry(

@@ -74,9 +74,12 @@ impl State {
             Cargo::Message(_) | Cargo::Load(_) => link.stream.of(flight.cargo.len()),
             _ => Span::ZERO,
         };
-        let free = match nodes {
-            Some((node, _)) => &mut self.nic(node).out,
-            None => &mut self.members[from.index()].copying,
+        let own = self.members[from.index()].rank.as_u32();
+        let shared = self.machine().filter(|machine| machine.shares_local);
+        let free = match (nodes, shared) {
+            (Some((node, _)), _) => &mut self.nic(node).out,
+            (None, Some(machine)) => &mut self.nic(machine.node(own)).local,
+            (None, None) => &mut self.members[from.index()].copying,
         };
         let start = at.max(*free);
         *free = start + link.gap.max(bytes);

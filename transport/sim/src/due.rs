@@ -9,6 +9,8 @@ use tagwire_base::Rank;
 pub(crate) struct Load {
     /// How many bytes occupy the NICs.
     pub(crate) len: usize,
+    /// How many of them its sender copies.
+    pub(crate) copied: usize,
     /// Whether its sender sends it; else NICs do, whatever their ranks do.
     pub(crate) is_sent: bool,
     /// Its name in pictures.

@@ -37,6 +37,7 @@ impl Machine {
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `per-byte`, `copy-out`, `copy-in`, `stream` | a time for each byte: `0.0826 ns` |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
+    /// | `local-link` | `own`: each rank has the link to others of its node to itself; `shared`: all have one, in both directions |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
     /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
     /// | `matching` | a time; nothing |
@@ -79,6 +80,13 @@ impl Machine {
     fn set(&mut self, field: &str, value: &str) -> Result<(), String> {
         match field {
             "ranks-per-node" => self.ranks_per_node = number(value, 1)?,
+            "local-link" => {
+                self.shares_local = match value {
+                    "shared" => true,
+                    "own" => false,
+                    _ => return Err(format!("'{value}' is neither 'own' nor 'shared'")),
+                }
+            }
             "cores" => self.cores = number(value, 0)?,
             "slice" => self.slice = Span::picos(femtos(value)? / 1000),
             "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
@@ -151,6 +159,9 @@ mod tests {
         assert_eq!(machine.network.per_byte, PerByte::femtos(82_600));
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
+        assert!(!machine.shares_local);
+        let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();
+        assert!(shared.shares_local);
     }
 
     #[test]
@@ -171,6 +182,10 @@ mod tests {
                 "line 9: 'cores': 'many' is no number of 0 or more",
             ),
             ("ranks-per-node = 0", "line 9: 'ranks-per-node'"),
+            (
+                "local-link = half",
+                "line 9: 'local-link': 'half' is neither 'own' nor 'shared'",
+            ),
             ("local-color = 1us", "line 9: 'local-color': no such field"),
         ] {
             let before = TEXT.replace("ranks-per-node = 40", "");

@@ -32,7 +32,7 @@ pub struct Link {
 ///                   shared by a node's ranks       shared by a node's ranks
 /// ```
 ///
-/// Between ranks of a node a message takes the `local` link, which each rank has to itself.
+/// Between ranks of a node a message takes the `local` link, which each rank has to itself, or all share.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
     /// Between nodes.
@@ -41,6 +41,9 @@ pub struct Machine {
     pub local: Link,
     /// How many ranks are on a node, 1 at least.
     pub ranks_per_node: u32,
+    /// Whether the ranks of a node share one local link, in both directions: their cores copy, and have one memory. Else each rank has one
+    /// to itself.
+    pub shares_local: bool,
     /// How many cores a node has for what threads of its ranks compute; 0 where each thread has one to itself.
     pub cores: u32,
     /// How long a thread that computes keeps its core while others wait for one.

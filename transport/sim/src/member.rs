@@ -67,6 +67,8 @@ pub(crate) struct Operation {
 pub(crate) struct Member {
     pub(crate) rank: Rank,
     pub(crate) status: Status,
+    /// Messages that it has sent.
+    pub(crate) sent: u64,
     /// In the order of first contact; never removed, so that endpoints stay.
     pub(crate) links: Vec<Link>,
     pub(crate) by_peer: HashMap<Place, EndpointId>,
@@ -95,6 +97,7 @@ impl Member {
         Self {
             rank,
             status: Status::Open,
+            sent: 0,
             links: Vec::new(),
             by_peer: HashMap::new(),
             inbox: VecDeque::new(),
@@ -134,6 +137,12 @@ impl Member {
             self.clock.advance(Duration::from_nanos(passed));
         }
         moment
+    }
+
+    /// It sends a message, which is counted among all.
+    pub(crate) const fn count_message(&mut self, all: &mut u64) {
+        self.sent += 1;
+        *all += 1;
     }
 
     /// Returns the link of an endpoint whose end was not reported.

@@ -73,6 +73,7 @@ const fn machine(network: Link, local: Link, cores: u32) -> Machine {
         network,
         local,
         ranks_per_node: 1,
+        shares_local: false,
         cores,
         slice: Span::nanos(3_000_000),
         handover: Span::ZERO,

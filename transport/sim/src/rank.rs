@@ -98,7 +98,7 @@ impl SimTransport {
                 return Post::Busy;
             }
             let bytes = copy();
-            state.counts.messages += 1;
+            state.members[place.index()].count_message(&mut state.counts.messages);
             state.counts.bytes += len as u64;
             let at = state.work(place, peer, Work::Send { copied: len });
             // A reader that gave us up takes nothing any more: what we send is lost, as it is when a

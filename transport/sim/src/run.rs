@@ -228,6 +228,12 @@ impl Actor {
         self.shared.with(local)
     }
 
+    /// Returns how many messages the rank has sent, those of its collectives and of the layers above among them.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.shared.with(|state| state.member(self.place).sent)
+    }
+
     /// Waits until something has come for the rank since the thread was last polled. May end early without cause.
     pub fn next(&self) -> impl Future<Output = ()> + use<> {
         let mut is_waiting = false;

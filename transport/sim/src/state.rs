@@ -19,7 +19,7 @@ use crate::place::Place;
 use crate::queue::{Event, Queue};
 use crate::slots::Slots;
 use crate::threads::ThreadNumber;
-use crate::time::{Moment, PerByte, Span};
+use crate::time::{Moment, Span};
 use crate::transfer::Transfer;
 
 /// What ranks have written into each other's memory.
@@ -44,11 +44,12 @@ pub struct Counts {
     pub bytes: u64,
 }
 
-/// Both sides of a node's NIC: when each is free.
+/// Both sides of a node's NIC, and the link between its ranks: when each is free.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Nic {
     pub(crate) out: Moment,
     pub(crate) inward: Moment,
+    pub(crate) local: Moment,
 }
 
 /// What a rank is busy with.
@@ -246,15 +247,14 @@ impl State {
         };
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
-        let of = |per_byte: PerByte, bytes| per_byte.of(bytes);
         let span = match work {
-            Work::Send { copied } => link.send + of(link.copy_out, copied),
+            Work::Send { copied } => link.send + link.copy_out.of(copied),
             Work::Recv { copied, is_matched } => {
                 let matching = match is_matched {
                     true => Span::ZERO,
                     false => machine.matching,
                 };
-                link.recv + matching + of(link.copy_in, copied)
+                link.recv + matching + link.copy_in.of(copied)
             }
         };
         let now = self.now;
@@ -273,15 +273,16 @@ impl State {
         }
     }
 
-    /// Returns the order of an event among those at the same moment: equal for packets of a pair, so that they keep theirs.
+    /// Returns the order of an event among those at the same moment: equal for packets of a pair, so that they keep theirs. It does not
+    /// depend on the order in which ranks were opened.
     pub(crate) fn tie(&self, from: Place, to: Place, at: Moment) -> u64 {
         let schedule = &self.options.schedule;
         if !schedule.shuffle {
             return 0;
         }
-        let pair = (u64::from(from.0) << 32) | u64::from(to.0);
-        let moment = at.since_start().as_picos();
-        SplitMix64::stream(schedule.seed ^ moment, pair).next_u64()
+        let rank = |of: Place| u64::from(self.members[of.index()].rank.as_u32());
+        let pair = (rank(from) << 32) | rank(to);
+        SplitMix64::stream(schedule.seed ^ at.since_start().as_picos(), pair).next_u64()
     }
 
     /// Returns by how much the next packet is late.

@@ -119,12 +119,23 @@ fn run<F: Future<Output = ()> + 'static>(
     options: SimOptions,
     body: impl Fn(u32, Node, Seen) -> F,
 ) -> Vec<(u64, String)> {
+    run_opened(&(0..size).collect::<Vec<_>>(), options, body)
+}
+
+/// The same, where ranks are opened in an order.
+fn run_opened<F: Future<Output = ()> + 'static>(
+    opened: &[u32],
+    options: SimOptions,
+    body: impl Fn(u32, Node, Seen) -> F,
+) -> Vec<(u64, String)> {
+    let size = opened.len() as u32;
     let network = SimNetwork::new(size, options);
     let mut simulation = Simulation::new(&network);
     let seen = Seen::default();
-    let mut transports: Vec<_> = (0..size)
-        .map(|rank| network.rank(Rank::new(rank)))
-        .collect();
+    let open = |rank: &u32| (*rank, network.rank(Rank::new(*rank)));
+    let mut transports: Vec<_> = opened.iter().map(open).collect();
+    transports.sort_by_key(|(rank, _)| *rank);
+    let mut transports: Vec<_> = transports.into_iter().map(|(_, of)| of).collect();
     let addresses: Vec<_> = transports
         .iter()
         .map(|transport| transport.address())
@@ -288,6 +299,38 @@ fn ranks_of_a_node_reach_each_other_by_its_memory() {
 }
 
 #[test]
+fn ranks_of_a_node_may_share_its_local_link() {
+    let local = Link {
+        latency: Span::nanos(100),
+        per_byte: PerByte::femtos(BYTE * 1_000_000),
+        ..Link::default()
+    };
+    let machine = |shares_local| Machine {
+        local,
+        ranks_per_node: 2,
+        shares_local,
+        ..machine()
+    };
+    // Both send at once.
+    let exchange = |machine| {
+        run(
+            2,
+            SimOptions::of(machine),
+            |rank, mut node, seen| async move {
+                node.send(1 - rank as usize, 0, 1000);
+                let heard = node.hear().await;
+                seen.borrow_mut().extend(heard);
+                std::mem::forget(node);
+            },
+        )
+    };
+    let at = |seen: Vec<(u64, String)>| seen.into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+    let bytes = 1000 * BYTE;
+    assert_eq!(at(exchange(machine(false))), [100 + bytes; 2]);
+    assert_eq!(at(exchange(machine(true))), [100 + bytes, 100 + 2 * bytes]);
+}
+
+#[test]
 fn ranks_that_compute_share_their_nodes_cores() {
     let machine = Machine {
         ranks_per_node: 3,
@@ -343,11 +386,16 @@ fn the_dead_are_found_when_the_machine_says_and_after_their_last_words() {
 
 /// A storm in which all talk to all, as one text.
 fn storm(schedule: Schedule) -> String {
+    storm_of([0, 1, 2, 3, 4, 5, 6, 7], schedule)
+}
+
+/// The same, where ranks are opened in an order.
+fn storm_of(opened: [u32; 8], schedule: Schedule) -> String {
     let options = SimOptions {
         schedule,
         ..SimOptions::of(machine())
     };
-    let seen = run(8, options, |rank, mut node, seen| async move {
+    let seen = run_opened(&opened, options, |rank, mut node, seen| async move {
         for number in 0..20 {
             for to in 0..8 {
                 node.send(to, number, (number * 7) as usize);
@@ -382,6 +430,9 @@ fn a_seed_names_a_run() {
     assert_eq!(storm(shuffled(1)), storm(shuffled(1)));
     assert_ne!(storm(shuffled(1)), storm(shuffled(2)));
     assert_ne!(storm(shuffled(1)), storm(Schedule::default()));
+    // Whoever is opened first.
+    let others = [5, 0, 7, 3, 1, 6, 2, 4];
+    assert_eq!(storm(shuffled(1)), storm_of(others, shuffled(1)));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) const PROGRAM: Program = Program {
 };
 
 /// Returns to whom a rank sends in each direction, and from whom it receives.
-fn neighbours(own: u32, extents: [u32; 3]) -> [(u32, u32); 6] {
+pub(crate) fn neighbours(own: u32, extents: [u32; 3]) -> [(u32, u32); 6] {
     let mut all = [(0, 0); 6];
     let mut stride = 1;
     for (direction, extent) in extents.into_iter().enumerate() {

@@ -20,7 +20,7 @@ pub(super) const PROGRAM: Program = Program {
 };
 
 /// Returns to whom a rank sends in each direction of a plane that is closed in itself, and from whom it receives.
-fn neighbours(own: u32, [width, height]: [u32; 2]) -> Vec<(u32, u32)> {
+pub(crate) fn neighbours(own: u32, [width, height]: [u32; 2]) -> Vec<(u32, u32)> {
     let (x, y) = (own % width, own / width);
     let at = |dx: u32, dy: u32| (x + dx) % width + (y + dy) % height * width;
     let back = |step: u32, extent: u32| (extent - step % extent) % extent;

@@ -2,22 +2,40 @@
 
 use std::rc::Rc;
 
+use clap::Parser;
 use tagwire_bench::{
-    PatternCarrier, PatternEdge, PatternStep, Reduced, Row, Simulated, SimulatedCallers,
-    SimulatedCase, SimulatedExchange, SimulatedNeighbours, SimulatedPair, SimulatedPattern,
-    SimulatedReduction, Timed,
+    PatternCarrier, PatternEdge, PatternStep, ProfiledRank, Reduced, Row, Simulated,
+    SimulatedCallers, SimulatedCase, SimulatedExchange, SimulatedNeighbours, SimulatedPair,
+    SimulatedPattern, SimulatedProfile, SimulatedReduction, Timed,
 };
+use tagwire_bench_sim::apps;
 use tagwire_bench_sim::callers::{self, Callers};
 use tagwire_bench_sim::messaging::{self, Exchange};
 use tagwire_bench_sim::motif::{self, Motif};
 use tagwire_bench_sim::neighbours::{self, Neighbours};
 use tagwire_bench_sim::partitioned::{self, Case, Stamps};
 use tagwire_bench_sim::reduction::{self, Reduction};
-use tagwire_bench_sim::{Pml, pairs};
+use tagwire_bench_sim::{Pml, RankProfile, SimArgs, pairs};
 use tagwire_pml::Policy;
 use tagwire_sim::SimOptions;
 
 use crate::failure::Failure;
+
+/// The words of a run of `tagwire sim`.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct SimWords {
+    #[command(flatten)]
+    sim: SimArgs,
+}
+
+/// Returns the name of a layer in rows.
+const fn name_of(pml: Pml) -> &'static str {
+    match pml {
+        Pml::Cm => "cm",
+        _ => OB1,
+    }
+}
 
 /// The layer of all that is not said to be of another.
 const OB1: &str = "ob1";
@@ -65,6 +83,34 @@ impl Place<'_> {
             rows.push(self.callers(&case)?);
         }
         Ok(rows)
+    }
+
+    /// Returns the row of a skeleton of an application, by the words behind `tagwire sim`.
+    pub fn app(&self, words: &[String]) -> Result<Row, Failure> {
+        let parsed = SimWords::try_parse_from(words).map_err(Failure::run)?;
+        let args = parsed.sim;
+        let unknown = || Failure::run(format!("'{}' is no skeleton", args.program));
+        let (app, case) = args.app().ok_or_else(unknown)?;
+        let profile = apps::run(self.options, args.pml, app, case).map_err(Failure::run)?;
+        let of = |rank: &RankProfile| ProfiledRank {
+            run: rank.run,
+            library: rank.library(),
+            short: rank.short(),
+            long: rank.long,
+            dropped: rank.dropped,
+            dropped_share: rank.dropped_share(),
+        };
+        let routines = profile.routines().into_iter();
+        let simulated = SimulatedProfile {
+            name: app.name.to_owned(),
+            pml: name_of(args.pml).to_owned(),
+            steps: case.steps.into(),
+            ranks: profile.ranks.iter().map(of).collect(),
+            routines: routines
+                .map(|(name, part)| (name.to_owned(), part))
+                .collect(),
+        };
+        Ok(simulated.row(self.transport))
     }
 
     /// Returns the rows of all series, size by size, each with its times.

@@ -45,14 +45,16 @@ impl Matched {
         }
     }
 
-    fn load(self) -> Load {
-        let len = match &self {
-            Self::Message(_, message) => message.kept(),
-            Self::Bytes(_, len) => *len,
-            Self::Fetch(_) | Self::Done(_) => 0,
+    /// Returns it as the network carries it, where long messages travel `whole`.
+    fn load(self, whole: bool) -> Load {
+        let (len, copied) = match &self {
+            Self::Message(_, message) => (message.travelling(whole), message.kept()),
+            Self::Bytes(_, len) => (*len, 0),
+            Self::Fetch(_) | Self::Done(_) => (0, 0),
         };
         Load {
             len,
+            copied,
             is_sent: matches!(self, Self::Message(..)),
             name: self.name(),
             what: Box::new(self),
@@ -170,7 +172,7 @@ impl Drop for Locked<'_> {
 impl MatchState {
     /// Has the network carry something.
     pub(super) fn carry(&mut self, from: Rank, to: Rank, what: Matched) {
-        let load = what.load();
+        let load = what.load(self.drops);
         *self.loads.entry((from, to)).or_default() += 1;
         self.due.push(Due::Carry { from, to, load });
     }
@@ -258,7 +260,7 @@ impl MatchState {
         let starved = std::mem::take(&mut channel.starved);
         let from = message.envelope.source;
         self.wake(to);
-        self.arrive(to, message);
+        self.arrive(to, message, self.drops);
         if starved {
             self.wake(from);
         }
@@ -306,11 +308,16 @@ impl MatchState {
     }
 
     /// They are there.
-    fn moved(&mut self, number: u64) -> bool {
+    pub(super) fn moved(&mut self, number: u64) -> bool {
         let Some(moving) = self.moving.get_mut(&number) else {
             return false;
         };
-        moving.transfer.advance(usize::MAX);
+        match self.hollow {
+            true => moving.transfer.pass_over(),
+            false => {
+                moving.transfer.advance(usize::MAX);
+            }
+        }
         let Some(total) = moving.transfer.finished() else {
             return false;
         };

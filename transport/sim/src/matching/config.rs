@@ -21,6 +21,11 @@ pub struct MatchOptions {
     pub max_posted: usize,
     /// Senders match, where nothing of theirs is under way: receivers need not come by.
     pub helping: bool,
+    /// Where the NICs of another network match: long messages travel whole, and one that no receive waits for is dropped but for its
+    /// envelope. Its bytes are fetched after the match.
+    pub drops: bool,
+    /// The bytes of long messages are not copied in the end: receives keep what they had. For programs that look at none.
+    pub hollow: bool,
     /// Probes and wishes to cancel are reported by later progress.
     pub late_answers: bool,
     /// Every so many-th verb finds no room; 0 for none, at least 2.
@@ -50,6 +55,8 @@ impl Default for MatchOptions {
             unexpected_messages: 1 << 16,
             max_posted: 1 << 20,
             helping: false,
+            drops: false,
+            hollow: false,
             late_answers: false,
             busy_every: 0,
             bits: u64::MAX,

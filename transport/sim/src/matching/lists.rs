@@ -40,6 +40,19 @@ impl Message {
         }
     }
 
+    /// Whether it is longer than what is copied when it is sent, and its sender has its bytes.
+    pub(super) fn is_long(&self, options: &MatchOptions) -> bool {
+        matches!(self.content, Content::Lent(_)) && self.envelope.length > options.max_short as u64
+    }
+
+    /// How many bytes of payload travel with the envelope, where long messages travel `whole`.
+    pub(super) fn travelling(&self, whole: bool) -> usize {
+        match &self.content {
+            Content::Lent(bytes) if whole => bytes.len(),
+            _ => self.kept(),
+        }
+    }
+
     /// Whether its bytes are in memory that `rank` has lent.
     pub(super) fn is_lent_by(&self, rank: Rank) -> bool {
         self.envelope.source == rank && matches!(self.content, Content::Lent(_))

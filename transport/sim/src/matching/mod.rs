@@ -119,6 +119,8 @@ impl MatchNetwork {
         let mut state = MatchState::scheduled(options.seed);
         state.is_carried = carrier.is_some();
         state.helping = options.helping;
+        state.drops = options.drops && options.helping && carrier.is_some();
+        state.hollow = options.hollow;
         let state = Arc::new(Lists::new(state));
         if let Some(carrier) = &carrier {
             let lists: Arc<dyn Carried> = Arc::<Lists>::clone(&state);

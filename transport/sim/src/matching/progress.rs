@@ -91,7 +91,7 @@ impl MatchMemory {
         }
         for message in messages {
             state.receive(self.rank, &message);
-            state.arrive(self.rank, message);
+            state.arrive(self.rank, message, false);
         }
         count
     }

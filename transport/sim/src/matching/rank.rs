@@ -17,8 +17,8 @@ use tagwire_transport::capability::{Capabilities, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
 use tagwire_transport::matching::{
-    Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
-    MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
+    Cancel, ClaimId, Directed, Found, MatchCounts, MatchEnvelope, MatchLevels, MatchLimits,
+    MatchPattern, MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
 use tagwire_transport::message::{EndpointId, Lane, Token};
 use tagwire_transport::wait::Waiter;
@@ -371,8 +371,9 @@ impl MatchTransport for MatchMemory {
         };
         if let Some(message) = member.lists.take_message(&pattern) {
             member.lists.refund(&message);
+            member.fetched += u64::from(message.is_long(&shared.options));
             state.receive_late(self.rank, &message);
-            return match state.bring_together(self.rank, receive, message) {
+            return match state.bring_together(self.rank, receive, message, false) {
                 Some(end) => Posted::Done(end),
                 None => Posted::Open,
             };
@@ -433,6 +434,7 @@ impl MatchTransport for MatchMemory {
         let message = state.members.get_mut(&self.rank).and_then(|member| {
             let message = member.lists.claimed.remove(&claim.0)?;
             member.lists.refund(&message);
+            member.fetched += u64::from(message.is_long(&shared.options));
             Some(message)
         });
         let Some(message) = message else {
@@ -448,7 +450,7 @@ impl MatchTransport for MatchMemory {
             target,
             token,
         };
-        match state.bring_together(self.rank, receive, message) {
+        match state.bring_together(self.rank, receive, message, false) {
             Some(end) => Posted::Done(end),
             None => Posted::Open,
         }
@@ -511,6 +513,12 @@ impl MatchTransport for MatchMemory {
             }
         }
         levels
+    }
+
+    fn counts(&self) -> MatchCounts {
+        let state = self.shared.state();
+        let member = state.members.get(&self.rank);
+        MatchCounts::of_library(member.map_or(0, |member| member.fetched))
     }
 
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope)) {

@@ -54,6 +54,8 @@ pub(super) struct Member {
     pub(super) inbound: Vec<Channel>,
     by_sender: HashMap<Rank, usize>,
     pub(super) lists: Lists,
+    /// Long messages that came before their receive, whose bytes were fetched.
+    pub(super) fetched: u64,
     /// For the rank's next progress.
     pub(super) ends: VecDeque<End>,
     /// Sends whose message a peer has dropped that gave this rank up: they end once this rank
@@ -117,6 +119,10 @@ pub(super) struct MatchState {
     pub(super) found: HashSet<Rank>,
     /// Senders match, or the NICs of receivers do.
     pub(super) helping: bool,
+    /// These are NICs, and long messages come whole.
+    pub(super) drops: bool,
+    /// Bytes of long messages are not copied.
+    pub(super) hollow: bool,
     /// By number; the order makes progress deterministic.
     pub(super) moving: BTreeMap<u64, Moving>,
     next_moving: u64,
@@ -178,8 +184,8 @@ impl MatchState {
         }
     }
 
-    /// A message has come to `to`: it takes a posted receive, or waits for one.
-    pub(super) fn arrive(&mut self, to: Rank, message: Message) {
+    /// A message has come to `to`, `whole` or not: it takes a posted receive, or waits for one.
+    pub(super) fn arrive(&mut self, to: Rank, message: Message, whole: bool) {
         let Some(member) = self.members.get_mut(&to) else {
             return;
         };
@@ -187,7 +193,7 @@ impl MatchState {
             Some(receive) => {
                 let token = receive.token;
                 member.lists.refund(&message);
-                if let Some(end) = self.bring_together(to, receive, message) {
+                if let Some(end) = self.bring_together(to, receive, message, whole) {
                     self.end_operation(to, End::Received(token, end));
                 }
             }
@@ -196,12 +202,13 @@ impl MatchState {
     }
 
     /// `receive` of `own` takes `message`, both out of the lists. Returns the end, where that is
-    /// all; else the bytes will be moved.
+    /// all; else the bytes will be moved, or are with a message that comes `whole`.
     pub(super) fn bring_together(
         &mut self,
         own: Rank,
         receive: Receive,
         message: Message,
+        whole: bool,
     ) -> Option<ReceiveEnd> {
         let Receive { target, token, .. } = receive;
         let envelope = message.envelope;
@@ -217,11 +224,16 @@ impl MatchState {
                 let mut transfer = Transfer::new(envelope.source, own, source, notice);
                 transfer.join(target, token);
                 self.next_moving += 1;
-                let moving = Moving { transfer, envelope };
-                self.moving.insert(self.next_moving, moving);
+                let number = self.next_moving;
+                self.moving.insert(number, Moving { transfer, envelope });
+                if whole {
+                    if self.moved(number) {
+                        self.carry(own, envelope.source, Matched::Done(number));
+                    }
+                    return None;
+                }
                 if self.is_carried {
-                    let fetch = Matched::Fetch(self.next_moving);
-                    self.carry(own, envelope.source, fetch);
+                    self.carry(own, envelope.source, Matched::Fetch(number));
                     return None;
                 }
                 self.wake(envelope.source);
