@@ -1,0 +1,43 @@
+//! What ranks do while they are disturbed, and check.
+
+mod collectives;
+mod flood;
+mod mesh;
+
+use tagwire_conformance::Chance;
+
+use crate::stage::{Stage, Trouble};
+
+/// A program. Its ranks run until they are told to end ([`Stage::step`]), go on without those who die, and check what
+/// arrives.
+pub trait Program: Sync {
+    /// Returns its name in plans and reports.
+    fn name(&self) -> &'static str;
+
+    /// Returns one line for reports.
+    fn about(&self) -> &'static str;
+
+    /// Draws how many ranks it has.
+    fn ranks(&self, chance: &mut Chance) -> u32 {
+        2 + chance.below(3) as u32
+    }
+
+    /// Whether a rank has to do with another, so that it hears of its end.
+    fn hears_of(&self, _rank: u32, _peer: u32) -> bool {
+        true
+    }
+
+    /// Whether it makes a call again that has ended for a shortage.
+    fn calls_again(&self) -> bool {
+        false
+    }
+
+    /// Runs one rank.
+    ///
+    /// # Errors
+    /// When something is not as it must be. The end of a peer is said ([`Word::Lost`](crate::events::Word::Lost)), and is no error.
+    fn run(&self, stage: &Stage) -> Result<(), Trouble>;
+}
+
+/// All of them. Plans of seeds change with this list.
+pub const ALL: &[&dyn Program] = &[&mesh::Mesh, &collectives::Collectives, &flood::Flood];
