@@ -177,7 +177,17 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-sim",
         ],
     ),
-    (CAMPAIGN, &["tagwire", "tagwire-base", "tagwire-launch"]),
+    (
+        CAMPAIGN,
+        &[
+            "tagwire",
+            "tagwire-base",
+            "tagwire-dr",
+            "tagwire-launch",
+            "tagwire-pml",
+            "tagwire-transport",
+        ],
+    ),
 ];
 
 /// The program that tries to break jobs: nobody is above it, and the suites lend it their chance and networks.

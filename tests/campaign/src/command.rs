@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::campaign::{self, RunOptions};
+use crate::hostile::{self, HostileOptions};
 use crate::job;
 use crate::plan::Choice;
 use crate::rank;
@@ -35,6 +36,8 @@ enum Action {
         #[command(flatten)]
         choice: Choice,
     },
+    /// Send packets of chance to ranks in this process, as members of their jobs
+    Hostile(HostileOptions),
     /// Write the page that says what was tried, from the logs of runs
     Report {
         /// The logs
@@ -77,6 +80,7 @@ pub fn main() -> Result<ExitCode, String> {
             );
             good(record.verdict == Verdict::Good || record.verdict == Verdict::Suspect)
         }
+        Action::Hostile(options) => good(hostile::run(&options) == 0),
         Action::Report { logs } => {
             print!("{}", report::page(&logs)?);
             good(true)

@@ -27,6 +27,8 @@ pub enum Word {
     Wrong(String),
     /// It begins to close, after so many messages or operations that were checked.
     Closing(u64),
+    /// Its launcher says how it ended: with this status, or 128 and the signal.
+    Ended(i32),
     /// It has left the job, and this many descriptors are more than before.
     Done(i64),
 }
@@ -53,6 +55,7 @@ pub fn say(rank: u32, word: &Word) {
         Word::Short(why) => format!("short {}", line(why)),
         Word::Wrong(why) => format!("wrong {}", line(why)),
         Word::Closing(count) => format!("closing {count}"),
+        Word::Ended(status) => format!("ended {status}"),
         Word::Done(more) => format!("done {more}"),
     };
     let text = format!("@ {rank} {text}\n");
@@ -78,6 +81,7 @@ pub fn read(text: &str) -> Option<(u32, Word)> {
         "short" => Word::Short(rest.to_owned()),
         "wrong" => Word::Wrong(rest.to_owned()),
         "closing" => Word::Closing(rest.parse().ok()?),
+        "ended" => Word::Ended(rest.parse().ok()?),
         "done" => Word::Done(rest.parse().ok()?),
         _ => return None,
     };

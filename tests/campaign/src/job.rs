@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tagwire_base::JobSecret;
-use tagwire_launch::Hosts;
+use tagwire_launch::{Hosts, JobSpec};
 
 use crate::blow::Blow;
-use crate::events::{Event, Word, read};
+use crate::events::{Event, Word, read, say};
 use crate::grounds::Setting;
 use crate::grounds::network::HOSTS;
-use crate::site::{MEETING, Part, SECRET, Site};
+use crate::site::{FIRST, MEETING, Part, SECRET, Site};
 
 /// The variable by which the processes of a trial are known.
 pub const MARK: &str = "CAMPAIGN_MARK";
@@ -197,6 +197,13 @@ impl Job {
         }
     }
 
+    /// Sends a signal to the launchers.
+    pub fn signal_launchers(&self, signal: Signal) {
+        for launcher in &self.launchers {
+            let _ = kill_process(Pid::from_child(launcher), signal);
+        }
+    }
+
     /// Kills the launchers.
     pub fn kill_launchers(&mut self) {
         for launcher in &mut self.launchers {
@@ -214,9 +221,7 @@ impl Job {
 
     /// Has ranks say what they wait for, and hears it.
     pub fn ask(&mut self) {
-        for launcher in &self.launchers {
-            let _ = kill_process(Pid::from_child(launcher), Signal::USR1);
-        }
+        self.signal_launchers(Signal::USR1);
         self.hear_until(Instant::now() + Duration::from_secs(1));
     }
 
@@ -263,7 +268,7 @@ fn listen(pipe: impl Read + Send + 'static, to: Sender<Heard>) {
 /// # Errors
 /// When the job cannot be run.
 pub fn launch(ranks: u32, program: OsString, arguments: Vec<OsString>) -> Result<i32, String> {
-    let mut spec = tagwire_launch::JobSpec::new(ranks, program);
+    let mut spec = JobSpec::new(ranks, program);
     spec.args = arguments;
     spec.on_failure = tagwire_launch::OnFailure::Continue;
     spec.quiet = true;
@@ -274,7 +279,18 @@ pub fn launch(ranks: u32, program: OsString, arguments: Vec<OsString>) -> Result
         return of_hosts(spec, share);
     }
     spec.hosts = meeting()?;
+    run(spec)
+}
+
+/// Runs the ranks of this launcher, and says how each has ended.
+fn run(spec: JobSpec) -> Result<i32, String> {
+    let first = std::env::var(FIRST)
+        .ok()
+        .and_then(|first| first.parse().ok());
     let report = tagwire_launch::run(spec).map_err(|why| why.to_string())?;
+    for (rank, outcome) in (first.unwrap_or(0_u32)..).zip(&report.outcomes) {
+        say(rank, &Word::Ended(outcome.status()));
+    }
     Ok(report.exit_status)
 }
 
@@ -302,7 +318,7 @@ fn meeting() -> Result<Option<Hosts>, String> {
 }
 
 /// The same where so many ranks each say that they share a host: each has a program of its own in the job.
-fn of_hosts(mut spec: tagwire_launch::JobSpec, share: u32) -> Result<i32, String> {
+fn of_hosts(mut spec: JobSpec, share: u32) -> Result<i32, String> {
     let all = spec.ranks;
     let host = |first: u32| vec![("TAGWIRE_HOST".into(), format!("host-{first}").into())];
     spec.ranks = share.min(all);
@@ -316,6 +332,5 @@ fn of_hosts(mut spec: tagwire_launch::JobSpec, share: u32) -> Result<i32, String
             directory: None,
         });
     }
-    let report = tagwire_launch::run(spec).map_err(|why| why.to_string())?;
-    Ok(report.exit_status)
+    run(spec)
 }

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | a disturbance | a file in `disturbances/` with its [`Disturbance`](disturbances::Disturbance), a line of `ALL` |
 //! | a program | a file in `programs/` with its [`Program`](programs::Program), a line of `ALL` |
+//! | what a hostile member does in one process | a file in `hostile/` with its [`Target`](hostile::Target), a line of `ALL` |
 //! | a ground: transports and settings, or hosts | a file in `grounds/` with its [`Ground`](grounds::Ground), a line of `ALL` |
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod contents;
 mod disturbances;
 mod events;
 mod grounds;
+mod hostile;
 mod job;
 mod leftovers;
 mod oracle;

@@ -49,6 +49,11 @@ pub struct Times {
     pub notice: Duration,
 }
 
+/// The status of a process that has aborted itself: 128 and the signal.
+const ABORTED: i32 = 128 + 6;
+/// Those of a panic, and of SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
+const CRASHES: [i32; 6] = [101, 128 + 4, ABORTED, 128 + 7, 128 + 8, 128 + 11];
+
 impl Seen<'_> {
     /// Returns when a rank died, or may have died.
     fn death(&self, rank: u32) -> Option<(Instant, Toll)> {
@@ -84,6 +89,10 @@ impl Seen<'_> {
     /// Judges a trial.
     pub fn judge(&self) -> (Vec<Finding>, Times) {
         let (mut findings, mut times) = (Vec::new(), Times::default());
+        findings.extend(self.crashes().map(|text| Finding { late: false, text }));
+        if self.plan.anything_goes() {
+            return (findings, times);
+        }
         let mut wrong = |text: String| findings.push(Finding { late: false, text });
         for event in self.events {
             match &event.word {
@@ -121,6 +130,18 @@ impl Seen<'_> {
         (findings, times)
     }
 
+    /// Returns which ranks have crashed or panicked. One without memory may have aborted itself.
+    fn crashes(&self) -> impl Iterator<Item = String> {
+        self.events.iter().filter_map(|event| {
+            let Word::Ended(status) = event.word else {
+                return None;
+            };
+            let may_abort = matches!(self.death(event.rank), Some((_, Toll::MayDie)));
+            let is_crash = CRASHES.contains(&status) && !(may_abort && status == ABORTED);
+            is_crash.then(|| format!("rank {} has crashed: status {status}", event.rank))
+        })
+    }
+
     fn is_wrong(&self, rank: u32) -> bool {
         self.of(rank)
             .any(|event| matches!(event.word, Word::Wrong(_)))
@@ -150,7 +171,7 @@ impl Seen<'_> {
         let mut before: Option<Instant> = None;
         for event in self
             .of(rank)
-            .filter(|event| !matches!(event.word, Word::Process(_)))
+            .filter(|event| !matches!(event.word, Word::Process(_) | Word::Ended(_)))
         {
             if let Some(before) = before {
                 let silence = (event.at - before).saturating_sub(self.disturbed(before, event.at));
@@ -227,6 +248,8 @@ mod tests {
     }
 
     /// What ranks say, each with the milliseconds of its time.
+    type Words = Vec<(u32, Word, u64)>;
+
     fn judge(words: &[(u32, Word, u64)]) -> Vec<String> {
         let (plan, begin) = (plan(), Instant::now());
         let at = |millis| begin + Duration::from_millis(millis);
@@ -255,7 +278,7 @@ mod tests {
     }
 
     /// What ranks 0 and 2 say in a good trial.
-    fn good() -> Vec<(u32, Word, u64)> {
+    fn good() -> Words {
         let of = |rank| {
             [
                 (rank, Word::Ready, 10),
@@ -278,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_found() {
-        let with = |change: &dyn Fn(&mut Vec<(u32, Word, u64)>)| {
+        let with = |change: &dyn Fn(&mut Words)| {
             let mut words = good();
             change(&mut words);
             judge(&words).join("; ")

@@ -29,6 +29,48 @@ fn named(names: impl Iterator<Item = &'static str>) -> clap::builder::PossibleVa
     clap::builder::PossibleValuesParser::new(names)
 }
 
+impl Choice {
+    /// Returns the disturbances that fit a program on a ground, of those that are wanted.
+    fn disturbances(
+        &self,
+        ground: &dyn Ground,
+        program: &dyn Program,
+    ) -> Vec<&'static dyn Disturbance> {
+        let calls_again = program.calls_again();
+        let against = Against {
+            ground,
+            calls_again,
+        };
+        let all = disturbances::ALL.iter().copied();
+        let fitting = all.filter(|one| is(one.name(), &self.disturbance) && one.fits(against));
+        fitting.collect()
+    }
+
+    /// Returns the wanted grounds on which a program can be disturbed.
+    fn grounds(&self, program: &dyn Program) -> Vec<&'static dyn Ground> {
+        let all = grounds::ALL
+            .iter()
+            .copied()
+            .filter(|one| is(one.name(), &self.ground));
+        all.filter(|one| program.runs_on(*one) && !self.disturbances(*one, program).is_empty())
+            .collect()
+    }
+
+    /// Returns the wanted programs that can be disturbed somewhere.
+    fn programs(&self) -> Vec<&'static dyn Program> {
+        let all = programs::ALL
+            .iter()
+            .copied()
+            .filter(|one| is(one.name(), &self.program));
+        all.filter(|one| !self.grounds(*one).is_empty()).collect()
+    }
+}
+
+/// Whether a name is wanted.
+fn is(name: &str, wanted: &Option<String>) -> bool {
+    wanted.as_ref().is_none_or(|wanted| wanted == name)
+}
+
 impl fmt::Display for Choice {
     /// As options of the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,35 +108,21 @@ impl Plan {
         let mut part = || Chance::new(chance.word());
         let (mut place, mut what, mut size, mut strokes, mut setting) =
             (part(), part(), part(), part(), part());
-        let is = |name: &str, wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| wanted == name)
-        };
-        let grounds: Vec<_> = grounds::ALL
-            .iter()
-            .filter(|one| is(one.name(), &choice.ground))
-            .collect();
-        let ground = *place.one_of(&grounds);
-        let programs: Vec<_> = programs::ALL
-            .iter()
-            .filter(|one| is(one.name(), &choice.program))
-            .collect();
-        let program = *what.one_of(&programs);
-        let ranks = program.ranks(&mut size);
-        let against = Against {
-            ground,
-            calls_again: program.calls_again(),
-        };
-        let fits =
-            |one: &&&dyn Disturbance| is(one.name(), &choice.disturbance) && one.fits(against);
-        let fitting: Vec<_> = disturbances::ALL.iter().filter(fits).collect();
-        if fitting.is_empty() {
-            return Err(format!("no disturbance of{choice} fits {}", ground.name()));
+        let programs = choice.programs();
+        let none = || format!("nothing fits{choice}");
+        if programs.is_empty() {
+            return Err(none());
         }
+        let program = what.one_of(&programs);
+        let grounds = choice.grounds(program);
+        let ground = place.one_of(&grounds);
+        let ranks = program.ranks(&mut size);
+        let fitting = choice.disturbances(ground, program);
         let mut blows = Vec::new();
         for _ in 0..1 + strokes.below(4) {
             let one = strokes.one_of(&fitting);
             let blow = one.draw(&mut strokes, ranks);
-            if fits_beside(&blow, *one, &blows, ranks) {
+            if fits_beside(&blow, one, &blows, ranks) {
                 blows.push(blow);
             }
         }
@@ -126,6 +154,12 @@ impl Plan {
             program,
             job,
         })
+    }
+
+    /// Whether ranks may not get what was sent to them.
+    pub fn anything_goes(&self) -> bool {
+        let mut blows = self.job.blows.iter();
+        blows.any(|blow| disturbances::of(blow).toll() == Toll::Anything)
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Part {
 
 /// `listen ADDRESS TOTAL` or `connect ADDRESS`: which part of a job a launcher has.
 pub const MEETING: &str = "CAMPAIGN_MEETING";
+/// The first rank that a launcher has.
+pub const FIRST: &str = "CAMPAIGN_FIRST_RANK";
 /// The file with the secret of a job of several parts.
 pub const SECRET: &str = "CAMPAIGN_SECRET_FILE";
 
@@ -97,12 +99,17 @@ impl Site {
             format!("listen {place} {ranks}"),
             format!("connect {place}"),
         ];
-        let hosts = self.names.iter().zip(meetings).zip([first, ranks - first]);
-        let parts = hosts.map(|((name, meeting), ranks)| Part {
+        let hosts = self
+            .names
+            .iter()
+            .zip(meetings)
+            .zip([(0, first), (first, ranks - first)]);
+        let parts = hosts.map(|((name, meeting), (first, ranks))| Part {
             before: ["ip", "netns", "exec", name].map(OsString::from).into(),
             ranks,
             variables: vec![
                 (MEETING, meeting.into()),
+                (FIRST, first.to_string().into()),
                 (SECRET, secret.clone().into()),
                 ("TAGWIRE_HOST", name.into()),
             ],

@@ -52,6 +52,16 @@ pub enum Trouble {
     Wrong(String),
 }
 
+impl Trouble {
+    /// Returns it with what went before.
+    pub fn after(self, what: &str) -> Self {
+        match self {
+            Self::Wrong(why) => Self::Wrong(format!("{why}, after: {what}")),
+            other => other,
+        }
+    }
+}
+
 impl From<String> for Trouble {
     fn from(text: String) -> Self {
         Self::Wrong(text)

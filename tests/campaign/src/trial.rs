@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::disturbances;
 use crate::events::Word;
 use crate::grounds;
@@ -14,6 +16,8 @@ use crate::plan::Plan;
 const STARTING: Duration = Duration::from_secs(20);
 /// How long ranks run on after the last blow.
 const AFTER: Duration = Duration::from_millis(60);
+/// How long they have where anything may be missing.
+const WAITING: Duration = Duration::from_millis(800);
 /// How long they have to end: past it they hang.
 const ENDING: Duration = Duration::from_secs(25);
 
@@ -56,10 +60,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     }
     let struck = strike(plan, &mut job)?;
     job.tell_to_end()?;
-    let ended = job.finish(Instant::now() + ENDING);
-    if !ended {
-        job.ask();
-    }
+    let ended = end(plan, &mut job);
     let seen = Seen {
         plan,
         events: &job.events,
@@ -91,6 +92,23 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
         checked,
         said,
     })
+}
+
+/// Waits for the end of a job. Returns whether it has ended by itself, or as it may.
+fn end(plan: &Plan, job: &mut Job) -> bool {
+    if !plan.anything_goes() {
+        let ended = job.finish(Instant::now() + ENDING);
+        if !ended {
+            job.ask();
+        }
+        return ended;
+    }
+    // Who waits for what nobody sends waits for ever.
+    if job.finish(Instant::now() + WAITING) {
+        return true;
+    }
+    job.signal_launchers(Signal::TERM);
+    job.finish(Instant::now() + ENDING)
 }
 
 /// Strikes all blows, each at its time.

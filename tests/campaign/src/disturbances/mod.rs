@@ -6,6 +6,7 @@ mod kill;
 mod late;
 mod launcher;
 mod limits;
+mod scribble;
 mod slow;
 mod stop;
 
@@ -28,6 +29,8 @@ pub enum Toll {
     MayDie,
     /// The whole job dies, with whoever ran it.
     Job,
+    /// Whatever arrives may be wrong or missing: ranks end the contact, or wait. They do not crash.
+    Anything,
 }
 
 /// What a disturbance is to strike.
@@ -118,6 +121,7 @@ pub const ALL: &[&dyn Disturbance] = &[
     &cut::SEVER,
     &limits::DESCRIPTORS,
     &limits::MEMORY,
+    &scribble::Scribble,
 ];
 
 /// Returns the disturbance of a blow.

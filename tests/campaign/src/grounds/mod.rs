@@ -47,6 +47,11 @@ pub trait Ground: Sync {
         true
     }
 
+    /// Whether ranks share memory.
+    fn shares_memory(&self) -> bool {
+        false
+    }
+
     /// Whether ranks give back all descriptors when they close. Libraries keep some.
     fn gives_descriptors_back(&self) -> bool {
         false

@@ -69,6 +69,10 @@ impl Ground for Network {
         settings
     }
 
+    fn shares_memory(&self) -> bool {
+        self.transport.starts_with("shm")
+    }
+
     fn takes_faults(&self) -> bool {
         self.pml != "cm"
     }

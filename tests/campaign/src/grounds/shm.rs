@@ -67,6 +67,10 @@ impl Ground for Shm {
         self.pml != "cm"
     }
 
+    fn shares_memory(&self) -> bool {
+        true
+    }
+
     fn gives_descriptors_back(&self) -> bool {
         true
     }

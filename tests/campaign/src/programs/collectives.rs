@@ -47,7 +47,11 @@ fn go_on(stage: &Stage, session: &Session) -> Result<(), Trouble> {
             Err(Trouble::Wrong(why)) if !is_of_a_death(&why, session, &members)? => {
                 return Err(Trouble::Wrong(why));
             }
-            Err(_) => (group, members) = meet(stage, session, &mut said, &mut round)?,
+            Err(Trouble::Wrong(why)) => {
+                let met = meet(stage, session, &mut said, &mut round);
+                (group, members) = met.map_err(|trouble| trouble.after(&why))?;
+            }
+            Err(other) => return Err(other),
         }
     }
 }

@@ -6,6 +6,7 @@ mod mesh;
 
 use tagwire_conformance::Chance;
 
+use crate::grounds::Ground;
 use crate::stage::{Stage, Trouble};
 
 /// A program. Its ranks run until they are told to end ([`Stage::step`]), go on without those who die, and check what
@@ -20,6 +21,11 @@ pub trait Program: Sync {
     /// Draws how many ranks it has.
     fn ranks(&self, chance: &mut Chance) -> u32 {
         2 + chance.below(3) as u32
+    }
+
+    /// Whether it can run on a ground.
+    fn runs_on(&self, _ground: &dyn Ground) -> bool {
+        true
     }
 
     /// Whether a rank has to do with another, so that it hears of its end.
