@@ -124,8 +124,8 @@ impl Seen<'_> {
             findings.extend(more.into_iter().map(|text| Finding { late: false, text }));
         }
         if !self.ended {
-            let text = "processes had to be ended".to_owned();
-            findings.push(Finding { late: true, text });
+            let text = "ranks have not ended, and had to be".to_owned();
+            findings.push(Finding { late: false, text });
         }
         (findings, times)
     }
@@ -140,6 +140,10 @@ impl Seen<'_> {
             let is_crash = CRASHES.contains(&status) && !(may_abort && status == ABORTED);
             is_crash.then(|| format!("rank {} has crashed: status {status}", event.rank))
         })
+    }
+
+    fn has_deaths(&self) -> bool {
+        (0..self.plan.job.ranks).any(|rank| self.death(rank).is_some())
     }
 
     fn is_wrong(&self, rank: u32) -> bool {
@@ -164,7 +168,9 @@ impl Seen<'_> {
         };
         let last = self.of(rank).find(is_last).map(|event| event.at);
         let death = self.death(rank);
-        if last.is_none() && death.is_none() && self.ended {
+        // A program in C does not say why it could not join a job of which somebody died.
+        let could_join = self.of(rank).any(|event| event.word == Word::Ready) || !self.has_deaths();
+        if last.is_none() && death.is_none() && self.ended && could_join {
             missing.push(format!("rank {rank} has ended without a word"));
         }
         // Silences, from when it has joined to its end.
@@ -217,7 +223,7 @@ impl Seen<'_> {
                     }
                 }
                 None if was_over || !self.of(rank).any(|event| event.word == Word::Ready) => {}
-                None if self.plan.program.hears_of(rank, peer) => {
+                None if self.plan.program.hears_of(rank, peer, self.plan.job.ranks) => {
                     missing.push(format!(
                         "rank {rank} has not heard of the end of rank {peer}"
                     ));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// All was as it must be.
     Good,
-    /// Something was late, and was not when the trial was repeated alone.
+    /// Something was late, and was not when the trial was repeated alone, or there was no idle machine to repeat it on.
     Suspect,
     /// Something was not as it must be.
     Find,

@@ -107,6 +107,16 @@ impl Stage {
         Ok(session)
     }
 
+    /// Is struck by what happens before a rank opens, where it does that by itself.
+    pub fn before_opening(&self) {
+        self.strike(Moment::Opening);
+    }
+
+    /// Returns the seed of the trial, and the file that ends it.
+    pub fn of_trial(&self) -> (u64, &std::path::Path) {
+        (self.seed, &self.end)
+    }
+
     fn strike(&self, moment: Moment) {
         for blow in &self.blows {
             disturbances::of(blow).inside(blow, moment);

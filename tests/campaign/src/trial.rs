@@ -46,7 +46,7 @@ struct Act {
 /// # Errors
 /// When it cannot be run here: it says nothing about the program.
 pub fn run(plan: &Plan) -> Result<Outcome, String> {
-    if let Some(why) = grounds::why_not(plan.ground) {
+    if let Some(why) = grounds::why_not(plan.ground).or_else(|| plan.program.why_not()) {
         return Err(why);
     }
     let site = plan.ground.site()?;

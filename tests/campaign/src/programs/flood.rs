@@ -33,7 +33,7 @@ impl Program for Flood {
         "thousands of unexpected messages to one rank, which keeps 64 MiB of them and loses none"
     }
 
-    fn hears_of(&self, rank: u32, peer: u32) -> bool {
+    fn hears_of(&self, rank: u32, peer: u32, _ranks: u32) -> bool {
         rank == 0 || peer == 0
     }
 
@@ -159,9 +159,12 @@ fn receive(
             let is_good = ended.is_ok();
             lose(stage, lost, from, ended.map(drop))?;
             if is_good && room != message(stage.seed, from, wave, number, len) {
-                return Err(Trouble::Wrong(format!(
-                    "message {number} of rank {from} in flood {wave} is wrong"
-                )));
+                let is = |other: &u64| room == message(stage.seed, from, wave, *other, len);
+                let other = (0..count).find(is);
+                let text = format!(
+                    "message {number} of rank {from} in flood {wave} is wrong: it is {other:?}"
+                );
+                return Err(Trouble::Wrong(text));
             }
             if number % 64 == 0 {
                 stage.step(64.min(count - number));

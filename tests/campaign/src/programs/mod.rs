@@ -3,6 +3,8 @@
 mod collectives;
 mod flood;
 mod mesh;
+mod mpi;
+mod partitioned;
 
 use tagwire_conformance::Chance;
 
@@ -23,13 +25,18 @@ pub trait Program: Sync {
         2 + chance.below(3) as u32
     }
 
+    /// Returns what is missing here for it. The driver asks before its first trial.
+    fn why_not(&self) -> Option<String> {
+        None
+    }
+
     /// Whether it can run on a ground.
     fn runs_on(&self, _ground: &dyn Ground) -> bool {
         true
     }
 
-    /// Whether a rank has to do with another, so that it hears of its end.
-    fn hears_of(&self, _rank: u32, _peer: u32) -> bool {
+    /// Whether a rank has to do with another, of so many, so that it hears of its end.
+    fn hears_of(&self, _rank: u32, _peer: u32, _ranks: u32) -> bool {
         true
     }
 
@@ -46,4 +53,11 @@ pub trait Program: Sync {
 }
 
 /// All of them. Plans of seeds change with this list.
-pub const ALL: &[&dyn Program] = &[&mesh::Mesh, &collectives::Collectives, &flood::Flood];
+pub const ALL: &[&dyn Program] = &[
+    &mesh::Mesh,
+    &collectives::Collectives,
+    &flood::Flood,
+    &partitioned::Partitioned,
+    &mpi::MESSAGES,
+    &mpi::WINDOWS,
+];
