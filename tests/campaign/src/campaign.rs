@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::plan::{Choice, Plan};
-use crate::record::{Record, Verdict, append, read};
+use crate::record::{Line, Record, Verdict, append, read};
 use crate::trial::{self, Outcome};
 
 /// How often a trial with something late is repeated.
@@ -49,11 +49,11 @@ pub fn run(options: &RunOptions) -> Result<usize, String> {
         .map(read)
         .transpose()?
         .unwrap_or_default();
-    let known: BTreeSet<u64> = known
-        .into_iter()
-        .filter(|record| record.choice == choice)
-        .map(|record| record.seed)
-        .collect();
+    let known = known.into_iter().filter_map(|line| match line {
+        Line::Trial(record) if record.choice == choice => Some(record.seed),
+        _ => None,
+    });
+    let known: BTreeSet<u64> = known.collect();
     let deadline = options
         .seconds
         .map(|seconds| Instant::now() + Duration::from_secs(seconds));

@@ -80,7 +80,7 @@ pub fn main() -> Result<ExitCode, String> {
             );
             good(record.verdict == Verdict::Good || record.verdict == Verdict::Suspect)
         }
-        Action::Hostile(options) => good(hostile::run(&options) == 0),
+        Action::Hostile(options) => good(hostile::run(&options)? == 0),
         Action::Report { logs } => {
             print!("{}", report::page(&logs)?);
             good(true)

@@ -51,11 +51,40 @@ pub struct Record {
     pub wall_ms: u64,
 }
 
+/// What hostile members in one process have come to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostileRecord {
+    /// What their victims stood on.
+    pub hostile: String,
+    /// The seed of the first of them.
+    pub seed: u64,
+    /// How many there were.
+    pub villains: u64,
+    /// How many packets they sent.
+    pub packets: u64,
+    /// How many of them were given up.
+    pub given_up: u64,
+    /// What was not as it must be, with the seed of its villain.
+    pub why: Vec<(u64, String)>,
+    /// How long it took, in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Line {
+    /// A trial.
+    Trial(Box<Record>),
+    /// Hostile members.
+    Hostile(HostileRecord),
+}
+
 /// Reads all records of a file; none where there is no file.
 ///
 /// # Errors
 /// Names the file, and the line that is no record.
-pub fn read(path: &Path) -> Result<Vec<Record>, String> {
+pub fn read(path: &Path) -> Result<Vec<Line>, String> {
     let Ok(file) = File::open(path) else {
         return Ok(Vec::new());
     };
@@ -73,7 +102,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>, String> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn append(path: &Path, record: &Record) -> Result<(), String> {
+pub fn append(path: &Path, record: &impl Serialize) -> Result<(), String> {
     let text = serde_json::to_string(record).map_err(|why| why.to_string())?;
     let file = OpenOptions::new().create(true).append(true).open(path);
     let written = file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()));

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use crate::disturbances;
 use crate::grounds;
+use crate::hostile;
 use crate::programs;
-use crate::record::{Record, Verdict, read};
+use crate::record::{HostileRecord, Line, Record, Verdict, read};
 
 /// What some records have in common, summed up.
 #[derive(Debug, Default)]
@@ -54,15 +55,21 @@ fn share(values: &[u64], percent: usize) -> u64 {
 /// # Errors
 /// When a log cannot be read.
 pub fn page(logs: &[PathBuf]) -> Result<String, String> {
-    let mut records = Vec::new();
+    let (mut records, mut villains) = (Vec::new(), Vec::new());
     for log in logs {
-        records.extend(read(log)?);
+        for line in read(log)? {
+            match line {
+                Line::Trial(record) => records.push(*record),
+                Line::Hostile(record) => villains.push(record),
+            }
+        }
     }
     let mut text = String::from(HEAD);
     all_in_all(&mut text, &records);
     by_ground(&mut text, &records);
     by_disturbance(&mut text, &records);
     grid(&mut text, &records);
+    hostile_members(&mut text, &villains);
     finds(&mut text, &records);
     Ok(text)
 }
@@ -210,6 +217,43 @@ fn grid(text: &mut String, records: &[Record]) {
     }
     text.push('\n');
 }
+
+/// What hostile members in one process have come to.
+fn hostile_members(text: &mut String, records: &[HostileRecord]) {
+    text.push_str(HOSTILE);
+    for target in hostile::ALL {
+        let of_it: Vec<_> = records
+            .iter()
+            .filter(|record| record.hostile == target.name())
+            .collect();
+        let sum = |figure: fn(&HostileRecord) -> u64| {
+            of_it.iter().map(|record| figure(record)).sum::<u64>()
+        };
+        let (packets, wall_ms) = (sum(|one| one.packets), sum(|one| one.wall_ms));
+        let _ = writeln!(
+            text,
+            "| {}: {} | {packets} | {} | {} | {} | {} |",
+            target.name(),
+            target.about(),
+            sum(|one| one.villains),
+            sum(|one| one.given_up),
+            sum(|one| one.why.len() as u64),
+            packets * 1000 / wall_ms.max(1),
+        );
+    }
+    text.push('\n');
+}
+
+const HOSTILE: &str = "\
+## Hostile members
+
+In one process a member that has proved who it is sends its victim packets as correct peers send them, packets of chance, and changed ones of those that it
+has heard (`campaign hostile --packets N`). The victim gives it up or goes on, says what it waits for, closes, panics never, and its memory stays.
+A packet counts where the victim had not given its sender up. The disturbance `scribble` is the same in shared memory, between processes.
+
+| victim | packets | members | given up | finds | packets/s |
+|---|---|---|---|---|---|
+";
 
 fn finds(text: &mut String, records: &[Record]) {
     let found = records

@@ -25,6 +25,8 @@ use tagwire_pml::{Messenger, SendMode};
 
 use places::{Scattered, buffer};
 
+use crate::record::{HostileRecord, append};
+
 /// The victim's rank and the villain's.
 const VICTIM: Rank = Rank::new(0);
 const VILLAIN: Rank = Rank::new(1);
@@ -168,44 +170,54 @@ pub struct HostileOptions {
     /// Begin with the round of this seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Append a line of JSON for each target to this file
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<std::path::PathBuf>,
     /// This target alone
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(ALL.iter().map(|one| one.name())))]
     pub target: Option<String>,
 }
 
 /// Runs rounds, and says what they came to. Returns how many finds there were.
-pub fn run(options: &HostileOptions) -> usize {
+///
+/// # Errors
+/// When the log cannot be written.
+pub fn run(options: &HostileOptions) -> Result<usize, String> {
     let mut finds = 0;
-    for target in ALL {
-        if options
+    let wanted = |target: &&&dyn Target| {
+        options
             .target
             .as_ref()
-            .is_some_and(|wanted| wanted != target.name())
-        {
-            continue;
-        }
-        let began = Instant::now();
-        let (count, wrong) = rounds(*target, options.seed, options.packets);
-        let seconds = began.elapsed().as_secs_f64();
+            .is_none_or(|name| name == target.name())
+    };
+    for target in ALL.iter().filter(wanted) {
+        let (name, began) = (target.name(), Instant::now());
+        let (count, why) = rounds(*target, options.seed, options.packets);
+        let record = HostileRecord {
+            hostile: name.to_owned(),
+            seed: options.seed,
+            villains: count.rounds,
+            packets: count.packets,
+            given_up: count.given_up,
+            why,
+            wall_ms: began.elapsed().as_millis() as u64,
+        };
         println!(
-            "{} ({}): {} packets of {} villains, {} of whom were given up, {:.0} packets/s",
-            target.name(),
-            target.about(),
-            count.packets,
-            count.rounds,
-            count.given_up,
-            count.packets as f64 / seconds
+            "{name}: {} packets of {} members, of whom {} were given up, in {} ms",
+            record.packets, record.villains, record.given_up, record.wall_ms
         );
-        for (seed, why) in wrong {
+        for (seed, why) in &record.why {
             println!(
-                "  again: cargo run -p tagwire-campaign -- hostile --target {} --packets 1 --seed {seed}",
-                target.name()
+                "  again: cargo run -p tagwire-campaign -- hostile --target {name} --packets 1 --seed {seed}"
             );
             println!("  {why}");
-            finds += 1;
+        }
+        finds += record.why.len();
+        if let Some(log) = &options.log {
+            append(log, &record)?;
         }
     }
-    finds
+    Ok(finds)
 }
 
 /// Runs rounds of a target until they have had so many packets. Returns what is wrong, by seeds.

@@ -84,8 +84,9 @@ fn contents(seed: u64, from: u32, round: u64, is_last: bool, len: usize) -> Vec<
 struct Ends<'s> {
     next: u32,
     before: u32,
-    send: PartitionedSend<'s, u8>,
-    receive: PartitionedRecv<'s, u8>,
+    /// `None` where the peer has ended before it could be made.
+    send: Option<PartitionedSend<'s, u8>>,
+    receive: Option<PartitionedRecv<'s, u8>>,
     sent: u64,
     received: u64,
     send_is_over: bool,
@@ -101,27 +102,38 @@ impl<'s> Ends<'s> {
             .policy
             .parse()
             .map_err(|why| format!("{}: {why}", out.policy))?;
-        Ok(Self {
+        let mut ends = Self {
             next,
             before,
-            send: world.psend_init_with(policy, vec![0; out.len], out.sends, next, 1)?,
-            receive: world.precv_init(vec![0; into.len], into.receives, before, 1)?,
+            send: None,
+            receive: None,
             sent: 0,
             received: 0,
             send_is_over: false,
             receive_is_over: false,
             lost: Vec::new(),
-        })
+        };
+        let send = world.psend_init_with(policy, vec![0; out.len], out.sends, next, 1);
+        let receive = world.precv_init(vec![0; into.len], into.receives, before, 1);
+        ends.send_is_over = made(&mut ends.send, send)
+            .map_or_else(|error| ends.is_end(stage, next, Err(error)), |()| Ok(false))?;
+        ends.receive_is_over = made(&mut ends.receive, receive).map_or_else(
+            |error| ends.is_end(stage, before, Err(error)),
+            |()| Ok(false),
+        )?;
+        Ok(ends)
     }
 
     fn run(&mut self, stage: &Stage) -> Result<(), Trouble> {
         let mut chance = Chance::new(stage.seed ^ u64::from(stage.me));
         while !(self.send_is_over && self.receive_is_over) {
-            if !self.receive_is_over && !self.receive.is_active() {
-                let started = self.receive.start().map(drop);
+            let idle = self.receive.as_mut().filter(|receive| !receive.is_active());
+            if let Some(receive) = idle.filter(|_| !self.receive_is_over) {
+                let started = receive.start().map(drop);
                 self.receive_is_over |= self.is_end(stage, self.before, started)?;
             }
-            if !self.send_is_over && !self.send.is_active() {
+            let is_idle = self.send.as_ref().is_some_and(|send| !send.is_active());
+            if !self.send_is_over && is_idle {
                 let ends = stage.step(0);
                 let produced = self.produce(stage, &mut chance, ends);
                 self.send_is_over |= self.is_end(stage, self.next, produced)?;
@@ -139,13 +151,16 @@ impl<'s> Ends<'s> {
 
     /// Starts a round, and has its partitions ready one by one.
     fn produce(&mut self, stage: &Stage, chance: &mut Chance, is_last: bool) -> Result<(), Error> {
-        let mut order: Vec<u32> = (0..self.send.partitions()).collect();
+        let Some(send) = &mut self.send else {
+            return Ok(());
+        };
+        let mut order: Vec<u32> = (0..send.partitions()).collect();
         for at in (1..order.len()).rev() {
             order.swap(at, chance.below(at as u64 + 1) as usize);
         }
         let len = Shape::of(stage.seed, stage.me).len;
         let data = contents(stage.seed, stage.me, self.sent, is_last, len);
-        let round = self.send.start()?;
+        let round = send.start()?;
         for number in order {
             let mut part = round.partition(number)?;
             let first = number as usize * part.len();
@@ -158,25 +173,35 @@ impl<'s> Ends<'s> {
     }
 
     fn finish_send(&mut self, stage: &Stage) -> Result<(), Trouble> {
-        let ended = self.send.wait_for(NAP);
+        let Some(send) = &mut self.send else {
+            return Ok(());
+        };
+        let ended = send.wait_for(NAP);
         if matches!(&ended, Err(error) if error.is_timeout()) {
             return Ok(());
         }
-        let is_last = self.send.data()?[8] == 1;
-        self.send_is_over |= self.is_end(stage, self.next, ended)? || is_last;
+        if ended.is_err() {
+            self.send_is_over = self.is_end(stage, self.next, ended)?;
+            return Ok(());
+        }
+        let is_last = send.data()?[8] == 1;
+        self.send_is_over = is_last;
         Ok(())
     }
 
     fn finish_receive(&mut self, stage: &Stage) -> Result<(), Trouble> {
-        let ended = self.receive.wait_for(NAP);
+        let Some(receive) = &mut self.receive else {
+            return Ok(());
+        };
+        let ended = receive.wait_for(NAP);
         if matches!(&ended, Err(error) if error.is_timeout()) {
             return Ok(());
         }
-        if self.is_end(stage, self.before, ended)? {
-            self.receive_is_over = true;
+        if ended.is_err() {
+            self.receive_is_over = self.is_end(stage, self.before, ended)?;
             return Ok(());
         }
-        let data = self.receive.data()?;
+        let data = receive.data()?;
         let is_last = data[8] == 1;
         let must = contents(stage.seed, self.before, self.received, is_last, data.len());
         if let Some(at) = (0..must.len()).find(|at| data[*at] != must[*at]) {
@@ -211,4 +236,10 @@ impl<'s> Ends<'s> {
             Err(error) => Err(Trouble::Wrong(format!("with rank {peer}: {error}"))),
         }
     }
+}
+
+/// Keeps what could be made.
+fn made<T>(place: &mut Option<T>, made: Result<T, Error>) -> Result<(), Error> {
+    *place = Some(made?);
+    Ok(())
 }
