@@ -94,7 +94,12 @@ A trial is good where all of this holds:
 - no rank is silent for longer than the bound, and knows of a death within it. The time that a blow lasts is not counted;
 - afterwards there is no process, no name in `/dev/shm`, no file, and the ranks have no descriptor more than before where the transport is Tagwire's own.
 
-A trial in which something was late is repeated twice on an idle machine, and is a find where it is late again.
+A trial in which something was late is repeated twice, once the processors idle, and is a find where it is late again. Where they do not idle within 20 s it
+remains a suspect.
+
+`ci/test` runs the first 24 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
+build's own `mpicc`: `cargo build --workspace` makes what it needs. Hosts are network namespaces, which take root and the command `ip`. What is missing makes
+a trial void.
 
 ";
 

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 /// How many trials `ci/test` runs: ten seconds of processors at most.
-const TRIALS: u64 = 36;
+const TRIALS: u64 = 24;
 /// For so many seconds trials are run instead.
 const SECONDS: &str = "CAMPAIGN_SECONDS";
 

@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn hostile_members_do_no_harm() {
         for target in ALL {
-            let (count, wrong) = rounds(*target, 0, 6_000);
+            let (count, wrong) = rounds(*target, 0, 3_000);
             assert!(wrong.is_empty(), "{}: {wrong:?}", target.name());
             assert!(
                 count.packets > 5 * count.rounds,

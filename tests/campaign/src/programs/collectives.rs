@@ -61,7 +61,9 @@ fn is_of_a_death(why: &str, session: &Session, members: &[u32]) -> Result<bool, 
     let named = members
         .iter()
         .any(|member| *member != session.rank() && why.contains(&format!("rank {member}")));
-    Ok(named && !why.contains("is wrong"))
+    // What begins after another member has told of it is refused, without a name.
+    let told = why.contains("the group is broken");
+    Ok((named || told) && !why.contains("is wrong"))
 }
 
 /// Makes a group of those who are left. Says who is not.

@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     if (seed % 2) {
         code = MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     } else {
-        memory = malloc(bytes);
+        memory = calloc(1, bytes);
         code = MPI_Win_create(memory, bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     }
     if (is_death("making the window", code)) {
@@ -73,8 +73,10 @@ int main(int argc, char **argv) {
         return finish();
     }
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    /* What an allocated window has in it nobody says. */
+    memory[0] = 0;
     long added[64] = {0};
-    int alive = 1;
+    int alive = !is_death("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
     for (long round = 0; !step(0) && alive; round++) {
         for (int peer = 0; peer < size && alive; peer++) {
             if (peer == me) continue;
