@@ -11,7 +11,7 @@ pub struct Blow {
     pub name: String,
     /// The rank that it strikes; what strikes the whole job has 0.
     pub rank: u32,
-    /// When it begins, after all processes are there.
+    /// When it begins: after all ranks have joined, or after all processes are there, which the seed decides.
     pub at: Duration,
     /// How long it lasts.
     pub lasts: Duration,

@@ -123,7 +123,8 @@ impl Job {
             .envs(spec.settings.iter().map(|(name, value)| (name, value)))
             .env(FLOOD_KIB, spec.flood_kib.to_string())
             .envs(part.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            // Its end is the driver's, however that ends.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         Ok(command)
@@ -182,6 +183,14 @@ impl Job {
     /// Returns how many ranks have a process.
     pub fn processes(&self) -> usize {
         self.processes.len()
+    }
+
+    /// Returns how many ranks have joined, or cannot.
+    pub fn joined(&self) -> usize {
+        let words = self.events.iter().map(|event| &event.word);
+        words
+            .filter(|word| matches!(word, Word::Ready | Word::Unopened(_)))
+            .count()
     }
 
     /// Returns the process of a rank that has said so.
@@ -268,6 +277,7 @@ fn listen(pipe: impl Read + Send + 'static, to: Sender<Heard>) {
 /// # Errors
 /// When the job cannot be run.
 pub fn launch(ranks: u32, program: OsString, arguments: Vec<OsString>) -> Result<i32, String> {
+    end_with_the_driver();
     let mut spec = JobSpec::new(ranks, program);
     spec.args = arguments;
     spec.on_failure = tagwire_launch::OnFailure::Continue;
@@ -280,6 +290,14 @@ pub fn launch(ranks: u32, program: OsString, arguments: Vec<OsString>) -> Result
     }
     spec.hosts = meeting()?;
     run(spec)
+}
+
+/// Ends this launcher, and its ranks with it, once the driver has: nothing comes from there before.
+fn end_with_the_driver() {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        let _ = kill_process(rustix::process::getpid(), Signal::KILL);
+    });
 }
 
 /// Runs the ranks of this launcher, and says how each has ended.

@@ -14,6 +14,8 @@ use crate::plan::Plan;
 
 /// How long ranks have until all have a process.
 const STARTING: Duration = Duration::from_secs(20);
+/// How long they have to join.
+const JOINING: Duration = Duration::from_secs(5);
 /// How long ranks run on after the last blow.
 const AFTER: Duration = Duration::from_millis(60);
 /// How long they have where anything may be missing.
@@ -58,6 +60,10 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     if !job.hear(Instant::now() + STARTING, |job| job.processes() == ranks) {
         return Err(format!("{plan}: the ranks do not start: {:?}", job.others));
     }
+    // One in four is struck while its ranks join.
+    if !plan.job.seed.is_multiple_of(4) {
+        job.hear(Instant::now() + JOINING, |job| job.joined() == ranks);
+    }
     let struck = strike(plan, &mut job)?;
     job.tell_to_end()?;
     let ended = end(plan, &mut job);
@@ -97,7 +103,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
 /// Waits for the end of a job. Returns whether it has ended by itself, or as it may.
 fn end(plan: &Plan, job: &mut Job) -> bool {
     if !plan.anything_goes() {
-        let ended = job.finish(Instant::now() + ENDING);
+        let ended = job.finish(Instant::now() + ENDING + plan.program.takes());
         if !ended {
             job.ask();
         }

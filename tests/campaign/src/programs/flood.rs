@@ -33,6 +33,11 @@ impl Program for Flood {
         "thousands of unexpected messages to one rank, which keeps 64 MiB of them and loses none"
     }
 
+    fn takes(&self) -> Duration {
+        // What does not fit is asked for, message by message.
+        Duration::from_millis(asked().unwrap_or_default() / 5)
+    }
+
     fn hears_of(&self, rank: u32, peer: u32, _ranks: u32) -> bool {
         rank == 0 || peer == 0
     }
@@ -53,15 +58,17 @@ impl Program for Flood {
     }
 }
 
+/// Returns how many messages the first flood is to have, where somebody has said so.
+fn asked() -> Option<u64> {
+    std::env::var(COUNT).ok()?.parse().ok()
+}
+
 /// How many messages a rank sends in a wave, and how long they are.
 fn size(seed: u64, rank: u32, wave: u64) -> (u64, usize) {
     let mut chance = Chance::new(seed ^ u64::from(rank) << 8 ^ wave << 32);
     let words = chance.one_of(&[1, 8, 64, 512]);
     let count = 200 + chance.below(400_000 / (words as u64 + 20));
-    let asked = std::env::var(COUNT)
-        .ok()
-        .and_then(|count| count.parse().ok());
-    (asked.filter(|_| wave == 0).unwrap_or(count), 8 * words)
+    (asked().filter(|_| wave == 0).unwrap_or(count), 8 * words)
 }
 
 fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> {

@@ -6,6 +6,8 @@ mod mesh;
 mod mpi;
 mod partitioned;
 
+use std::time::Duration;
+
 use tagwire_conformance::Chance;
 
 use crate::grounds::Ground;
@@ -28,6 +30,11 @@ pub trait Program: Sync {
     /// Returns what is missing here for it. The driver asks before its first trial.
     fn why_not(&self) -> Option<String> {
         None
+    }
+
+    /// Returns how long it takes beyond what others do, once it is told to end.
+    fn takes(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Whether it can run on a ground.
