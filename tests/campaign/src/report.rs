@@ -97,7 +97,7 @@ A trial is good where all of this holds:
 A trial in which something was late is repeated twice, once the processors idle, and is a find where it is late again. Where they do not idle within 20 s it
 remains a suspect.
 
-`ci/test` runs the first 24 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
+`ci/test` runs the first 18 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
 build's own `mpicc`: `cargo build --workspace` makes what it needs. Hosts are network namespaces, which take root and the command `ip`. What is missing makes
 a trial void.
 
