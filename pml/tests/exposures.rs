@@ -11,7 +11,7 @@ mod pair;
 
 use std::time::Duration;
 
-use pair::{pair, pair_under_dr, pair_with};
+use pair::{pair, pair_under_dr, pair_with, pair_with_faults};
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::{
@@ -85,6 +85,37 @@ fn a_long_message_is_there_before_its_receiver_looks() {
         assert_eq!((status.length, status.failure), (LONG, None));
     }
     assert_eq!(b.statistics().unwrap().counters.filled, 3);
+}
+
+/// The bytes may be there before there is room for the envelope.
+#[test]
+fn a_receive_that_is_filled_hears_of_it_however_busy_the_transport_is() {
+    let faults = "seed=5,busy=60%".parse().unwrap();
+    let ranks = met(pair_with_faults(&faults));
+    let [a, b] = &ranks;
+    let from = SourceSelector::exact(a.rank());
+    for round in 0..300 {
+        let (data, mut place) = (vec![round as u8; LONG], vec![0; LONG]);
+        let received = post(b, &mut place, from, TagSelector::exact(TAGS[0]));
+        // The sender knows of the receive, mostly.
+        for _ in 0..8 {
+            a.progress().unwrap();
+            b.progress().unwrap();
+        }
+        let sent = send(a, b, &data, TAGS[0], SendMode::Standard);
+        for (of, request) in [(a, sent), (b, received)] {
+            let mut turns = 0;
+            while !of.is_complete(request).unwrap() {
+                a.progress().unwrap();
+                b.progress().unwrap();
+                turns += 1;
+                assert!(turns < 100_000, "round {round}: {}", b.dump().unwrap());
+            }
+            assert_eq!(of.wait(request, None).unwrap().failure, None);
+        }
+        assert!(place == data, "round {round}");
+    }
+    assert!(b.statistics().unwrap().counters.filled > 10);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Inputs are envelopes, patterns and slots of receives, what is to be done comes back as a value. Nothing here knows a
 //! transport or a buffer of the user's; of a peer it keeps the index that it is given.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tagwire_matching::{
     self as matching, AnyEngine, ArriveOutcome, CancelOutcome, Cookie, Engine, Envelope, Pattern,
     PostOutcome,
@@ -210,16 +212,31 @@ impl Matcher {
         slots
     }
 
-    /// Drops the messages of a lost peer whose bytes can no longer come, but for those that are claimed: their receive
-    /// reports the failure. Calls `dropped` with what each was charged.
+    /// Drops the messages of a lost peer whose bytes can no longer come, and what came behind one of them in its context: a
+    /// receive that takes a later message in place of a lost one would not tell that there was one. Those that are claimed
+    /// stay, and their receive reports the failure. Calls `dropped` with what each was charged.
     pub(super) fn forget(&mut self, peer: PeerIndex, mut dropped: impl FnMut(usize)) {
-        let lost = |message: &Unexpected| message.peer == peer && !message.content.is_whole();
-        let lost: Vec<_> = self
+        let here: BTreeMap<u32, (Handle, &Unexpected)> = self
             .unexpected
             .iter()
-            .filter(|(_, message)| lost(message))
-            .filter_map(|(handle, message)| Some((handle, message.queued?)))
+            .filter(|(_, message)| message.peer == peer)
+            .map(|(handle, message)| (handle.slot(), (handle, message)))
             .collect();
+        let (mut broken, mut lost) = (BTreeSet::new(), Vec::new());
+        self.engine.for_each_unexpected(&mut |_, Cookie(slot)| {
+            let Some((handle, message)) = here.get(&slot) else {
+                return;
+            };
+            let context = message.context.as_u16();
+            if !message.content.is_whole() {
+                broken.insert(context);
+            }
+            if broken.contains(&context)
+                && let Some(queued) = message.queued
+            {
+                lost.push((*handle, queued));
+            }
+        });
         for (handle, queued) in lost {
             let discarded = self.engine.discard(queued);
             debug_assert!(matches!(discarded, CancelOutcome::Cancelled(_)));
@@ -364,16 +381,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_peer_keeps_what_is_whole_or_claimed() {
+    fn a_lost_peer_keeps_what_is_whole_or_claimed_up_to_the_first_that_is_lost() {
         let mut matcher = matcher(8);
         let whole = keep(&mut matcher, 1, 64, 64);
         let half = keep(&mut matcher, 2, 64, 10);
         let claimed = keep(&mut matcher, 3, 64, 10);
+        let behind = keep(&mut matcher, 1, 32, 32);
         assert!(matcher.claim(exact(3)).is_some());
         let mut charged = Vec::new();
         matcher.forget(PeerIndex::NONE, |bytes| charged.push(bytes));
-        assert_eq!(charged, [64]);
+        assert_eq!(charged, [64, 32]);
         assert!(matcher.take(half).is_none());
+        assert!(matcher.take(behind).is_none());
         assert!(
             matcher.probe(exact(2)).is_none(),
             "the engine forgot it too"

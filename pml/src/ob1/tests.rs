@@ -1016,6 +1016,28 @@ proptest! {
     }
 }
 
+/// A dead sender's bytes are gone, and what it sent behind them is no message in their place.
+#[test]
+fn nothing_takes_the_place_of_a_message_that_died_with_its_sender() {
+    let mut world = World::pair(MemoryOptions::full());
+    let dead = Rank::new(1);
+    for (number, len) in [(1, 8), (2, 100_000), (3, 8)] {
+        world.send(1, 0, tag(1), &pattern(number, len), SendMode::Standard);
+    }
+    world.settle();
+    world.network.fail(dead);
+    world.ranks.pop();
+    world.settle();
+    world.ranks[0].look_after_peers();
+    let failure = Some(Failure::PeerFailed(dead));
+    for (number, expected) in [(1, None), (2, failure), (3, failure)] {
+        let source = SourceSelector::exact(dead);
+        let (received, _) = world.recv(0, source, TagSelector::ANY, 100_000);
+        let status = world.finish(0, received);
+        assert_eq!(status.failure, expected, "receive {number}");
+    }
+}
+
 #[test]
 fn opening_with_an_unknown_engine_names_the_nearest() {
     let network = MemoryNetwork::new(1, MemoryOptions::default());

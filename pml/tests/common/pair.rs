@@ -7,6 +7,7 @@ use tagwire_dr::{Dr, DrOptions};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::ByteTransport;
+use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::shm::{Shm, ShmOptions};
 
 /// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
@@ -30,6 +31,15 @@ pub(crate) fn pair_under_dr(level: ThreadLevel, policy: WaitPolicy) -> [Messenge
     open((Ob1Options::default(), level, policy), |shm, rank| {
         let dr = Dr::new(Box::new(shm), rank, DrOptions::default());
         Box::new(dr.unwrap())
+    })
+}
+
+/// Two ranks whose transports misbehave.
+#[allow(dead_code, reason = "each test file uses its part")]
+pub(crate) fn pair_with_faults(faults: &FaultOptions) -> [Messenger; 2] {
+    let (options, policy) = (Ob1Options::default(), WaitPolicy::adaptive(true));
+    open((options, ThreadLevel::Multiple, policy), |shm, rank| {
+        Box::new(FaultTransport::new(Box::new(shm), rank, faults.clone()))
     })
 }
 

@@ -32,6 +32,12 @@ pub(in crate::ob1) enum Offer {
     New,
     /// A send that is to fill the memory of its receive, which is exposed.
     Filling { target: Ticket },
+    /// A send whose bytes go there, or have gone as `end` says, while its envelope has no room yet. Until that is out its receiver
+    /// knows of no message.
+    Filled {
+        target: Ticket,
+        end: Option<Outcome>,
+    },
     /// A send whose transfer is open. Its receiver may have asked for fragments: it is then to be withdrawn.
     Offered {
         ticket: Ticket,
@@ -76,6 +82,33 @@ impl Offer {
             Post::Posted => Launch::Out,
             Post::Busy => Launch::Begun { moved: false },
             Post::Gone | Post::Unsupported => Launch::Lost,
+        }
+    }
+
+    /// Sends the envelope of a message whose bytes go into the memory of its receive.
+    fn announce_filled(
+        &mut self,
+        target: Ticket,
+        end: Option<Outcome>,
+        common: &Common,
+        link: &mut Link<'_>,
+    ) -> Launch {
+        if matches!(end, Some(Outcome::Impossible | Outcome::Withdrawn)) {
+            // The receive has another message: this one is for one that is still to come.
+            *self = Self::Announced;
+            return push::announce(common, link);
+        }
+        let launch = Self::announce(target, common, link);
+        match (launch, end) {
+            (Launch::Out, Some(_)) => Launch::Complete,
+            (Launch::Out, None) => {
+                *self = Self::Offered {
+                    ticket: target,
+                    asked: None,
+                };
+                Launch::Out
+            }
+            (other, _) => other,
         }
     }
 
@@ -132,10 +165,10 @@ impl Protocol for Offer {
             if link.fill(target, common.send_buffer()) != Post::Posted {
                 return Launch::Declined;
             }
-            *self = Self::Offered {
-                ticket: target,
-                asked: None,
-            };
+            *self = Self::Filled { target, end: None };
+        }
+        if let Self::Filled { target, end } = *self {
+            return self.announce_filled(target, end, common, link);
         }
         if let Self::New = self {
             match link.offer(common.send_buffer()) {
@@ -220,6 +253,12 @@ impl Protocol for Offer {
         _: &mut Turn<'_>,
     ) -> Step {
         let cannot = matches!(outcome, Outcome::Impossible | Outcome::Withdrawn) && gone.is_none();
+        if let Self::Filled { end, .. } = self
+            && (cannot || matches!(outcome, Outcome::Done(_)))
+        {
+            *end = Some(outcome);
+            return Step::Wait;
+        }
         match (outcome, &*self) {
             (_, Self::Leaving { failure }) => Step::Done(Some(*failure)),
             (Outcome::Done(bytes), Self::Claimed { .. }) if bytes < common.wanted as u64 => {
@@ -269,7 +308,11 @@ impl Protocol for Offer {
 
     fn abort(&mut self, failure: Failure) -> Step {
         match self {
-            Self::Offered { .. } | Self::Claimed { .. } | Self::Leaving { .. } => Step::Wait,
+            Self::Filled { end: Some(_), .. } => Step::Done(Some(failure)),
+            Self::Filled { .. }
+            | Self::Offered { .. }
+            | Self::Claimed { .. }
+            | Self::Leaving { .. } => Step::Wait,
             // Its memory may have been filled. If not, the claim fails, which is to come.
             Self::Claiming { .. } => Step::Wait,
             _ => Step::Done(Some(failure)),
@@ -279,6 +322,7 @@ impl Protocol for Offer {
     fn state(&self) -> &'static str {
         match self {
             Self::New | Self::Filling { .. } | Self::Offered { .. } => "envelope sent, not fetched",
+            Self::Filled { .. } => "its receive is being filled, no room for its envelope",
             Self::Announced => "envelope sent, not matched",
             Self::Late { .. } => "asked for, the transport is busy",
             Self::Claiming { .. } => "the transport is busy",

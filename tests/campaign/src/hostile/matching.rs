@@ -1,0 +1,142 @@
+//! Victims over transports that match.
+
+use tagwire_base::bootstrap::{Bootstrap, LocalJob};
+use tagwire_conformance::Chance;
+use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_pml::cm::{Cm, CmOptions};
+use tagwire_pml::contact::{KEY, Stack};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::shm::{ShmMatch, ShmOptions};
+use tagwire_transport::{
+    Arrival, EndpointId, Found, Lane, MatchTransport, MatchUpcalls, Outcome, PeerEvent, Post,
+    ReceiveEnd, Sent, Token,
+};
+
+use super::bytes::open;
+use super::packet::Heard;
+use super::places::Scattered;
+use super::{Bed, Target, VICTIM, VILLAIN, Villain};
+
+const LANE: Lane = Lane(0);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// cm over a transport.
+#[derive(Debug)]
+pub struct Matching {
+    name: &'static str,
+    about: &'static str,
+    is_shm: bool,
+}
+
+/// The network of the conformance kits.
+pub const MEMORY: Matching = Matching {
+    name: "cm-memory",
+    about: "messages with match bits of chance, and packets of services, over a network in memory that matches",
+    is_shm: false,
+};
+/// Matching in shared memory.
+pub const SHM: Matching = Matching {
+    name: "cm-shm",
+    about: "the same over shared memory",
+    is_shm: true,
+};
+
+impl Target for Matching {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
+        let job = LocalJob::new(2).map_err(|why| why.to_string())?;
+        let network = MatchNetwork::new(2, MatchOptions::default());
+        let rail = |rank| -> Result<Box<dyn MatchTransport>, String> {
+            if !self.is_shm {
+                return Ok(Box::new(network.rank(rank)));
+            }
+            let opened = ShmMatch::open(ShmOptions::default(), &mut job.member(rank));
+            Ok(Box::new(opened.map_err(|why| why.to_string())?))
+        };
+        let (victim, mut rail) = (rail(VICTIM)?, rail(VILLAIN)?);
+        let stack = Stack::new("cm", victim.name());
+        let card = stack.card(&rail.address());
+        let opened = open(
+            &job,
+            |member| Cm::open(&CmOptions::default(), victim, member),
+            &card,
+        )?;
+        let card = job
+            .member(VILLAIN)
+            .get(VICTIM, KEY, PATIENCE)
+            .map_err(|why| why.to_string())?;
+        let theirs = &card[stack.card(&[]).len()..];
+        let to = rail
+            .connect(VICTIM, theirs)
+            .map_err(|why| why.to_string())?;
+        Ok(Bed {
+            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
+            villain: Box::new(Rail {
+                rail,
+                to,
+                heard: Listener(Heard::new(chance)),
+            }),
+        })
+    }
+}
+
+struct Rail {
+    rail: Box<dyn MatchTransport>,
+    to: EndpointId,
+    heard: Listener,
+}
+
+/// Hears the packets of services.
+struct Listener(Heard);
+
+impl MatchUpcalls for Listener {
+    fn sent(&mut self, _: Token, _: Outcome) {}
+
+    fn received(&mut self, _: Token, _: ReceiveEnd) {}
+
+    fn probed(&mut self, _: Token, _: Option<Found>) {}
+
+    fn peer(&mut self, _: PeerEvent) {}
+
+    fn packet(&mut self, arrival: Arrival<'_>) {
+        self.0.note(arrival.header, arrival.payload.to_vec());
+    }
+}
+
+impl Villain for Rail {
+    fn send(&mut self, chance: &mut Chance) -> bool {
+        if let Some(remote) = self.rail.remote()
+            && chance.below(3) > 0
+        {
+            let (mut header, payload) = self.heard.0.packet(chance);
+            // The highest byte of a packet's first word is 0: others are the transport's own.
+            header.0[0] &= !(0xff << 56);
+            return remote.send_packet(self.to, header, &payload) != Post::Gone;
+        }
+        let bits = match chance.is_true() {
+            true => chance.word(),
+            false => chance.below(2) << 32 | chance.below(4),
+        };
+        let len = chance.one_of(&[0, 8, 2_000, 60_000]);
+        let sent = self.rail.send(
+            LANE,
+            self.to,
+            bits,
+            &Scattered::of(len),
+            chance.is_true(),
+            Token(1),
+        );
+        sent != Sent::Gone
+    }
+
+    fn hear(&mut self) {
+        self.rail.progress(LANE, &mut self.heard);
+    }
+}

@@ -1,0 +1,101 @@
+/* What ranks of a trial in C say, and when they end: see events.rs and stage.rs. */
+#include <mpi.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int me, size;
+static uint64_t seed;
+static const char *end_file;
+static long checked;
+static char is_lost[64];
+
+static void say(const char *text) {
+    printf("@ %d %s\n", me, text);
+    fflush(stdout);
+}
+
+/* Says what is wrong, and ends the rank. */
+static void wrong(const char *what, long a, long b) {
+    printf("@ %d wrong %s (%ld, %ld)\n", me, what, a, b);
+    fflush(stdout);
+    _exit(1);
+}
+
+static void lose(int peer) {
+    if (is_lost[peer]) return;
+    is_lost[peer] = 1;
+    printf("@ %d lost %d\n", me, peer);
+    fflush(stdout);
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+/* Marks a step, in which so much was checked. Returns whether the program is to end. */
+static int step(long count) {
+    static double said, looked;
+    static int ends;
+    double time = now();
+    checked += count;
+    if (time - said > 0.05) {
+        said = time;
+        say("alive");
+    }
+    if (!ends && time - looked > 0.01) {
+        looked = time;
+        ends = access(end_file, F_OK) == 0;
+    }
+    return ends;
+}
+
+/* Whether a call has ended because a rank has; anything but that and success is wrong. */
+static int is_death(const char *what, int code) {
+    int class;
+    if (code == MPI_SUCCESS) return 0;
+    MPI_Error_class(code, &class);
+    if (class != MPI_ERR_PROC_ABORTED) wrong(what, code, class);
+    return 1;
+}
+
+/* Numbers of chance, the same for the same start. */
+static uint64_t chance(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+static uint64_t stream(int from, int to) {
+    return seed ^ (uint64_t)from << 40 ^ (uint64_t)to << 20;
+}
+
+static void begin(int argc, char **argv) {
+    const char *rank = getenv("TAGWIRE_RANK");
+    me = rank ? atoi(rank) : 0;
+    if (argc < 3) wrong("no seed and no file", argc, 0);
+    seed = strtoull(argv[1], NULL, 10);
+    end_file = argv[2];
+    int code = MPI_Init(&argc, &argv);
+    if (code != MPI_SUCCESS) wrong("MPI_Init", code, 0);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    say("ready");
+}
+
+static int finish(void) {
+    printf("@ %d closing %ld\n", me, checked);
+    fflush(stdout);
+    MPI_Finalize();
+    say("done 0");
+    return 0;
+}
