@@ -356,6 +356,7 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/src/shm/matching/receiver.rs",
     "transport/src/shm/matching/receives.rs",
     "transport/src/shm/matching/sends.rs",
+    "transport/src/shm/partner.rs",
     "transport/src/shm/remote.rs",
     "transport/src/shm/transfer.rs",
     "transport/src/shm/transfer/pieces.rs",

@@ -126,6 +126,7 @@ impl WriteRegion {
         len: 0,
     };
 
+    #[cfg(feature = "coll")]
     pub(crate) const fn of(bytes: &mut [u8]) -> Self {
         Self {
             start: bytes.as_mut_ptr(),

@@ -11,6 +11,7 @@ use super::liveness::Liveness;
 use super::segment::HeaderMap;
 use super::sighting::Sighting;
 use super::waiter;
+#[cfg(feature = "coll")]
 use crate::board::MemberMemory;
 use crate::data::WriteRegion;
 
@@ -92,6 +93,7 @@ impl Partner {
     }
 }
 
+#[cfg(feature = "coll")]
 impl MemberMemory for Partner {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
         let (to, len) = (WriteRegion::of(into), into.len());
