@@ -42,7 +42,8 @@ impl BoardCall<'_> {
     /// Shows in `round` where `data` lies, if there is any: it is to stay until [all have read](Self::have_all_read) it.
     pub(super) fn show_place(&mut self, round: u64, data: Option<&[u8]>) -> Result<()> {
         self.head = self.head.of_single_copy();
-        let address = data.map_or(0, |data| data.as_ptr().addr() as u64);
+        // Exposed: others read it from now on.
+        let address = data.map_or(0, |data| data.as_ptr().expose_provenance() as u64);
         self.show(round, &[&address.to_le_bytes()])
     }
 
