@@ -9,6 +9,8 @@ pub(crate) trait Word<T> {
     fn load(&self, order: Ordering) -> T;
     /// Writes it.
     fn store(&self, value: T, order: Ordering);
+    /// Replaces it; returns what it was.
+    fn swap(&self, value: T, order: Ordering) -> T;
     /// Replaces `current` by `new`, or reports what it is instead.
     fn compare_exchange(&self, current: T, new: T, ok: Ordering, no: Ordering) -> Result<T, T>;
     /// Adds; returns what it was.
@@ -27,6 +29,10 @@ macro_rules! word {
             #[inline(always)]
             fn store(&self, value: $value, order: Ordering) {
                 <$atomic>::store(self, value, order);
+            }
+            #[inline(always)]
+            fn swap(&self, value: $value, order: Ordering) -> $value {
+                <$atomic>::swap(self, value, order)
             }
             #[inline(always)]
             fn compare_exchange(

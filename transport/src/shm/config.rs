@@ -52,7 +52,7 @@ pub struct ShmOptions {
     /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory, or of
     /// the limit of the control group where that is less.
     pub room: Option<usize>,
-    /// How long messages are moved, always; `None`: by halves, or as trials find.
+    /// How long messages are moved, always; `None`: as trials find, or by halves without them.
     pub way: Option<CopyWay>,
     /// Where no way is fixed: it is found by trial, for each pair and length.
     pub trials: bool,
@@ -76,7 +76,7 @@ impl Default for ShmOptions {
             arena: ARENA,
             room: None,
             way: None,
-            trials: false,
+            trials: true,
             matches: false,
             first_slot: 0,
         }
@@ -107,7 +107,7 @@ impl ShmOptions {
             arena: config.bytes("shm-arena"),
             room: config.bytes_or_auto("shm-room"),
             way: CopyWay::named(config.choice("shm-way")),
-            trials: config.choice("shm-way") == "trial",
+            trials: matches!(config.choice("shm-way"), "auto" | "trial"),
             matches: false,
             first_slot: config.integer("shm-first-slot") as u32,
         }
@@ -198,7 +198,7 @@ pub const SETTINGS: &[Setting] = &[
         "shm-way",
         "auto",
         &["auto", "trial", "halves", "one-side", "ring"],
-        "How two ranks copy a long message: by the kernel with one half each where that can be (auto), as is found by trial for each pair and length (trial), \
+        "How two ranks copy a long message: as is found by trial for each pair and length (auto, trial), \
          or always by halves, by the kernel with the side that joins last alone, or through the memory of their ring. Trials are with messages that a rank moves \
          one at a time; those that it moves beside others go by what is known",
     ),

@@ -13,7 +13,7 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
 use super::matching;
-use super::offers::{self, Side, Standing, Taken};
+use super::offers::{self, Chunk, Early, Side, Standing, Taken};
 use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
 use super::room::{Size, Table, Words};
 use super::waiter::word;
@@ -290,6 +290,43 @@ fn each_unit_is_copied_once_and_both_sides_see_the_end() {
 #[test]
 fn a_failed_copy_ends_both_sides_alike() {
     transfer(2, true);
+}
+
+/// A maker takes units while its offer is claimed: they are its own where the claimer keeps what was taken, and free again where not.
+fn early(keeps: bool) {
+    const UNITS: u32 = 3;
+    loom::model(move || {
+        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        offers::open(&shared.0, UNITS);
+        let maker = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || offers::take_early(&shared.0, 1, |_| true))
+        };
+        let (claims, finished) = &*shared;
+        if keeps {
+            assert!(offers::prepare_begun(claims, finished, UNITS));
+        } else {
+            offers::prepare(claims, finished, UNITS);
+        }
+        let taken = offers::take(claims, Side::Claimer, UNITS, |free| free);
+        let early = maker.join().unwrap();
+        let own = u32::from(keeps && matches!(early, Early::Chunk(_)));
+        let rest = Chunk {
+            first: 0,
+            count: UNITS - own,
+        };
+        assert_eq!(taken, Taken::Chunk(rest));
+    });
+}
+
+#[test]
+fn what_is_taken_early_is_kept() {
+    early(true);
+}
+
+#[test]
+fn what_is_taken_early_in_vain_is_free_again() {
+    early(false);
 }
 
 /// The lock of a match list: two passers-by and the owner, who takes it over from a holder that

@@ -13,7 +13,7 @@
 //!                 ... | WRITES                               maker
 //!     made, made_len                                         maker, before OPEN
 //!     joined, joined_len                                     claimer, before CLAIMED
-//!     claims      front u31 | stopped u1 | back u32          both, by compare and exchange
+//!     claims      front u31 | stopped u1 | back u31 | begun u1   both, by compare and exchange
 //!     finished    by the claimer u32 | by the maker u32      both, by addition
 //!     claimed     generation | CLAIMED | RELEASED            claimer
 //!
@@ -26,6 +26,9 @@
 //! freezes the claims, and then counts the chunk as finished. Whoever finds everything finished
 //! therefore also finds the mark, where there is one. A buffer is given back only when all that
 //! the other side claimed is finished, or the other side provably does nothing any more.
+//!
+//! Before anybody has claimed it, a maker with the source may take units already, and stage them in the ring: *begun* is not set yet.
+//! Whoever claims keeps these claims, or begins anew with all units free where it has thrown away what came early.
 //!
 //! The maker uses a line again once the claimer has marked it released and the maker itself has
 //! told its owner how the transfer ended.
@@ -57,6 +60,13 @@ pub(super) const CLAIMED: u64 = 1;
 pub(super) const RELEASED: u64 = 2;
 
 const STOPPED: u64 = 1 << 31;
+/// Somebody has claimed the offer.
+const BEGUN: u64 = 1 << 63;
+
+/// The first unit that the maker has claimed.
+pub(super) const fn back_of(claims: u64) -> u32 {
+    (claims >> 32) as u32 & (u32::MAX >> 1)
+}
 
 /// Which side of a transfer somebody is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +114,17 @@ pub(super) struct Chunk {
     pub count: u32,
 }
 
+/// What an attempt to claim gave before anybody had claimed the offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Early {
+    /// These are the caller's to copy.
+    Chunk(Chunk),
+    /// The next one does not fit.
+    Later,
+    /// All are claimed, or the offer is.
+    Over,
+}
+
 /// What an attempt to claim gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -115,11 +136,53 @@ pub(super) enum Taken {
     Insane,
 }
 
+/// Prepares the claims of an offer: everything is free, and nothing has begun. By the maker, before it marks the descriptor open.
+pub(super) fn open(claims: &impl Word<u64>, units: u32) {
+    claims.store(u64::from(units) << 32, Relaxed);
+}
+
 /// Prepares the claims of a transfer: everything is free. By the claimer, before it marks the
 /// descriptor claimed.
 pub(super) fn prepare(claims: &impl Word<u64>, finished: &impl Word<u64>, units: u32) {
-    claims.store(u64::from(units) << 32, Relaxed);
     finished.store(0, Relaxed);
+    // What the maker takes just now is replaced, or fails.
+    claims.swap(BEGUN | u64::from(units) << 32, AcqRel);
+}
+
+/// The same, and what the maker has taken stays its own. Returns whether that is what a correct maker has: if not, everything
+/// is to be [prepared](prepare).
+pub(super) fn prepare_begun(
+    claims: &impl Word<u64>,
+    finished: &impl Word<u64>,
+    units: u32,
+) -> bool {
+    finished.store(0, Relaxed);
+    let before = claims.fetch_or(BEGUN, AcqRel);
+    before as u32 == 0 && before & BEGUN == 0 && back_of(before) <= units
+}
+
+/// Claims the next chunk, of `most` units, of an offer that nobody has claimed yet, by its maker, where the chunk `fits`.
+pub(super) fn take_early(
+    claims: &impl Word<u64>,
+    most: u32,
+    fits: impl FnOnce(Chunk) -> bool,
+) -> Early {
+    let now = claims.load(Acquire);
+    let back = back_of(now);
+    let count = most.min(back);
+    if now & BEGUN != 0 || count == 0 {
+        return Early::Over;
+    }
+    let first = back - count;
+    let chunk = Chunk { first, count };
+    if !fits(chunk) {
+        return Early::Later;
+    }
+    let new = now - (u64::from(count) << 32);
+    match claims.compare_exchange(now, new, AcqRel, Acquire) {
+        Ok(_) => Early::Chunk(chunk),
+        Err(_) => Early::Over,
+    }
 }
 
 /// Claims the next chunk of a transfer of `units`; `size` decides how much of what is free.
@@ -131,7 +194,7 @@ pub(super) fn take(
 ) -> Taken {
     let mut now = claims.load(Acquire);
     loop {
-        let (front, back) = (now as u32, (now >> 32) as u32);
+        let (front, back) = (now as u32, back_of(now));
         if now & STOPPED != 0 {
             return Taken::Nothing;
         }
@@ -197,7 +260,7 @@ pub(super) fn standing(
     let done = finished.load(Acquire);
     let now = claims.load(Acquire);
     let (by_claimer, by_maker) = (done as u32, (done >> 32) as u32);
-    let (front, back) = ((now & !STOPPED) as u32, (now >> 32) as u32);
+    let (front, back) = ((now & !STOPPED) as u32, back_of(now));
     if now & STOPPED == 0 {
         return if u64::from(by_claimer) + u64::from(by_maker) == u64::from(units) {
             Standing::Complete

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod choice;
+mod early;
 mod pieces;
 
 use std::ops::Range;
@@ -112,6 +113,9 @@ pub(super) struct Transfer {
     pub watch: Option<Box<Stopwatch>>,
     /// Since when this side waits for the other to move it.
     waits: Option<Time>,
+    /// Units that this side may still stage before anybody claims it, and whether it has staged any.
+    early: u32,
+    pub has_staged: bool,
 }
 
 impl Buffer {
@@ -174,6 +178,8 @@ impl Transfer {
             end: None,
             watch: None,
             waits: None,
+            early: 0,
+            has_staged: false,
         }
     }
 
@@ -250,7 +256,7 @@ impl Transfer {
             self.run = Some(run);
         }
         let limit = match (duty, out) {
-            (Duty::Stage(limit), Some(out)) => match self.stage(run, limit, peer, out) {
+            (Duty::Stage(limit), Some(out)) => match self.stage_some(run, limit, peer, out) {
                 Some(step) => {
                     self.waits = None;
                     return step;
@@ -380,6 +386,8 @@ pub(super) struct Transfers {
     lost: Vec<(EndpointId, Lost)>,
     /// The ways of transfers, by endpoint; the one that a setting fixes.
     choices: Vec<Option<Box<Choices>>>,
+    /// Offers of which pieces came before they were claimed, and were thrown away.
+    thrown: early::Thrown,
     /// Transfers under way that are timed, and whether another one has begun beside them.
     timed: u32,
     pub is_disturbed: bool,
@@ -401,6 +409,7 @@ impl Transfers {
             ended: Vec::new(),
             lost: Vec::new(),
             choices: Vec::new(),
+            thrown: early::Thrown::default(),
             timed: 0,
             is_disturbed: false,
             is_waiting: false,
@@ -548,7 +557,11 @@ impl Transfers {
         list.retain_mut(|transfer| {
             if transfer.end.is_none() {
                 match transfer.run {
-                    None => return true,
+                    None => {
+                        let out = reach.outbound[transfer.endpoint.index()].as_mut();
+                        events += out.map_or(0, |out| transfer.stage_early(out));
+                        return true;
+                    }
                     // Not its turn; nobody has finished it, so there is nothing to see.
                     Some(run) if run.has_work && copied => return true,
                     Some(_) if transfer.has_work() => {

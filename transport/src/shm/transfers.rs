@@ -110,9 +110,9 @@ impl CooperativeTransfers for Shm {
 impl Shm {
     fn open_transfer(&mut self, to: EndpointId, buffer: Buffer, token: Token) -> Offer {
         let (address, len) = buffer.extent();
-        if offers::units(len as u64).is_none() {
+        let Some(units) = offers::units(len as u64) else {
             return Offer::Unsupported;
-        }
+        };
         let alive = |peer: &Peer| peer.state == PeerState::Alive;
         if !self.peers.get(to.index()).is_some_and(alive)
             || (self.outbound[to.index()].is_none() && !self.answer_contact(to))
@@ -125,20 +125,31 @@ impl Shm {
         let Some(area) = self.peers[to.index()].outbound.clone() else {
             return Offer::Unsupported;
         };
+        let begins = buffer.is_source() && self.begins_early(to, address, len);
         let Some(line) = self.transfers.reserve(to, &area) else {
             return Offer::Busy;
         };
         let words = line.get();
+        offers::open(&words.claims, units);
         words
             .made
             .store(self.arena.span.name(address, len), Relaxed);
         words.made_len.store(len as u64, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len as u64, !buffer.is_source());
-        let made = Transfer::new(to, token, line, Side::Maker, buffer, None);
+        let mut made = Transfer::new(to, token, line, Side::Maker, buffer, None);
+        if begins {
+            made.begin_early();
+        }
         self.transfers.offers.push(made);
         self.attention = true;
         Offer::Open(ticket)
+    }
+
+    /// Whether pieces of an offer are staged before it is claimed. What may be mapped is one copy, and ranks that match take no pieces.
+    fn begins_early(&mut self, to: EndpointId, address: u64, len: usize) -> bool {
+        let in_arena = self.arena.span.holds(address, len);
+        !self.options.matches && !in_arena && self.transfers.begins_early(to, len as u64)
     }
 
     /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
@@ -198,7 +209,7 @@ impl Shm {
             return Post::Unsupported;
         }
         // What is mapped is one copy in any case, and ranks that match have no other way.
-        let (marks, watch) = match access {
+        let (mut marks, watch) = match access {
             Access::Attach(_) if !self.options.matches => {
                 let clock = &self.clock;
                 let now = || clock.now();
@@ -209,7 +220,9 @@ impl Shm {
         };
         words.joined.store(joined, Relaxed);
         words.joined_len.store(total, Relaxed);
-        offers::prepare(&words.claims, &words.finished, units);
+        // Of data that is cut off its sender has staged what is not wanted.
+        let may_keep = !fills && marks.is_ring() && total == len;
+        marks.keeps = self.transfers.prepare_claims(with, &line, units, may_keep);
         offers::publish(&words.claimed, line.generation, CLAIMED | marks.bits());
         fence(SeqCst);
         let state = if fills { TAKEN } else { OPEN };
@@ -322,6 +335,7 @@ impl Shm {
                 continue;
             }
             let (endpoint, words) = (transfer.endpoint, transfer.line.get());
+            let (is_source, has_staged) = (transfer.buffer.is_source(), transfer.has_staged);
             let words_of_claim = words.claimed.load(Relaxed);
             let (_, room) = transfer.buffer.extent();
             let total = words.joined_len.load(Relaxed).min(room as u64);
@@ -332,6 +346,10 @@ impl Shm {
             let access = self.transfers.check(endpoint, access);
             let marks = Marks::of_bits(words_of_claim);
             self.transfers.is_disturbed = true;
+            if is_source {
+                self.transfers
+                    .note_early(endpoint, room as u64, marks, has_staged);
+            }
             let transfer = &mut self.transfers.offers[at];
             transfer.run = Some(Run::new(access, joined, total, units, marks));
             if access == Access::None && joined & IN_ARENA != 0 {

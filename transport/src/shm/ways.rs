@@ -184,7 +184,7 @@ pub(super) struct Chooser {
 }
 
 /// Of so many messages one is timed.
-const TIMED: u32 = 8;
+const TIMED: u32 = 32;
 /// Messages before the first trials: those of each candidate in turn.
 const EARLY: u32 = 16;
 /// Messages between two trials.

@@ -23,6 +23,8 @@ pub(in crate::shm) struct Marks {
     way: CopyWay,
     rest: CopyWay,
     is_over: bool,
+    /// What the maker has staged before the claim counts.
+    pub(in crate::shm) keeps: bool,
 }
 
 impl Marks {
@@ -32,6 +34,7 @@ impl Marks {
         way: CopyWay::Halves,
         rest: CopyWay::Halves,
         is_over: false,
+        keeps: false,
     };
 
     fn of(plan: &Plan, units: u32) -> Self {
@@ -46,7 +49,13 @@ impl Marks {
             way,
             rest,
             is_over: false,
+            keeps: false,
         }
+    }
+
+    /// Whether all of it goes through the ring.
+    pub(in crate::shm) fn is_ring(self) -> bool {
+        self.first == 0 && self.rest == CopyWay::Ring
     }
 
     /// Whether some part goes through the ring.
@@ -54,10 +63,11 @@ impl Marks {
         self.rest == CopyWay::Ring || self.way == CopyWay::Ring
     }
 
-    /// The bits of the descriptor's word: `rest u2 | way u2 | over u1` from bit 3 on, and the units of the first part from bit 16 on.
+    /// The bits of the descriptor's word: `rest u2 | way u2 | over u1 | keeps u1` from bit 3 on, and the units of the first part from bit 16 on.
     pub(in crate::shm) const fn bits(self) -> u64 {
-        let over = self.is_over as u64;
-        (self.rest as u64) << 3 | (self.way as u64) << 5 | over << 7 | (self.first as u64) << 16
+        let (over, keeps) = (self.is_over as u64, self.keeps as u64);
+        let ways = (self.rest as u64) << 3 | (self.way as u64) << 5;
+        ways | over << 7 | keeps << 8 | (self.first as u64) << 16
     }
 
     /// Of a word that a peer wrote: ways that there are not are those of the set-up.
@@ -71,6 +81,7 @@ impl Marks {
             way: way(5),
             rest: way(3),
             is_over: word >> 7 & 1 != 0,
+            keeps: word >> 8 & 1 != 0,
         }
     }
 }
@@ -95,11 +106,54 @@ pub(in crate::shm) struct Stopwatch {
     since: Time,
 }
 
+/// Whether offers are begun before they are claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Early {
+    is_on: bool,
+    /// So many offers are not, because one was in vain.
+    pause: u16,
+    /// How long the next pause is.
+    length: u16,
+}
+
+impl Early {
+    /// Offers that are not begun after the first one that was in vain, and at most.
+    const PAUSES: (u16, u16) = (16, 1024);
+
+    const fn new(is_on: bool) -> Self {
+        Self {
+            is_on,
+            pause: 0,
+            length: Self::PAUSES.0,
+        }
+    }
+
+    /// Whether the next offer is begun.
+    fn is_due(&mut self) -> bool {
+        let pauses = self.pause > 0;
+        self.pause = self.pause.saturating_sub(1);
+        self.is_on && !pauses
+    }
+
+    /// An offer went through the ring or not, and what was staged of it counted.
+    fn note(&mut self, is_ring: bool, counts: bool) {
+        self.is_on = is_ring;
+        match counts {
+            true => self.length = (self.length - self.length / 8).max(Self::PAUSES.0),
+            false => {
+                self.pause = self.length;
+                self.length = (self.length * 2).min(Self::PAUSES.1);
+            }
+        }
+    }
+}
+
 /// The choice towards one peer for one class of lengths.
 struct Choice {
     chooser: Chooser,
     /// The other side has copied its part of the last transfer that both were to copy.
     helps: bool,
+    early: Early,
 }
 
 /// The choices towards one peer: for data that is taken, and for memory that is filled; by class of length.
@@ -110,6 +164,7 @@ impl Choices {
         let choice = || Choice {
             chooser: fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed),
             helps: false,
+            early: Early::new(fixed == Some(CopyWay::Ring)),
         };
         Self(std::array::from_fn(|_| std::array::from_fn(|_| choice())))
     }
@@ -121,6 +176,24 @@ impl Choices {
 }
 
 impl Transfers {
+    /// Whether this side begins to stage an offer of `bytes` before it is claimed: the last ones went through the ring, and what was staged was in time.
+    pub(in crate::shm) fn begins_early(&mut self, endpoint: EndpointId, bytes: u64) -> bool {
+        let is_alone = self.offers.is_empty();
+        is_alone && self.choices(endpoint).of(bytes, false).early.is_due()
+    }
+
+    /// Notes how an offer of `bytes` goes that was claimed: whether what was staged before was in time.
+    pub(in crate::shm) fn note_early(
+        &mut self,
+        endpoint: EndpointId,
+        bytes: u64,
+        marks: Marks,
+        has_staged: bool,
+    ) {
+        let early = &mut self.choices(endpoint).of(bytes, false).early;
+        early.note(marks.is_ring(), !has_staged || marks.keeps);
+    }
+
     fn choices(&mut self, endpoint: EndpointId) -> &mut Choices {
         if self.choices.len() <= endpoint.index() {
             self.choices.resize_with(endpoint.index() + 1, || None);
@@ -294,7 +367,7 @@ impl Transfer {
         let [claimer, maker] = self.shares(run);
         let left = match self.side {
             Side::Claimer => claimer.saturating_sub(claims as u32 & (u32::MAX >> 1)),
-            Side::Maker => maker.saturating_sub(run.units.saturating_sub((claims >> 32) as u32)),
+            Side::Maker => maker.saturating_sub(run.units.saturating_sub(offers::back_of(claims))),
         };
         if left != 0 {
             return self.duty_by(run.marks.way, left, run, now);

@@ -3,7 +3,7 @@
 //! ```text
 //!   header of a piece:
 //!     word 0   number of the descriptor u32 | its generation u32
-//!     word 1   first unit u32 | 1 where whoever claimed the transfer has the target
+//!     word 1   first unit u32 | 1 where whoever claimed the transfer has the target | 2 where nobody had claimed it yet
 //! ```
 //!
 //! Whose piece it is claims its units as for a copy by the kernel. They are finished once they are copied out, by whoever does that in the
@@ -22,15 +22,46 @@ use crate::shm::peer::{Inbound, Outbound, Peer};
 use crate::shm::ring::Pop;
 
 /// Units of a piece.
-const PIECE: u32 = (MAX_SEND as u64 / offers::UNIT) as u32;
+pub(super) const PIECE: u32 = (MAX_SEND as u64 / offers::UNIT) as u32;
 
 /// Pieces that are taken out in one go.
 const MOST: usize = 64;
 
+/// Looks at a ring for the next piece of a transfer of which one was just taken out. To go round through all that a rank looks after takes
+/// as long as a piece.
+const LOOKS: u32 = 16;
+
+/// Pieces that are staged in one go, at most.
+pub(super) const STAGED: u32 = 8;
+
 /// Says in a header that whoever claimed the transfer has the target.
-const TO_CLAIMER: u64 = 1 << 32;
+pub(super) const TO_CLAIMER: u64 = 1 << 32;
+/// Says in a header that nobody had claimed the offer when the piece was staged.
+pub(super) const EARLY: u64 = 2 << 32;
 
 impl Transfer {
+    /// Copies some pieces of the source into the ring, of `limit` units at most each. `None`: there is no space.
+    pub(super) fn stage_some(
+        &mut self,
+        run: Run,
+        limit: u32,
+        peer: &Peer,
+        out: &mut Outbound,
+    ) -> Option<Step> {
+        let first = self.stage(run, limit, peer, out);
+        // A part that is tried is counted after each piece.
+        if first == Some(Step::Copied) && limit == u32::MAX {
+            for _ in 1..STAGED {
+                match self.stage(run, limit, peer, out) {
+                    Some(Step::Copied) => {}
+                    Some(Step::Insane) => return Some(Step::Insane),
+                    Some(Step::Nothing) | None => break,
+                }
+            }
+        }
+        first
+    }
+
     /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
     pub(super) fn stage(
         &mut self,
@@ -90,13 +121,18 @@ impl Transfers {
                 .consumer
                 .pop_piece(|header, payload| self.take_piece(from, header, payload));
             let broken = match popped {
-                Pop::Message(Ok(is_complete)) => {
-                    if is_complete {
-                        // Whoever calls may tell the peer nothing else.
-                        way.nudge();
-                    }
+                Pop::Message(Ok(Piece::Last)) => {
+                    // Whoever calls may tell the peer nothing else.
+                    way.nudge();
                     continue;
                 }
+                Pop::Message(Ok(Piece::More)) => {
+                    (0..LOOKS)
+                        .take_while(|_| !way.consumer.is_ready())
+                        .for_each(|_| std::hint::spin_loop());
+                    continue;
+                }
+                Pop::Message(Ok(Piece::Left)) => continue,
                 Pop::Message(Err(what)) => what.to_owned(),
                 Pop::Corrupt(shape) => format!("a piece of kind and length {shape:#010x}"),
                 Pop::Empty | Pop::Left | Pop::Other => return count,
@@ -107,13 +143,13 @@ impl Transfers {
         MOST
     }
 
-    /// Copies a piece into the target. Returns whether it was the last of its transfer. One of a transfer that is over is left.
+    /// Copies a piece into the target. One of a transfer that is over is left, and one that comes before its offer is claimed is thrown away.
     fn take_piece(
-        &self,
+        &mut self,
         from: EndpointId,
         header: AmHeader,
         payload: Payload<'_>,
-    ) -> Result<bool, &'static str> {
+    ) -> Result<Piece, &'static str> {
         let [place, at] = header.0;
         let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
         let (list, stager) = match at & TO_CLAIMER {
@@ -126,8 +162,14 @@ impl Transfers {
             transfer.endpoint == from && line.number == number && line.generation == generation
         });
         let Some(transfer) = transfer else {
-            return Ok(false);
+            if at & EARLY != 0 {
+                self.thrown.note(from, number, generation);
+            }
+            return Ok(Piece::Left);
         };
+        if at & EARLY != 0 && !transfer.keeps_early() {
+            return Ok(Piece::Left);
+        }
         let (start, len) = (u64::from(at as u32) * offers::UNIT, payload.len());
         let (Buffer::Target(region), Some(units)) = (transfer.buffer, offers::units(len as u64))
         else {
@@ -144,6 +186,20 @@ impl Transfers {
         // bytes. A payload in a ring overlaps no user memory.
         unsafe { payload.copy_to(target.as_ptr(), len) };
         offers::finish(&transfer.line.get().finished, stager, units);
-        Ok(transfer.is_complete())
+        Ok(match transfer.is_complete() {
+            true => Piece::Last,
+            false => Piece::More,
+        })
     }
+}
+
+/// What became of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    /// Its transfer is complete.
+    Last,
+    /// There are more to come.
+    More,
+    /// It was of no use.
+    Left,
 }

@@ -258,7 +258,7 @@ fn lengths_that_seldom_recur_end_a_trial() {
 fn what_is_known_and_cannot_be_is_looked_at() {
     let mut chooser = Chooser::new(CopyWay::Ring);
     let mut looks = 0;
-    for _ in 0..80 {
+    for _ in 0..10 * TIMED {
         let plan = chooser.plan(|way| way != CopyWay::Ring);
         assert_eq!((plan.first, plan.rest), (None, CopyWay::Halves));
         if plan.is_timed() {

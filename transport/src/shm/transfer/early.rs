@@ -1,0 +1,117 @@
+//! Pieces that go before the claim.
+//!
+//! Where the last messages of a pair went through the ring, whoever offers a source stages pieces of it behind the envelope at once: a receiver that was
+//! waiting has the first ones as soon as it has claimed. Where it was not, they find no transfer and are thrown away, and
+//! whoever claims later begins anew. Units from the back are staged first, in the order of their addresses within a piece.
+
+#![allow(unsafe_code)]
+
+use super::pieces::{EARLY, PIECE, STAGED, TO_CLAIMER};
+use super::{Buffer, Line, Transfer, Transfers};
+use crate::data::SendBuffer;
+use crate::message::{AmHeader, EndpointId, Outcome};
+use crate::shm::layout::OFFERS;
+use crate::shm::offers::{self, Chunk, Early};
+use crate::shm::peer::Outbound;
+
+/// Units of one offer that are staged before it is claimed, at most: what may be in vain.
+const MOST: u32 = 16 * PIECE;
+
+impl Transfer {
+    /// Some of the source is staged before anybody claims it.
+    pub(in crate::shm) fn begin_early(&mut self) {
+        self.early = MOST;
+    }
+
+    /// Whether pieces count that were staged before the claim.
+    pub(super) fn keeps_early(&self) -> bool {
+        self.run.is_some_and(|run| run.marks.keeps)
+    }
+
+    /// Copies some pieces of an offer that nobody has claimed into the ring, where there is space. Returns how many.
+    pub(super) fn stage_early(&mut self, out: &mut Outbound) -> usize {
+        let mut count = 0;
+        while self.early != 0 && count < STAGED as usize && self.stage_one_early(out) {
+            count += 1;
+        }
+        count
+    }
+
+    fn stage_one_early(&mut self, out: &mut Outbound) -> bool {
+        let Buffer::Source(region) = self.buffer else {
+            return false;
+        };
+        // SAFETY: the buffer is lent until the token completes.
+        let data = unsafe { SendBuffer::of(region) };
+        let bytes = |chunk: Chunk| {
+            let start = chunk.first as usize * offers::UNIT as usize;
+            let end = start + chunk.count as usize * offers::UNIT as usize;
+            data.bytes(start..end.min(region.len()))
+        };
+        let producer = &mut out.producer;
+        let fits = |chunk| bytes(chunk).is_some_and(|bytes| producer.has_space(bytes.len()));
+        let chunk = match offers::take_early(&self.line.get().claims, PIECE.min(self.early), fits) {
+            Early::Chunk(chunk) => chunk,
+            Early::Later => return false,
+            Early::Over => {
+                self.early = 0;
+                return false;
+            }
+        };
+        self.early -= chunk.count;
+        self.has_staged = true;
+        let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
+        let header = AmHeader([place, u64::from(chunk.first) | TO_CLAIMER | EARLY]);
+        let is_pushed = bytes(chunk).is_some_and(|bytes| producer.push_piece(header, bytes));
+        if is_pushed {
+            out.wake();
+        } else {
+            // There was space for it: nobody would move these units.
+            self.stop(Outcome::Impossible);
+        }
+        is_pushed
+    }
+}
+
+/// Offers of which pieces were thrown away, by endpoint: the generation of each line.
+#[derive(Default)]
+pub(super) struct Thrown(Vec<Option<Box<[u32; OFFERS]>>>);
+
+impl Thrown {
+    #[cold]
+    pub(super) fn note(&mut self, from: EndpointId, number: usize, generation: u32) {
+        if self.0.len() <= from.index() {
+            self.0.resize_with(from.index() + 1, || None);
+        }
+        let lines = self.0[from.index()].get_or_insert_with(|| Box::new([0; OFFERS]));
+        if let Some(line) = lines.get_mut(number) {
+            *line = generation;
+        }
+    }
+
+    fn has(&self, from: EndpointId, line: &Line) -> bool {
+        let lines = self.0.get(from.index()).and_then(Option::as_ref);
+        lines.is_some_and(|lines| lines.get(line.number) == Some(&line.generation))
+    }
+}
+
+impl Transfers {
+    /// Prepares the claims of an offer that this side claims, of `units` in all: what its maker has staged counts where `may_keep`, and
+    /// all of it is still to come out of the ring. Returns whether it counts.
+    pub(in crate::shm) fn prepare_claims(
+        &self,
+        from: EndpointId,
+        line: &Line,
+        units: u32,
+        may_keep: bool,
+    ) -> bool {
+        let words = line.get();
+        let keeps = may_keep
+            && !self.thrown.has(from, line)
+            && offers::prepare_begun(&words.claims, &words.finished, units);
+        if !keeps {
+            offers::prepare(&words.claims, &words.finished, units);
+        }
+        keeps
+    }
+}
