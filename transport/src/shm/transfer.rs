@@ -115,7 +115,7 @@ pub(super) struct Transfer {
     waits: Option<Time>,
     /// Units that this side may still stage before anybody claims it, and whether it has staged any.
     early: u32,
-    pub has_staged: bool,
+    has_staged: bool,
 }
 
 impl Buffer {
@@ -394,6 +394,8 @@ pub(super) struct Transfers {
     /// At the last look, some transfer waited for its other side.
     pub is_waiting: bool,
     fixed: Option<CopyWay>,
+    /// Whether peers take pieces out of the ring.
+    has_pieces: bool,
     chunk_min: u32,
     chunk_max: u32,
 }
@@ -414,6 +416,7 @@ impl Transfers {
             is_disturbed: false,
             is_waiting: false,
             fixed: options.way.or(by_halves),
+            has_pieces: !options.matches,
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
         }

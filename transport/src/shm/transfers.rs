@@ -125,7 +125,6 @@ impl Shm {
         let Some(area) = self.peers[to.index()].outbound.clone() else {
             return Offer::Unsupported;
         };
-        let begins = buffer.is_source() && self.begins_early(to, address, len);
         let Some(line) = self.transfers.reserve(to, &area) else {
             return Offer::Busy;
         };
@@ -138,18 +137,13 @@ impl Shm {
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len as u64, !buffer.is_source());
         let mut made = Transfer::new(to, token, line, Side::Maker, buffer, None);
-        if begins {
-            made.begin_early();
+        // What may be mapped is one copy.
+        if !self.arena.span.holds(address, len) {
+            self.transfers.begin_early(&mut made);
         }
         self.transfers.offers.push(made);
         self.attention = true;
         Offer::Open(ticket)
-    }
-
-    /// Whether pieces of an offer are staged before it is claimed. What may be mapped is one copy, and ranks that match take no pieces.
-    fn begins_early(&mut self, to: EndpointId, address: u64, len: usize) -> bool {
-        let in_arena = self.arena.span.holds(address, len);
-        !self.options.matches && !in_arena && self.transfers.begins_early(to, len as u64)
     }
 
     /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
@@ -335,7 +329,7 @@ impl Shm {
                 continue;
             }
             let (endpoint, words) = (transfer.endpoint, transfer.line.get());
-            let (is_source, has_staged) = (transfer.buffer.is_source(), transfer.has_staged);
+            let early = transfer.staged_early();
             let words_of_claim = words.claimed.load(Relaxed);
             let (_, room) = transfer.buffer.extent();
             let total = words.joined_len.load(Relaxed).min(room as u64);
@@ -346,10 +340,8 @@ impl Shm {
             let access = self.transfers.check(endpoint, access);
             let marks = Marks::of_bits(words_of_claim);
             self.transfers.is_disturbed = true;
-            if is_source {
-                self.transfers
-                    .note_early(endpoint, room as u64, marks, has_staged);
-            }
+            self.transfers
+                .note_early(endpoint, room as u64, marks, early);
             let transfer = &mut self.transfers.offers[at];
             transfer.run = Some(Run::new(access, joined, total, units, marks));
             if access == Access::None && joined & IN_ARENA != 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tagwire_base::{Rank, Time};
 
-use super::{Run, Transfer, Transfers};
+use super::{Buffer, Run, Transfer, Transfers};
 use crate::message::EndpointId;
 use crate::shm::offers::{self, Side};
 use crate::shm::ways::{Chooser, CopyWay, Part, Plan};
@@ -176,22 +176,31 @@ impl Choices {
 }
 
 impl Transfers {
-    /// Whether this side begins to stage an offer of `bytes` before it is claimed: the last ones went through the ring, and what was staged was in time.
-    pub(in crate::shm) fn begins_early(&mut self, endpoint: EndpointId, bytes: u64) -> bool {
-        let is_alone = self.offers.is_empty();
-        is_alone && self.choices(endpoint).of(bytes, false).early.is_due()
+    /// Begins to stage an offer before it is claimed, where the last ones went through the ring, and what was staged was in time. Ranks that match take no
+    /// pieces.
+    pub(in crate::shm) fn begin_early(&mut self, offer: &mut Transfer) {
+        let len = match offer.buffer {
+            Buffer::Source(region) if self.has_pieces && self.offers.is_empty() => region.len(),
+            _ => return,
+        };
+        let choice = self.choices(offer.endpoint).of(len as u64, false);
+        if choice.early.is_due() {
+            offer.stage_unclaimed();
+        }
     }
 
-    /// Notes how an offer of `bytes` goes that was claimed: whether what was staged before was in time.
+    /// Notes how an offer of `bytes` goes that was claimed, of which something was staged before where `early` says so; `None` of memory.
     pub(in crate::shm) fn note_early(
         &mut self,
         endpoint: EndpointId,
         bytes: u64,
         marks: Marks,
-        has_staged: bool,
+        early: Option<bool>,
     ) {
-        let early = &mut self.choices(endpoint).of(bytes, false).early;
-        early.note(marks.is_ring(), !has_staged || marks.keeps);
+        if let Some(has_staged) = early {
+            let early = &mut self.choices(endpoint).of(bytes, false).early;
+            early.note(marks.is_ring(), !has_staged || marks.keeps);
+        }
     }
 
     fn choices(&mut self, endpoint: EndpointId) -> &mut Choices {

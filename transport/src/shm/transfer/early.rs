@@ -19,8 +19,13 @@ const MOST: u32 = 16 * PIECE;
 
 impl Transfer {
     /// Some of the source is staged before anybody claims it.
-    pub(in crate::shm) fn begin_early(&mut self) {
+    pub(super) fn stage_unclaimed(&mut self) {
         self.early = MOST;
+    }
+
+    /// Whether some of the source was staged before anybody had claimed it; `None` of a target.
+    pub(in crate::shm) fn staged_early(&self) -> Option<bool> {
+        self.buffer.is_source().then_some(self.has_staged)
     }
 
     /// Whether pieces count that were staged before the claim.
