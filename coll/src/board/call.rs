@@ -1,6 +1,8 @@
 //! One operation on a group's board.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tagwire_pml::{ContextNames, Until};
@@ -136,6 +138,8 @@ impl<'t> BoardCall<'t> {
     #[cold]
     pub(super) fn give_up(&mut self, error: &Error) {
         self.board.give_up(self.team.failed_member(error));
+        // What the program then does with its data, others that read it find behind that (`single_copy`).
+        fence(SeqCst);
         self.team.break_off(error);
     }
 

@@ -7,12 +7,17 @@
 //!
 //! Whether all could read is known to all, so that all do the operation another way where one could not: a program may give memory
 //! that the system lets no other process read, such as that of a device.
+//!
+//! A member that fails returns to its program, which may change the data, while others still read it. So who has read looks whether
+//! all still take part, before it shows that it has: no member ends an operation well without that word of each.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::fence;
 
 use super::call::{BoardCall, MOST};
 use super::memories::Memories;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Most bytes that are read at once of what is combined: they stay in the nearest caches.
 const READ_AT_ONCE: usize = 64 << 10;
@@ -75,6 +80,14 @@ impl BoardCall<'_> {
     /// Shows in `round`, the last one, whether this member could read all. What it does before it [waits](Self::have_all_read) for others
     /// it does while they still read.
     pub(super) fn show_whether_read(&mut self, round: u64, could_read: bool) -> Result<()> {
+        // What was read was read before this look.
+        fence(Acquire);
+        if self.board.has_leavers() {
+            let mut others = self.others();
+            let left = others.find(|member| self.board.has_left(*member));
+            let member = self.board.broken().or(left).unwrap_or(self.me());
+            return Err(Error::Gone { member });
+        }
         self.show(round, &[&[u8::from(could_read)]])
     }
 

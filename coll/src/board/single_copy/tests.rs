@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use tagwire_transport::MemberMemory;
 use tagwire_transport::shm::{Shm, ShmOptions};
 
 use super::*;
+use crate::algorithms::Collective;
+use crate::board::Head;
 use crate::board::state::Boards;
 use crate::operations::Allreduce;
 use crate::{Reduction, Selection, Team};
@@ -37,8 +40,36 @@ impl MemberMemory for Brittle {
     }
 }
 
+/// Can be read once a flag is set.
+struct Late {
+    memory: Arc<dyn MemberMemory>,
+    is_time: Arc<AtomicBool>,
+}
+
+impl MemberMemory for Late {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        while !self.is_time.load(Acquire) {
+            thread::yield_now();
+        }
+        self.memory.read(address, into)
+    }
+}
+
 /// Runs `body` as each member of a group whose second member can read so many times.
 fn with_reads<T: Send>(reads: usize, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+    let reads = Arc::new(AtomicUsize::new(reads));
+    let brittle = |memory| {
+        let reads = Arc::clone(&reads);
+        Arc::new(Brittle { memory, reads }) as _
+    };
+    with_memory(brittle, body)
+}
+
+/// The same, where its second member reads what `around` returns of the memory of another.
+fn with_memory<T: Send>(
+    around: impl Fn(Arc<dyn MemberMemory>) -> Arc<dyn MemberMemory> + Sync,
+    body: impl Fn(&Team) -> T + Sync,
+) -> Vec<T> {
     let job = LocalJob::new(SIZE as u32).unwrap();
     let names = ["allgather", "alltoall", "allreduce"];
     let forced = names.map(|name| format!("{name}:single-copy")).join(",");
@@ -53,13 +84,8 @@ fn with_reads<T: Send>(reads: usize, body: impl Fn(&Team) -> T + Sync) -> Vec<T>
         let mut boards = team.run(Boards::meet(&team, Boards::tags(&team))).unwrap();
         if number == 1 {
             let memories = boards.as_mut().unwrap().memories.as_mut().unwrap();
-            let reads = Arc::new(AtomicUsize::new(reads));
             for memory in memories.members.iter_mut().flatten() {
-                let (memory_of, reads) = (Arc::clone(memory), Arc::clone(&reads));
-                *memory = Arc::new(Brittle {
-                    memory: memory_of,
-                    reads,
-                });
+                *memory = around(Arc::clone(memory));
             }
         }
         team.board.keep(boards);
@@ -142,6 +168,42 @@ fn an_operation_begins_anew_where_a_member_cannot_read_and_later_ones_read_no_mo
                 assert!(!reads(team));
             });
         }
+    }
+}
+
+/// The last member has shown that it has read all, and fails. The first one hears so, and its program changes the data, while the second
+/// one still reads.
+#[test]
+fn what_was_read_of_a_member_that_has_failed_meanwhile_counts_for_nothing() {
+    let has_failed = Arc::new(AtomicBool::new(false));
+    let late = |memory| {
+        let is_time = Arc::clone(&has_failed);
+        Arc::new(Late { memory, is_time }) as _
+    };
+    let ends = with_memory(late, |team| {
+        let (mut own, mut out) = (data(team.me()), vec![0; SIZE * BYTES]);
+        let end = if team.me() == SIZE - 1 {
+            let shared = team.board.board.get().unwrap().as_ref().unwrap();
+            let head = Head::of(Collective::Allgather, BYTES);
+            let mut call = BoardCall::new(team, shared, shared.lock().unwrap(), head);
+            let first = call.begin(2);
+            call.show_place(first, Some(&own)).unwrap();
+            call.show_whether_read(first + 1, true).unwrap();
+            let gone = Error::Gone { member: team.me() };
+            call.give_up(&gone);
+            Err(gone)
+        } else {
+            team.allgather(&own, &mut out)
+        };
+        if team.me() == 0 {
+            own.fill(0xee);
+            has_failed.store(true, Release);
+        }
+        (end, own, out)
+    });
+    for (end, _, out) in &ends {
+        assert!(matches!(end, Err(Error::Gone { .. })), "{end:?}");
+        assert!(out.len() == SIZE * BYTES);
     }
 }
 
