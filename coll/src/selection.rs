@@ -43,7 +43,7 @@ pub const SETTINGS: &[Setting] = &[
         "coll",
         "coll-trial",
         true,
-        "Groups that share memory try now and then which of an operation's algorithms by a board is the fastest for a length, and go by that,      where coll-algorithm names none; off: by the one of the table",
+        "Groups that share memory try now and then which of an operation's algorithms by a board is the fastest for a length, and go by that, where coll-algorithm names none; off: by the one of the table",
     ),
     Setting::flag(
         "coll",
