@@ -9,7 +9,7 @@ use super::parts::Parts;
 use super::single_copy::pieces_of;
 use crate::algorithms::{Algorithm, Collective};
 use crate::call::cut;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::functions::Functions;
 use crate::reduction::Reduction;
 
@@ -179,7 +179,8 @@ fn read(
 }
 
 /// Each member combines one part of the data, which it reads where it lies, and the others read the result. In place, results lie apart
-/// until all are there: should a member be unable to read, the operation begins anew.
+/// until all are there. Should a member be unable to read what was given, the operation begins anew; should it be unable to read a
+/// result, results are shown.
 fn single_copy(
     call: &mut BoardCall<'_>,
     reduction: Reduction<'_>,
@@ -217,17 +218,32 @@ fn single_copy(
     if have_all_combined && input.is_none() {
         data[mine].copy_from_slice(&apart);
     }
-    let have_all_read = call.have_all_read(first + 2, could_read)?;
-    if have_all_read {
-        Ok(())
-    } else if have_all_combined && input.is_none() {
-        // They were read before, and what was given is overwritten.
-        Err(Error::Operation(
-            "members cannot read each other's memory any more".to_owned(),
-        ))
-    } else {
-        by_parts(call, reduction, input, data)
+    match call.have_all_read(first + 2, could_read)? {
+        true => Ok(()),
+        false if have_all_combined => show_parts(call, &parts, data),
+        false => by_parts(call, reduction, input, data),
     }
+}
+
+/// Each member shows its part of `data`, piece after piece, and copies those of the others.
+#[cold]
+fn show_parts(call: &mut BoardCall<'_>, parts: &Parts, data: &mut [u8]) -> Result<()> {
+    let longest = (0..call.size()).map(|member| parts.range(member).len());
+    let pieces = Pieces::new(longest.max().unwrap_or(0), 1);
+    let first = call.begin(pieces.count());
+    for (index, round) in (first..).take(pieces.count()).enumerate() {
+        let place = |member: usize| {
+            let (part, piece) = (parts.range(member), pieces.range(index));
+            part.start + piece.start.min(part.len())..part.start + piece.end.min(part.len())
+        };
+        call.show(round, &[&data[place(call.me())]])?;
+        call.wait_for_all(round)?;
+        for member in call.others() {
+            call.copy(member, round, &mut data[place(member)])?;
+        }
+        call.finish(round);
+    }
+    Ok(())
 }
 
 /// Combines what all have of a part, which this member gives `own` of: it lies so many bytes after the place that each member has shown.
