@@ -237,6 +237,38 @@ fn a_rail_that_was_given_up_is_not_waited_for() {
     }
 }
 
+/// A peer that computes, longer than a rail may be silent, hears the goodbye when it is back: a dead rail has not told it.
+#[test]
+fn a_dead_rail_tells_no_goodbye() {
+    for (seed, rail) in (0..10).flat_map(|seed| [(seed, 0), (seed, 1)]) {
+        let mut pair = Pair::new(seed);
+        pair.cut(rail);
+        pair.rounds_until(300, LIMIT, |pair| pair.have(300));
+        pair.rounds_until(300, TIMEOUT, |pair| {
+            pair.nodes.iter().all(|node| node.is_given_up(rail))
+        });
+        let Pair { nodes, hand } = &mut pair;
+        nodes[0].transport.leave();
+        let back = hand.clock().now() + 3 * PATIENCE;
+        while hand.clock().now() < back {
+            hand.advance(TURN);
+            let Node { transport, log, .. } = &mut nodes[0];
+            transport.progress(LANE, log);
+            transport.look_after_peers(log);
+        }
+        pair.rounds_until(300, TIMEOUT, |pair| {
+            pair.nodes[0].transport.has_left()
+                && pair.nodes[1].log.left + pair.nodes[1].log.failed == 1
+        });
+        let [one, other] = &pair.nodes;
+        assert_eq!(
+            (one.log.failed, other.log.failed),
+            (0, 0),
+            "seed {seed}, rail {rail}"
+        );
+    }
+}
+
 /// Where all rails are dead, who leaves says whom it could not reach, in bounded time.
 #[test]
 fn who_lacks_messages_is_named() {

@@ -121,6 +121,15 @@ impl Link {
             .map(|(rail, _)| rail)
     }
 
+    /// The rails by which it is reached, or has left.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
+        let ways = self.ways.iter().enumerate();
+        ways.filter_map(|(rail, way)| match way.as_ref()?.state {
+            State::Open | State::Ended { left: true } => Some(rail),
+            State::Mute | State::Ended { left: false } => None,
+        })
+    }
+
     /// This rank leaves: a goodbye is to be said by each rail.
     /// Where rails lose messages, what it lacks when it is abandoned is lost.
     pub(super) fn owe_byes(&mut self, rails_lose: bool) {

@@ -84,8 +84,8 @@ impl Core {
         let mut silent = Vec::new();
         for (ours, link) in self.links.iter_mut() {
             let lacks = |rail: &usize| unheard[*rail].contains(&link.rank);
-            let ways = (0..rails.len()).filter(|rail| link.ways[*rail].is_some());
-            let (late, heard): (Vec<_>, Vec<_>) = ways.partition(lacks);
+            // A rail that was given up has told it nothing, and is waited for no more.
+            let (late, heard): (Vec<_>, Vec<_>) = link.in_use().partition(lacks);
             if late.is_empty() || heard.is_empty() {
                 link.heard_since = None;
                 continue;
