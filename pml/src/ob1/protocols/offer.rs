@@ -256,6 +256,10 @@ impl Protocol for Offer {
         if let Self::Filled { end, .. } = self
             && (cannot || matches!(outcome, Outcome::Done(_)))
         {
+            if gone.is_some() {
+                // Its envelope goes nowhere any more.
+                return Step::Done(gone);
+            }
             *end = Some(outcome);
             return Step::Wait;
         }
@@ -329,5 +333,53 @@ impl Protocol for Offer {
             Self::Claimed { .. } | Self::Leaving { .. } => "being copied",
             Self::Asking { state, .. } => state.state(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::{ContextId, Rank, Tag};
+    use tagwire_transport::SendBuffer;
+
+    use super::*;
+    use crate::ob1::peer::PeerIndex;
+    use crate::ob1::pending::Pending;
+    use crate::types::SendMode;
+
+    /// The bytes may all be there when the peer dies, and the transport says so after that.
+    #[test]
+    fn a_send_that_has_filled_ends_with_its_peer_before_its_envelope_is_out() {
+        let peer = Rank::new(1);
+        let failure = Failure::PeerFailed(peer);
+        let context = ContextId::new(0);
+        let data = SendBuffer::EMPTY;
+        let tag = Tag::user(0).unwrap();
+        let mut common = Common::send(
+            data,
+            PeerIndex::NONE,
+            peer,
+            tag,
+            context,
+            SendMode::Standard,
+        );
+        let mut pending = Pending::new();
+        let mut turn = Turn {
+            handle: Handle::from_wire(0),
+            pending: &mut pending,
+        };
+        let filled = || Offer::Filled {
+            target: Ticket([0; 2]),
+            end: None,
+        };
+        let mut ends = |state: &mut Offer, gone| {
+            state.on_complete(&mut common, Outcome::Done(0), gone, &mut turn)
+        };
+        // After the death, and before it.
+        let mut state = filled();
+        assert_eq!(state.abort(failure), Step::Wait);
+        assert_eq!(ends(&mut state, Some(failure)), Step::Done(Some(failure)));
+        let mut state = filled();
+        assert_eq!(ends(&mut state, None), Step::Wait);
+        assert_eq!(state.abort(failure), Step::Done(Some(failure)));
     }
 }
