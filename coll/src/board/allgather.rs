@@ -25,27 +25,7 @@ pub(crate) fn allgather(
 
 /// Each member copies what the others have from where it lies.
 fn single_copy(call: &mut BoardCall<'_>, own: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
-    if !call.reads_memory() {
-        return by_slots(call, own, out);
-    }
-    let len = out.len() / call.size();
-    let mine = call.me() * len..(call.me() + 1) * len;
-    let first = call.begin(2);
-    let given = match own {
-        Some(own) => own,
-        None => &out[mine.clone()],
-    };
-    call.show_place(first, Some(given))?;
-    let mut could_read = true;
-    for member in call.others_from_next() {
-        let place = call.place_of(member, first)?;
-        could_read &= call.read_memory(place, &mut out[member * len..][..len]);
-    }
-    call.show_whether_read(first + 1, could_read)?;
-    if let Some(own) = own {
-        out[mine].copy_from_slice(own);
-    }
-    match call.have_all_read(first + 1, could_read)? {
+    match call.reads_memory() && call.read_blocks(own, 0, out)? {
         true => Ok(()),
         false => by_slots(call, own, out),
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tagwire_transport::board::RESULTS_AT;
+use tagwire_transport::board::{RESULTS_AT, SLOT};
 
 use super::call::{BoardCall, Pieces};
 use super::parts::Parts;
@@ -228,14 +228,15 @@ fn single_copy(
 /// Each member shows its part of `data`, piece after piece, and copies those of the others.
 #[cold]
 fn show_parts(call: &mut BoardCall<'_>, parts: &Parts, data: &mut [u8]) -> Result<()> {
-    let longest = (0..call.size()).map(|member| parts.range(member).len());
-    let pieces = Pieces::new(longest.max().unwrap_or(0), 1);
-    let first = call.begin(pieces.count());
-    for (index, round) in (first..).take(pieces.count()).enumerate() {
+    let longest = (0..call.size())
+        .map(|member| parts.range(member).len())
+        .max();
+    for start in (0..longest.unwrap_or(0)).step_by(SLOT) {
         let place = |member: usize| {
-            let (part, piece) = (parts.range(member), pieces.range(index));
-            part.start + piece.start.min(part.len())..part.start + piece.end.min(part.len())
+            let Range { start: at, end } = parts.range(member);
+            end.min(at + start)..end.min(at + start + SLOT)
         };
+        let round = call.begin(1);
         call.show(round, &[&data[place(call.me())]])?;
         call.wait_for_all(round)?;
         for member in call.others() {

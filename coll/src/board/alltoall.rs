@@ -26,24 +26,10 @@ pub(crate) fn alltoall(
 /// Each member copies the blocks that are for it from where they lie. In place, where all members are, others' blocks would come over
 /// those that are read.
 fn single_copy(call: &mut BoardCall<'_>, input: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
-    let Some(input) = input.filter(|_| call.reads_memory()) else {
-        return by_slots(call, input, out);
-    };
-    let (me, block) = (call.me(), out.len() / call.size());
-    let own = me * block..(me + 1) * block;
-    let first = call.begin(2);
-    call.show_place(first, Some(input))?;
-    let mut could_read = true;
-    for member in call.others_from_next() {
-        let place = call.place_of(member, first)?;
-        let place = place.map(|place| place.after(own.start));
-        could_read &= call.read_memory(place, &mut out[member * block..][..block]);
-    }
-    call.show_whether_read(first + 1, could_read)?;
-    out[own.clone()].copy_from_slice(&input[own]);
-    match call.have_all_read(first + 1, could_read)? {
+    let at = call.me() * (out.len() / call.size());
+    match input.is_some() && call.reads_memory() && call.read_blocks(input, at, out)? {
         true => Ok(()),
-        false => by_slots(call, Some(input), out),
+        false => by_slots(call, input, out),
     }
 }
 

@@ -1,8 +1,7 @@
 //! One operation on a group's board.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::fence;
+use std::sync::atomic::{Ordering::SeqCst, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tagwire_pml::{ContextNames, Until};
@@ -58,8 +57,7 @@ impl<'t> BoardCall<'t> {
         algorithm: &'static Algorithm,
         run: impl FnOnce(&mut Self, &'static Algorithm) -> Result<()>,
     ) -> Result<()> {
-        let is_tried = bytes >= TRIED_FROM && self.team.selection().tries(algorithm.collective);
-        match is_tried {
+        match bytes >= TRIED_FROM && self.team.selection().tries(algorithm.collective) {
             true => self.by_chosen(bytes, algorithm, run),
             false => run(self, algorithm),
         }
@@ -296,11 +294,7 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) fn copy_own(&self, from: usize, round: u64, into: &mut [u8]) -> Result<()> {
         let len = into.len();
-        let place = if self.me() < from {
-            self.me()
-        } else {
-            self.me() - 1
-        };
+        let place = self.me() - usize::from(self.me() > from);
         let (all, range) = (len * (self.size() - 1), place * len..(place + 1) * len);
         self.read(from, round, all, range, |bytes| into.copy_from_slice(bytes))
     }

@@ -105,12 +105,6 @@ impl Team {
             .on_board(what, self.size(), bytes, may_reorder)
     }
 
-    /// Whether there is one.
-    #[inline]
-    pub(crate) fn takes_board(&self, what: Collective, bytes: usize, may_reorder: bool) -> bool {
-        self.by_board(what, bytes, may_reorder).is_some()
-    }
-
     /// Returns the one of a reduction.
     #[inline]
     pub(crate) fn reduces_on_board(

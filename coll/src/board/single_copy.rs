@@ -12,8 +12,7 @@
 //! all still take part, before it shows that it has: no member ends an operation well without that word of each.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::fence;
+use std::sync::atomic::{Ordering::Acquire, fence};
 
 use super::call::{BoardCall, MOST};
 use super::memories::Memories;
@@ -40,8 +39,7 @@ impl Place {
 impl BoardCall<'_> {
     /// Whether members read each other's memory. It is the same on all.
     pub(super) fn reads_memory(&self) -> bool {
-        let memories = self.team.board.memories();
-        memories.is_some_and(Memories::are_read)
+        (self.team.board.memories()).is_some_and(Memories::are_read)
     }
 
     /// Shows in `round` where `data` lies, if there is any: it is to stay until [all have read](Self::have_all_read) it.
@@ -72,8 +70,7 @@ impl BoardCall<'_> {
 
     /// Copies what lies at `place`. Returns whether it could be read.
     pub(super) fn read_memory(&self, place: Option<Place>, into: &mut [u8]) -> bool {
-        let memories = self.team.board.memories();
-        let both = memories.zip(place);
+        let both = self.team.board.memories().zip(place);
         both.is_some_and(|(memories, place)| memories.read(place.member, place.address, into))
     }
 
@@ -82,10 +79,9 @@ impl BoardCall<'_> {
     pub(super) fn show_whether_read(&mut self, round: u64, could_read: bool) -> Result<()> {
         // What was read was read before this look.
         fence(Acquire);
-        if self.board.has_leavers() {
-            let mut others = self.others();
-            let left = others.find(|member| self.board.has_left(*member));
-            let member = self.board.broken().or(left).unwrap_or(self.me());
+        let mut others = self.others();
+        if let Some(left) = others.find(|member| self.board.has_left(*member)) {
+            let member = self.board.broken().unwrap_or(left);
             return Err(Error::Gone { member });
         }
         self.show(round, &[&[u8::from(could_read)]])
@@ -108,6 +104,30 @@ impl BoardCall<'_> {
         Ok(have_all)
     }
 
+    /// Copies a block of each member to its place in `out`: it lies so many bytes behind where the data of that member begins. What this
+    /// member gives is `given`, or its block of `out`. Returns whether all members could read all.
+    pub(super) fn read_blocks(
+        &mut self,
+        given: Option<&[u8]>,
+        at: usize,
+        out: &mut [u8],
+    ) -> Result<bool> {
+        let block = out.len() / self.size();
+        let place = |member: usize| member * block..(member + 1) * block;
+        let (first, mine) = (self.begin(2), place(self.me()));
+        self.show_place(first, Some(given.unwrap_or(&out[mine.clone()])))?;
+        let mut could_read = true;
+        for member in self.others_from_next() {
+            let from = self.place_of(member, first)?.map(|from| from.after(at));
+            could_read &= self.read_memory(from, &mut out[place(member)]);
+        }
+        self.show_whether_read(first + 1, could_read)?;
+        if let Some(given) = given {
+            out[mine].copy_from_slice(&given[at..][..block]);
+        }
+        self.have_all_read(first + 1, could_read)
+    }
+
     /// Returns the other members, from the one after this on: so not all read the same one at once.
     pub(super) fn others_from_next(&self) -> impl Iterator<Item = usize> + use<> {
         let (me, size) = (self.me(), self.size());
@@ -118,8 +138,9 @@ impl BoardCall<'_> {
 /// Returns `total` bytes in pieces of whole `unit`s that are read at once.
 pub(super) fn pieces_of(total: usize, unit: usize) -> impl Iterator<Item = Range<usize>> {
     let piece = (READ_AT_ONCE / unit * unit).max(unit);
-    let starts = (0..total).step_by(piece);
-    starts.map(move |start| start..total.min(start + piece))
+    (0..total)
+        .step_by(piece)
+        .map(move |start| start..total.min(start + piece))
 }
 
 #[cfg(test)]

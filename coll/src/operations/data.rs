@@ -77,16 +77,14 @@ impl CollectiveOperation for Broadcast<'_> {
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, bytes) = (Collective::Broadcast, self.data.len());
         let root = self.root.member()?;
-        if !team.takes_board(what, bytes, true) {
-            return None;
-        }
+        team.by_board(what, bytes, true)?;
         let head = Head::of(what, bytes).at(root);
         team.on_board(head, |call| board::broadcast(call, self.data, root))
     }
 
     fn fits_line(&self, team: &Team) -> bool {
         let bytes = self.data.len();
-        LineCall::fits(bytes) && team.takes_board(Collective::Broadcast, bytes, true)
+        LineCall::fits(bytes) && team.by_board(Collective::Broadcast, bytes, true).is_some()
     }
 
     async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
