@@ -50,7 +50,8 @@ impl Boards for Shm {
 
     fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>> {
         let peer = self.peers.get(to.index())?;
-        if peer.state != PeerState::Alive || (peer.header.is_none() && !self.answer_contact(to)) {
+        let is_met = peer.header.is_some();
+        if peer.state != PeerState::Alive || !(is_met || self.answer_contact(to).is_ok()) {
             return None;
         }
         let header = self.peers[to.index()].header.clone()?;

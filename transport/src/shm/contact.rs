@@ -207,19 +207,19 @@ impl Shm {
         Ok(producer)
     }
 
-    /// Opens the way out to a peer that made contact first; returns whether there is one now.
-    pub(super) fn answer_contact(&mut self, to: EndpointId) -> bool {
+    /// Opens the way out to a peer that made contact first, or says why it cannot; a shortage passes.
+    pub(super) fn answer_contact(&mut self, to: EndpointId) -> Result<()> {
         let peer = &self.peers[to.index()];
-        let Some(identity) = peer.identity else {
-            return false;
-        };
         let rank = peer.rank;
+        let identity = peer
+            .identity
+            .ok_or_else(|| unreachable(rank, "no address".to_owned()))?;
         let mut hook = self.descriptors.take();
         let opened = self.open_segment(rank, &identity, &mut |rank| {
             hook.as_mut().map(|source| source(rank))
         });
         self.descriptors = hook;
-        opened.is_ok_and(|(segment, _)| self.reach_out(to, &segment).is_ok())
+        opened.and_then(|(segment, _)| self.reach_out(to, &segment))
     }
 
     /// Accepts those who have made contact since the last time, and looks who has closed.
@@ -428,7 +428,7 @@ impl Shm {
             return Some(Arc::clone(known));
         }
         let is_met = peer.header.is_some();
-        if !is_alive || !(is_met || self.answer_contact(endpoint)) {
+        if !is_alive || !(is_met || self.answer_contact(endpoint).is_ok()) {
             return None;
         }
         let pid = self.attach(endpoint);

@@ -244,10 +244,15 @@ impl Shm {
         if !peer.is_some_and(|peer| peer.state == PeerState::Alive) {
             return Post::Gone;
         }
-        if data.len() > MAX_SEND || !self.answer_contact(to) {
+        if data.len() > MAX_SEND {
             return Post::Unsupported;
         }
-        self.send_in_line(to, class, header, data)
+        match self.answer_contact(to) {
+            Ok(()) => self.send_in_line(to, class, header, data),
+            // It passes, and the peer lives: nobody may take it for gone.
+            Err(error) if error.is_shortage() => Post::Busy,
+            Err(_) => Post::Unsupported,
+        }
     }
 }
 

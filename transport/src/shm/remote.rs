@@ -205,7 +205,7 @@ impl Shm {
         if !self.is_alive(to) {
             return Post::Gone;
         }
-        if self.outbound[to.index()].is_none() && !self.answer_contact(to) {
+        if self.outbound[to.index()].is_none() && self.answer_contact(to).is_err() {
             return Post::Unsupported;
         }
         let pid = self.attach(to);

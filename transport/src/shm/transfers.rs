@@ -115,7 +115,7 @@ impl Shm {
         };
         let alive = |peer: &Peer| peer.state == PeerState::Alive;
         if !self.peers.get(to.index()).is_some_and(alive)
-            || (self.outbound[to.index()].is_none() && !self.answer_contact(to))
+            || (self.outbound[to.index()].is_none() && self.answer_contact(to).is_err())
         {
             return Offer::Unsupported;
         }

@@ -23,6 +23,7 @@ use crate::matching::{
 };
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::shm::ShmOptions;
+use crate::shm::config::{CrossAttach, DescriptorWay};
 use crate::transport::Transport;
 
 const PART: &str = "SHM_MATCH_TEST_PART";
@@ -433,6 +434,51 @@ fn a_receiver_dies_with_its_list_full() {
     parent.until("a message to oneself", |log| {
         log.received.iter().any(|(token, _)| *token == 199)
     });
+}
+
+/// Who lacks descriptors or memory cannot ask for the bytes of a message that has matched: it asks later, and takes its
+/// sender for gone no more than the sender is.
+#[test]
+fn bytes_are_asked_for_after_a_shortage() {
+    let job = LocalJob::new(2).unwrap();
+    let options = ShmOptions {
+        cross_attach: CrossAttach::Off,
+        ..ShmOptions::default()
+    };
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(options.clone(), bootstrap).unwrap())
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    receiver.shm.shm.options.descriptor = DescriptorWay::Passed;
+    let short = || Error::system("take a descriptor", rustix::io::Errno::MFILE);
+    receiver
+        .shm
+        .shm
+        .set_descriptor_source(move |_| Err(short()));
+    let address = receiver.shm.address();
+    let to = sender.shm.connect(Rank::new(0), &address).unwrap();
+    let memory = receiver.post(7, LONG, 107);
+    assert_eq!(sender.send(to, 7, LONG), Sent::Open);
+    for _ in 0..100 {
+        sender.progress();
+        receiver.progress();
+        receiver.shm.look_after_peers(&mut receiver.log);
+    }
+    assert!(receiver.ends_of(107).is_empty() && receiver.log.failed.is_empty());
+
+    receiver.shm.shm.options.descriptor = DescriptorWay::Auto;
+    let start = Instant::now();
+    while receiver.ends_of(107).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain for the bytes");
+        sender.progress();
+        receiver.progress();
+    }
+    assert!(matches!(
+        receiver.ends_of(107)[..],
+        [ReceiveEnd::Matched(_, Outcome::Done(len))] if len == LONG as u64
+    ));
+    assert!(memory.iter().all(|byte| byte.get() == 7));
 }
 
 /// What a peer was allowed that has died is allowed to others.
