@@ -1,19 +1,20 @@
 //! Many trials, one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use crate::deadline::Deadline;
+use crate::idle::wait_for_idle_processors;
+use crate::oracle::Finding;
+use crate::origin::Origin;
 use crate::plan::{Choice, Plan};
-use crate::record::{Line, Record, Verdict, append, read};
-use crate::trial::{self, Outcome};
+use crate::record::{Again, Line, Record, Repeat, Verdict, append, read};
+use crate::trial;
 
 /// How often a trial with something late is repeated.
 const REPEATS: usize = 2;
-/// How idle the processors are before that, and how long that is waited for.
-const IDLE: f64 = 0.6;
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which trials are run, and what becomes of them.
 #[derive(Debug, Clone, clap::Args)]
@@ -21,7 +22,7 @@ pub struct RunOptions {
     /// The seeds of the trials, as FROM..TO
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub seeds: Range<u64>,
-    /// Append a line of JSON for each trial to this file, and leave out those that it has
+    /// Append a line of JSON for each trial to this file, and leave out those that it has of this build on this machine
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Begin no trial after so many seconds
@@ -42,42 +43,54 @@ fn range(text: &str) -> Result<Range<u64>, String> {
 /// # Errors
 /// When the log cannot be read or written, or nothing fits what was chosen.
 pub fn run(options: &RunOptions) -> Result<usize, String> {
-    let choice = options.choice.to_string();
-    let known = options
-        .log
-        .as_deref()
-        .map(read)
-        .transpose()?
-        .unwrap_or_default();
-    let known = known.into_iter().filter_map(|line| match line {
-        Line::Trial(record) if record.choice == choice => Some(record.seed),
-        _ => None,
-    });
-    let known: BTreeSet<u64> = known.collect();
-    let deadline = options
-        .seconds
-        .map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let known = match &options.log {
+        Some(log) => trials_of(&read(log)?, &options.choice),
+        None => BTreeMap::new(),
+    };
+    let deadline = Deadline::after(options.seconds);
     let (mut finds, mut trials, mut voids) = (0, 0, 0);
-    for seed in options.seeds.clone().filter(|seed| !known.contains(seed)) {
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+    let fresh = |seed: &u64| !known.contains_key(seed);
+    for seed in options.seeds.clone().filter(fresh) {
+        if deadline.is_over() {
             break;
         }
-        let record = one(seed, &options.choice)?;
+        let record = logged(seed, &options.choice, options.log.as_deref())?;
         match record.verdict {
             Verdict::Find => finds += 1,
             Verdict::Void => voids += 1,
             Verdict::Good | Verdict::Suspect => {}
         }
-        if record.verdict != Verdict::Good {
-            tell(&record);
-        }
-        if let Some(log) = &options.log {
-            append(log, &record)?;
-        }
         trials += 1;
     }
     println!("{trials} trials, {voids} of them void, {finds} finds");
     Ok(finds)
+}
+
+/// Returns the trials of a choice that this build has run on this machine, by their seeds.
+pub fn trials_of(lines: &[Line], choice: &Choice) -> BTreeMap<u64, Record> {
+    let (origin, choice) = (Origin::here(), choice.to_string());
+    let trials = lines.iter().filter_map(|line| match line {
+        Line::Trial(record) if record.origin == origin && record.choice == choice => {
+            Some((record.seed, (**record).clone()))
+        }
+        _ => None,
+    });
+    trials.collect()
+}
+
+/// Runs one trial, says what is not good, and appends it to a log.
+///
+/// # Errors
+/// When nothing fits what was chosen, or the log cannot be written.
+pub fn logged(seed: u64, choice: &Choice, log: Option<&Path>) -> Result<Record, String> {
+    let record = one(seed, choice)?;
+    if record.verdict != Verdict::Good {
+        tell(&record);
+    }
+    if let Some(log) = log {
+        append(log, &record)?;
+    }
+    Ok(record)
 }
 
 /// Runs one trial, and repeats it where something was late. Returns what is kept of it.
@@ -88,6 +101,7 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
     let began = Instant::now();
     let plan = Plan::of(seed, choice)?;
     let mut record = Record {
+        origin: Origin::here(),
         seed,
         choice: choice.to_string(),
         ground: plan.ground.name().to_owned(),
@@ -96,6 +110,7 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
         blows: plan.job.blows.iter().map(ToString::to_string).collect(),
         verdict: Verdict::Good,
         why: Vec::new(),
+        repeats: Vec::new(),
         said: Vec::new(),
         checked: 0,
         silence_ms: 0,
@@ -104,19 +119,33 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
     };
     match trial::run(&plan) {
         Ok(outcome) => {
-            record.verdict = judge(&plan, &outcome);
-            record.why = outcome
-                .findings
-                .iter()
-                .map(|finding| finding.text.clone())
-                .collect();
+            let texts = |findings: &[Finding]| -> Vec<String> {
+                findings
+                    .iter()
+                    .map(|finding| finding.text.clone())
+                    .collect()
+            };
+            record.why = texts(&outcome.findings);
+            record.verdict = verdict(&outcome.findings);
+            if record.verdict == Verdict::Suspect {
+                let repeats = repeat(&plan);
+                record.repeats = repeats.iter().map(|(repeat, _)| *repeat).collect();
+                record.verdict = of_repeats(&record.repeats);
+                let again = repeats.iter().flat_map(|(_, findings)| texts(findings));
+                record
+                    .why
+                    .extend(again.map(|text| format!("again: {text}")));
+            }
             record.said = outcome.said;
             record.checked = outcome.checked;
             record.silence_ms = outcome.times.silence.as_millis() as u64;
             record.notice_ms = outcome.times.notice.as_millis() as u64;
         }
         Err(why) => {
-            record.verdict = Verdict::Void;
+            record.verdict = match plan.runs_everywhere() {
+                true => Verdict::Find,
+                false => Verdict::Void,
+            };
             record.why = vec![why];
         }
     }
@@ -124,52 +153,46 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
     Ok(record)
 }
 
-/// Returns what a trial counts as. One in which things were late alone is repeated on an idle machine.
-fn judge(plan: &Plan, outcome: &Outcome) -> Verdict {
-    if outcome.findings.is_empty() {
+/// Returns what a trial counts as by itself.
+fn verdict(findings: &[Finding]) -> Verdict {
+    if findings.is_empty() {
         return Verdict::Good;
     }
-    if outcome.findings.iter().any(|finding| !finding.late) {
-        return Verdict::Find;
+    match findings.iter().all(|finding| finding.late) {
+        true => Verdict::Suspect,
+        false => Verdict::Find,
     }
+}
+
+/// Repeats a trial in which something was late, on idle processors where they become idle. Ends once it is a find.
+fn repeat(plan: &Plan) -> Vec<(Repeat, Vec<Finding>)> {
+    let mut repeats = Vec::new();
     for _ in 0..REPEATS {
-        let is_idle = wait_for_idle_processors();
-        match trial::run(plan) {
-            Ok(again) if again.findings.is_empty() => {}
-            Ok(again) if again.findings.iter().all(|finding| finding.late) && !is_idle => {}
-            _ => return Verdict::Find,
+        let idle = wait_for_idle_processors();
+        let findings = trial::run(plan).map(|outcome| outcome.findings);
+        let again = match findings.as_deref().map(verdict) {
+            Ok(Verdict::Good) => Again::Good,
+            Ok(Verdict::Suspect) => Again::Late,
+            Ok(_) => Again::Wrong,
+            Err(_) => Again::Void,
+        };
+        repeats.push((Repeat { again, idle }, findings.unwrap_or_default()));
+        let done: Vec<Repeat> = repeats.iter().map(|(repeat, _)| *repeat).collect();
+        if of_repeats(&done) == Verdict::Find {
+            break;
         }
     }
-    Verdict::Suspect
+    repeats
 }
 
-/// Waits until the processors have little to do; not for ever. Returns whether they have.
-fn wait_for_idle_processors() -> bool {
-    let deadline = Instant::now() + PATIENCE;
-    let mut last = processors();
-    while Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(500));
-        let now = processors();
-        let (idle, all) = (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1));
-        if idle as f64 >= IDLE * all as f64 {
-            return true;
-        }
-        last = now;
+/// Returns what a late trial counts as after its repetitions: what is late beside other load alone remains a suspect.
+fn of_repeats(repeats: &[Repeat]) -> Verdict {
+    let is_find =
+        |one: &Repeat| one.again == Again::Wrong || (one.again == Again::Late && one.idle);
+    match repeats.iter().any(is_find) {
+        true => Verdict::Find,
+        false => Verdict::Suspect,
     }
-    false
-}
-
-/// Returns for how long the processors were idle, and were there, by proc_stat(5).
-fn processors() -> (u64, u64) {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let first = text.lines().next().unwrap_or_default();
-    let ticks: Vec<u64> = first
-        .split_whitespace()
-        .skip(1)
-        .map_while(|word| word.parse().ok())
-        .collect();
-    let idle = ticks.iter().skip(3).take(2).sum();
-    (idle, ticks.iter().take(8).sum())
 }
 
 /// Says what a trial has found, and how it is run again.
@@ -190,5 +213,62 @@ pub fn tell(record: &Record) {
     println!("  again: cargo run -p tagwire-campaign -- trial {seed}{choice}");
     for line in record.why.iter().chain(record.said.iter().take(20)) {
         println!("  {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Standing;
+
+    #[test]
+    fn known_trials_are_of_this_build_and_machine() {
+        let choice = Choice {
+            ground: Some("shm".to_owned()),
+            ..Choice::default()
+        };
+        let record = crate::record::tests::record();
+        let line = |change: &dyn Fn(&mut Record)| {
+            let mut record = record.clone();
+            record.choice = choice.to_string();
+            change(&mut record);
+            // As it is read from a log.
+            serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap()
+        };
+        let lines: Vec<Line> = vec![
+            line(&|record| record.seed = 1),
+            line(&|record| (record.seed, record.choice) = (2, String::new())),
+            line(&|record| (record.seed, record.origin.revision) = (3, "another".to_owned())),
+            line(&|record| (record.seed, record.origin.machine) = (4, "another".to_owned())),
+        ];
+        let known = trials_of(&lines, &choice);
+        assert_eq!(known.into_keys().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn suspects_are_told_apart() {
+        let repeat = |again, idle| Repeat { again, idle };
+        let of = |repeats: &[Repeat]| {
+            let mut record = crate::record::tests::record();
+            record.repeats = repeats.to_vec();
+            (of_repeats(repeats), record.standing())
+        };
+        let good = |idle| repeat(Again::Good, idle);
+        let late = |idle| repeat(Again::Late, idle);
+        for (repeats, standing) in [
+            (&[good(true), good(true)][..], Standing::GoodAlone),
+            (&[good(true), good(false)], Standing::GoodBesideLoad),
+            (&[late(false), good(true)], Standing::LateBesideLoad),
+            (&[repeat(Again::Void, true)], Standing::NotRepeated),
+            (&[], Standing::NotRepeated),
+        ] {
+            assert_eq!(of(repeats), (Verdict::Suspect, standing));
+        }
+        for repeats in [
+            [good(false), late(true)],
+            [good(true), repeat(Again::Wrong, false)],
+        ] {
+            assert_eq!(of(&repeats).0, Verdict::Find);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::bars::{self, BarsOptions};
 use crate::campaign::{self, RunOptions};
 use crate::hostile::{self, HostileOptions};
 use crate::job;
@@ -38,6 +39,8 @@ enum Action {
     },
     /// Send packets of chance to ranks in this process, as members of their jobs
     Hostile(HostileOptions),
+    /// Run what a log lacks of the campaign's bars: kills, cables that are pulled, floods, packets of hostile members
+    Bars(BarsOptions),
     /// Write the page that says what was tried, from the logs of runs
     Report {
         /// The logs
@@ -81,6 +84,7 @@ pub fn main() -> Result<ExitCode, String> {
             good(record.verdict == Verdict::Good || record.verdict == Verdict::Suspect)
         }
         Action::Hostile(options) => good(hostile::run(&options)? == 0),
+        Action::Bars(options) => good(bars::run(&options)? == (0, 0)),
         Action::Report { logs } => {
             print!("{}", report::page(&logs)?);
             good(true)

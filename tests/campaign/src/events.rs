@@ -23,6 +23,8 @@ pub enum Word {
     Lost(u32),
     /// A call has ended for a shortage, and is made again.
     Short(String),
+    /// What all members have to do with, as a window, has ended with one of them.
+    Broken,
     /// Something arrived that must not have, or did not.
     Wrong(String),
     /// It begins to close, after so many messages or operations that were checked.
@@ -53,6 +55,7 @@ pub fn say(rank: u32, word: &Word) {
         Word::Alive => "alive".to_owned(),
         Word::Lost(peer) => format!("lost {peer}"),
         Word::Short(why) => format!("short {}", line(why)),
+        Word::Broken => "broken".to_owned(),
         Word::Wrong(why) => format!("wrong {}", line(why)),
         Word::Closing(count) => format!("closing {count}"),
         Word::Ended(status) => format!("ended {status}"),
@@ -79,6 +82,7 @@ pub fn read(text: &str) -> Option<(u32, Word)> {
         "alive" => Word::Alive,
         "lost" => Word::Lost(rest.parse().ok()?),
         "short" => Word::Short(rest.to_owned()),
+        "broken" => Word::Broken,
         "wrong" => Word::Wrong(rest.to_owned()),
         "closing" => Word::Closing(rest.parse().ok()?),
         "ended" => Word::Ended(rest.parse().ok()?),

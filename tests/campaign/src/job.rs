@@ -14,14 +14,16 @@ use tagwire_launch::{Hosts, JobSpec};
 
 use crate::blow::Blow;
 use crate::events::{Event, Word, read, say};
-use crate::grounds::Setting;
 use crate::grounds::network::HOSTS;
+use crate::grounds::{Setting, without_settings};
 use crate::site::{FIRST, MEETING, Part, SECRET, Site};
 
 /// The variable by which the processes of a trial are known.
 pub const MARK: &str = "CAMPAIGN_MARK";
 /// What a rank may grow by in a flood.
 pub const FLOOD_KIB: &str = "CAMPAIGN_FLOOD_KIB";
+/// How many messages a rank sends in the first flood, where somebody has said so.
+pub const FLOOD: &str = "CAMPAIGN_FLOOD";
 /// How much of what nobody understands is kept.
 const KEPT: usize = 60;
 
@@ -38,6 +40,8 @@ pub struct Spec {
     pub blows: Vec<Blow>,
     /// The settings of all.
     pub settings: Vec<Setting>,
+    /// How many messages a rank sends in the first flood, where somebody has said so.
+    pub flood: Option<u64>,
     /// What a rank may grow by in a flood, in KiB.
     pub flood_kib: u64,
 }
@@ -113,15 +117,12 @@ impl Job {
                 .map(|blow| OsString::from(blow.to_string())),
         );
         let mut command = Command::new(&words[0]);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("TAGWIRE_") {
-                command.env_remove(name);
-            }
-        }
+        without_settings(&mut command);
         command
             .args(&words[1..])
             .envs(spec.settings.iter().map(|(name, value)| (name, value)))
             .env(FLOOD_KIB, spec.flood_kib.to_string())
+            .envs(spec.flood.map(|flood| (FLOOD, flood.to_string())))
             .envs(part.variables.iter().map(|(name, value)| (name, value)))
             // Its end is the driver's, however that ends.
             .stdin(Stdio::piped())
@@ -213,11 +214,12 @@ impl Job {
         }
     }
 
-    /// Kills the launchers.
+    /// Kills the launchers. Their ranks end with them, and nobody keeps the numbers of these any more: no signal follows.
     pub fn kill_launchers(&mut self) {
         for launcher in &mut self.launchers {
             let _ = launcher.kill();
         }
+        self.processes.clear();
     }
 
     /// Has ranks end.

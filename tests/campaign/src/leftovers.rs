@@ -10,6 +10,10 @@ use crate::job::MARK;
 /// How long the kernel and the launcher have to end everything.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often a program without an environment is looked at: it may just begin.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(1);
+
 /// What is there before a trial.
 #[derive(Debug)]
 pub struct Before {
@@ -46,10 +50,9 @@ impl Before {
             }
         }
         let after = shared_memory();
-        let fresh = after
-            .difference(&self.memory)
-            .filter(|name| name.contains("tagwire"));
-        found.extend(fresh.map(|name| format!("/dev/shm/{name} is left")));
+        let fresh = after.difference(&self.memory);
+        let left = fresh.filter(|name| !is_held(name));
+        found.extend(left.map(|name| format!("/dev/shm/{name} is left, and no process has it")));
         let files = fs::read_dir(folder).into_iter().flatten().flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
         found.extend(
@@ -75,6 +78,29 @@ fn shared_memory() -> BTreeSet<String> {
         .collect()
 }
 
+/// Whether a living process has the shared memory of a name: then it is none of a trial, whose processes have ended.
+fn is_held(name: &str) -> bool {
+    let path = Path::new("/dev/shm").join(name);
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut processes = entries.filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy()
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+    });
+    processes.any(|process| {
+        let maps = fs::read_to_string(process.path().join("maps")).unwrap_or_default();
+        let open = fs::read_dir(process.path().join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        maps.lines()
+            .any(|line| line.ends_with(&*path.to_string_lossy()))
+            || open.any(|file| file == path)
+    })
+}
+
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
@@ -82,16 +108,28 @@ fn descriptors() -> usize {
 /// Returns the living processes with a mark.
 fn processes(mark: &str) -> Vec<i32> {
     let wanted = format!("{MARK}={mark}").into_bytes();
-    // What cannot be read has ended, or is a zombie without an environment.
     let has_mark = |process: &i32| {
-        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        environment
+        environment(*process)
             .split(|byte| *byte == 0)
             .any(|entry| entry == wanted)
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter(has_mark).collect()
+}
+
+/// Returns the environment of a process; nothing of one that has ended, is a zombie, or the kernel's own.
+fn environment(process: i32) -> Vec<u8> {
+    let has_program = || fs::read_link(format!("/proc/{process}/exe")).is_ok();
+    for _ in 0..LOOKS {
+        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        if !environment.is_empty() || !has_program() {
+            return environment;
+        }
+        // It is in execve(2): whoever has started it goes on before its new memory is filled.
+        std::thread::sleep(LOOK);
+    }
+    Vec::new()
 }
 
 #[cfg(test)]
@@ -111,5 +149,25 @@ mod tests {
         for part in ["is left: sleep 60", "the file forgotten"] {
             assert!(found.iter().any(|text| text.contains(part)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn shared_memory_that_nobody_has_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = Before::look();
+        let file = tempfile::Builder::new()
+            .prefix("a-library-")
+            .tempfile_in("/dev/shm")
+            .unwrap();
+        let found = || {
+            let left = before.left("no mark", folder.path(), Duration::ZERO);
+            left.iter()
+                .any(|text| text.starts_with("/dev/shm/a-library-"))
+        };
+        assert!(!found(), "this process has it open");
+        let name = file.into_temp_path();
+        assert!(found());
+        name.close().unwrap();
+        assert!(!found());
     }
 }

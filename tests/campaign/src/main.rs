@@ -22,17 +22,21 @@
 
 #![forbid(unsafe_code)]
 
+mod bars;
 mod blow;
 mod campaign;
 mod command;
 mod contents;
+mod deadline;
 mod disturbances;
 mod events;
 mod grounds;
 mod hostile;
+mod idle;
 mod job;
 mod leftovers;
 mod oracle;
+mod origin;
 mod plan;
 mod programs;
 mod rank;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::disturbances::{self, Toll};
+use crate::disturbances::{self, Disturbance, Toll};
 use crate::events::{Event, Word};
 use crate::plan::Plan;
 
@@ -49,32 +49,58 @@ pub struct Times {
     pub notice: Duration,
 }
 
+/// How late the driver may read what a rank has said in time.
+const READING: Duration = Duration::from_millis(200);
 /// The status of a process that has aborted itself: 128 and the signal.
 const ABORTED: i32 = 128 + 6;
 /// Those of a panic, and of SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
 const CRASHES: [i32; 6] = [101, 128 + 4, ABORTED, 128 + 7, 128 + 8, 128 + 11];
 
 impl Seen<'_> {
-    /// Returns when a rank died, or may have died.
+    /// Returns when a rank died, or may have died. One that may have, and says at its end that it has done, has not.
     fn death(&self, rank: u32) -> Option<(Instant, Toll)> {
+        let lived = || {
+            self.of(rank)
+                .any(|event| matches!(event.word, Word::Done(_)))
+        };
         let mut deaths = self.struck.iter().filter_map(|struck| {
             let blow = &self.plan.job.blows[struck.blow];
             let toll = disturbances::of(blow).toll();
             let of_rank = toll == Toll::Job || (toll != Toll::None && blow.rank == rank);
-            of_rank.then_some((struck.from, toll))
+            let has_died = of_rank && !(toll == Toll::MayDie && lived());
+            has_died.then_some((struck.from, toll))
         });
         deaths.next()
+    }
+
+    /// Whether a rank died before then, or may have died: what comes later is no reason for what was said.
+    fn is_dead(&self, rank: u32, at: Instant) -> bool {
+        self.death(rank).is_some_and(|(died, _)| died <= at)
+    }
+
+    /// Whether a rank was short of something before then.
+    fn is_short(&self, rank: u32, at: Instant) -> bool {
+        self.struck.iter().any(|struck| {
+            let blow = &self.plan.job.blows[struck.blow];
+            blow.rank == rank && struck.from <= at && disturbances::of(blow).makes_short()
+        })
     }
 
     fn of(&self, rank: u32) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(move |event| event.rank == rank)
     }
 
-    /// Returns how long of a time blows lasted.
-    fn disturbed(&self, from: Instant, to: Instant) -> Duration {
+    /// Returns the disturbance of a blow that was struck.
+    fn disturbance(&self, struck: &Struck) -> &'static dyn Disturbance {
+        disturbances::of(&self.plan.job.blows[struck.blow])
+    }
+
+    /// Returns how long of a time blows lasted, of those that count.
+    fn disturbed(&self, from: Instant, to: Instant, counts: impl Fn(&Struck) -> bool) -> Duration {
         let mut times: Vec<_> = self
             .struck
             .iter()
+            .filter(|struck| counts(struck))
             .map(|struck| (struck.from.max(from), struck.to.min(to)))
             .collect();
         times.sort();
@@ -90,6 +116,10 @@ impl Seen<'_> {
     pub fn judge(&self) -> (Vec<Finding>, Times) {
         let (mut findings, mut times) = (Vec::new(), Times::default());
         findings.extend(self.crashes().map(|text| Finding { late: false, text }));
+        if !self.ended {
+            let text = "ranks have not ended, and had to be".to_owned();
+            findings.push(Finding { late: false, text });
+        }
         if self.plan.anything_goes() {
             return (findings, times);
         }
@@ -98,16 +128,26 @@ impl Seen<'_> {
             match &event.word {
                 Word::Wrong(why) => wrong(format!("rank {}: {why}", event.rank)),
                 // Who ends because something is wrong is missed too.
-                Word::Lost(peer) if self.death(*peer).is_none() && !self.is_wrong(*peer) => {
+                Word::Lost(peer) if !self.is_dead(*peer, event.at) && !self.is_wrong(*peer) => {
                     wrong(format!(
                         "rank {} has lost rank {peer}, which lives",
                         event.rank
                     ));
                 }
                 Word::Unopened(why)
-                    if !self.names_a_death(why) && self.death(event.rank).is_none() =>
+                    if !self.names_a_death(why, event.at)
+                        && !self.is_dead(event.rank, event.at) =>
                 {
                     wrong(format!("rank {} could not join: {why}", event.rank));
+                }
+                Word::Short(why) if !self.is_short(event.rank, event.at) => {
+                    wrong(format!("rank {} has enough of all: {why}", event.rank));
+                }
+                Word::Broken if !self.has_lost_somebody(event.rank) => {
+                    wrong(format!(
+                        "what rank {} has with all members is broken, and it has lost none",
+                        event.rank
+                    ));
                 }
                 Word::Done(more) if *more > 0 && self.plan.ground.gives_descriptors_back() => {
                     wrong(format!(
@@ -122,10 +162,6 @@ impl Seen<'_> {
             let (late, more) = self.judge_rank(rank, &mut times);
             findings.extend(late.into_iter().map(|text| Finding { late: true, text }));
             findings.extend(more.into_iter().map(|text| Finding { late: false, text }));
-        }
-        if !self.ended {
-            let text = "ranks have not ended, and had to be".to_owned();
-            findings.push(Finding { late: false, text });
         }
         (findings, times)
     }
@@ -142,8 +178,9 @@ impl Seen<'_> {
         })
     }
 
-    fn has_deaths(&self) -> bool {
-        (0..self.plan.job.ranks).any(|rank| self.death(rank).is_some())
+    fn has_lost_somebody(&self, rank: u32) -> bool {
+        self.of(rank)
+            .any(|event| matches!(event.word, Word::Lost(_)))
     }
 
     fn is_wrong(&self, rank: u32) -> bool {
@@ -151,9 +188,30 @@ impl Seen<'_> {
             .any(|event| matches!(event.word, Word::Wrong(_)))
     }
 
-    fn names_a_death(&self, why: &str) -> bool {
+    /// Whether the reason why a rank could not join tells of a death before then. A program in C knows no reason.
+    fn names_a_death(&self, why: &str, at: Instant) -> bool {
+        let is_named = |rank| self.plan.program.is_in_c() || why.contains(&format!("rank {rank}"));
         let mut ranks = 0..self.plan.job.ranks;
-        ranks.any(|rank| self.death(rank).is_some() && why.contains(&format!("rank {rank}")))
+        ranks.any(|rank| self.is_dead(rank, at) && is_named(rank))
+    }
+
+    /// Returns what a rank said too late of a blow that has a time of its own, from when it begins.
+    fn judge_within(&self, rank: u32) -> Option<String> {
+        let within = |struck: &Struck| self.disturbance(struck).within();
+        let has_within = |struck: &&Struck| within(struck).is_some();
+        let struck = self.struck.iter().find(has_within)?;
+        let (from, within) = (struck.from, self.disturbance(struck).within()?);
+        let others = |other: &Struck| other.blow != struck.blow;
+        let times = self.of(rank).map(|event| event.at);
+        let mut times: Vec<_> = times.filter(|at| *at > from).collect();
+        times.insert(0, from);
+        let gap = |from: Instant, to: Instant| {
+            (to - from).saturating_sub(self.disturbed(from, to, others))
+        };
+        let gaps = times.windows(2).map(|pair| gap(pair[0], pair[1]));
+        let longest = gaps.max().unwrap_or_default();
+        let is_late = longest > within + READING;
+        is_late.then(|| format!("rank {rank} neither ended nor went on for {longest:?}"))
     }
 
     /// Judges one rank: what was late, and what is missing.
@@ -168,11 +226,10 @@ impl Seen<'_> {
         };
         let last = self.of(rank).find(is_last).map(|event| event.at);
         let death = self.death(rank);
-        // A program in C does not say why it could not join a job of which somebody died.
-        let could_join = self.of(rank).any(|event| event.word == Word::Ready) || !self.has_deaths();
-        if last.is_none() && death.is_none() && self.ended && could_join {
+        if last.is_none() && death.is_none() && self.ended {
             missing.push(format!("rank {rank} has ended without a word"));
         }
+        late.extend(self.judge_within(rank));
         // Silences, from when it has joined to its end.
         let mut before: Option<Instant> = None;
         for event in self
@@ -180,7 +237,8 @@ impl Seen<'_> {
             .filter(|event| !matches!(event.word, Word::Process(_) | Word::Ended(_)))
         {
             if let Some(before) = before {
-                let silence = (event.at - before).saturating_sub(self.disturbed(before, event.at));
+                let silence =
+                    (event.at - before).saturating_sub(self.disturbed(before, event.at, |_| true));
                 times.silence = times.silence.max(silence);
                 if silence > bound {
                     late.push(format!("rank {rank} said nothing for {silence:?}"));
@@ -214,7 +272,7 @@ impl Seen<'_> {
             match lost.get(&peer) {
                 Some(at) => {
                     let notice = at.saturating_duration_since(died);
-                    let notice = notice.saturating_sub(self.disturbed(died, *at));
+                    let notice = notice.saturating_sub(self.disturbed(died, *at, |_| true));
                     times.notice = times.notice.max(notice);
                     if notice > bound {
                         late.push(format!(
@@ -240,24 +298,25 @@ mod tests {
     use super::*;
     use crate::plan::Choice;
 
-    /// A job of three ranks of which rank 1 is killed.
-    fn plan() -> Plan {
+    /// A mesh of three ranks on a ground, with what strikes them.
+    fn plan(ground: &str, program: &str, blows: &[&str]) -> Plan {
         let choice = Choice {
-            ground: Some("shm".to_owned()),
-            program: Some("mesh".to_owned()),
-            disturbance: Some("kill".to_owned()),
+            ground: Some(ground.to_owned()),
+            program: Some(program.to_owned()),
+            ..Choice::default()
         };
         let mut plan = Plan::of(1, &choice).unwrap();
         plan.job.ranks = 3;
-        plan.job.blows = vec!["kill:1:100:0:0".parse().unwrap()];
+        plan.job.blows = blows.iter().map(|blow| blow.parse().unwrap()).collect();
         plan
     }
 
     /// What ranks say, each with the milliseconds of its time.
     type Words = Vec<(u32, Word, u64)>;
 
-    fn judge(words: &[(u32, Word, u64)]) -> Vec<String> {
-        let (plan, begin) = (plan(), Instant::now());
+    /// Judges what was said in the trial of a plan, as lines.
+    fn judge_plan(plan: &Plan, words: &[(u32, Word, u64)], ended: bool) -> String {
+        let begin = Instant::now();
         let at = |millis| begin + Duration::from_millis(millis);
         let events = words.iter().map(|(rank, word, millis)| Event {
             rank: *rank,
@@ -266,21 +325,27 @@ mod tests {
         });
         let mut events: Vec<_> = events.collect();
         events.sort_by_key(|event| event.at);
-        let struck = [Struck {
-            blow: 0,
-            from: at(100),
-            to: at(100),
-        }];
+        let struck = (0..).zip(&plan.job.blows).map(|(number, blow)| Struck {
+            blow: number,
+            from: begin + blow.at,
+            to: begin + blow.at + blow.lasts,
+        });
         let seen = Seen {
-            plan: &plan,
+            plan,
             events: &events,
-            struck: &struck,
-            ended: true,
+            struck: &struck.collect::<Vec<_>>(),
+            ended,
         };
         let found = seen.judge().0.into_iter();
-        found
+        let lines: Vec<_> = found
             .map(|one| format!("{}{}", if one.late { "late: " } else { "" }, one.text))
-            .collect()
+            .collect();
+        lines.join("; ")
+    }
+
+    /// The same where rank 1 is killed.
+    fn judge(words: &[(u32, Word, u64)]) -> String {
+        judge_plan(&plan("shm", "mesh", &["kill:1:100:0:0"]), words, true)
     }
 
     /// What ranks 0 and 2 say in a good trial.
@@ -302,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_good_trial_is_good() {
-        assert_eq!(judge(&good()), [""; 0]);
+        assert_eq!(judge(&good()), "");
     }
 
     #[test]
@@ -310,7 +375,7 @@ mod tests {
         let with = |change: &dyn Fn(&mut Words)| {
             let mut words = good();
             change(&mut words);
-            judge(&words).join("; ")
+            judge(&words)
         };
         let found = with(&|words| words.push((0, Word::Lost(2), 300)));
         assert_eq!(found, "rank 0 has lost rank 2, which lives");
@@ -329,5 +394,121 @@ mod tests {
         assert_eq!(found, "rank 2 has ended without a word");
         let found = with(&|words| words[5].1 = Word::Wrong("message 3 is wrong".to_owned()));
         assert_eq!(found, "rank 0: message 3 is wrong");
+    }
+
+    #[test]
+    fn a_death_excuses_nothing_that_was_said_before_it() {
+        let with = |word: Word, at| {
+            let mut words = good();
+            words.push((0, word, at));
+            judge(&words)
+        };
+        assert_eq!(
+            with(Word::Lost(1), 90),
+            "rank 0 has lost rank 1, which lives"
+        );
+        assert_eq!(with(Word::Lost(1), 110), "");
+        let refused = || Word::Unopened("rank 1 is gone".to_owned());
+        let found = with(refused(), 90);
+        assert_eq!(found, "rank 0 could not join: rank 1 is gone");
+        assert_eq!(with(refused(), 110), "");
+    }
+
+    #[test]
+    fn who_never_joins_is_missed_though_another_dies() {
+        let without = |gone: u32| {
+            let mut words = good();
+            words.retain(|(rank, ..)| *rank != gone);
+            words
+        };
+        assert_eq!(judge(&without(2)), "rank 2 has ended without a word");
+        // A program in C says no more than that.
+        let plan = plan("shm", "mpi", &["kill:1:100:0:0"]);
+        let refused = |at| {
+            let mut words = without(2);
+            words.push((2, Word::Unopened("MPI_Init".to_owned()), at));
+            judge_plan(&plan, &words, true)
+        };
+        assert_eq!(refused(110), "");
+        assert_eq!(refused(90), "rank 2 could not join: MPI_Init");
+    }
+
+    /// What three ranks say that live.
+    fn alive() -> Words {
+        let of = |rank| {
+            [
+                (rank, Word::Ready, 10),
+                (rank, Word::Closing(9), 900),
+                (rank, Word::Done(0), 910),
+            ]
+        };
+        (0..3).flat_map(of).collect()
+    }
+
+    #[test]
+    fn shortages_are_of_those_who_have_too_little() {
+        let short = |blows: &[&str], at| {
+            let mut words = alive();
+            words.push((1, Word::Short("no descriptor".to_owned()), at));
+            judge_plan(&plan("shm", "mesh", blows), &words, true)
+        };
+        let found = "rank 1 has enough of all: no descriptor";
+        assert_eq!(short(&[], 300), found);
+        assert_eq!(short(&["descriptors:2:200:50:0"], 300), found);
+        for blow in ["descriptors:1:200:50:0", "memory:1:200:50:0"] {
+            assert_eq!(short(&[blow], 100), found);
+            assert_eq!(short(&[blow], 300), "");
+        }
+    }
+
+    #[test]
+    fn who_may_die_and_does_not_is_lost_by_nobody() {
+        let mut words = alive();
+        words.push((0, Word::Lost(1), 300));
+        let plan = plan("shm", "mesh", &["memory:1:200:50:0"]);
+        let found = judge_plan(&plan, &words, true);
+        assert_eq!(found, "rank 0 has lost rank 1, which lives");
+        words.retain(|(rank, word, _)| *rank != 1 || *word == Word::Ready);
+        assert_eq!(judge_plan(&plan, &words, true), "");
+    }
+
+    #[test]
+    fn what_all_have_breaks_with_somebody() {
+        let mut words = alive();
+        words.push((0, Word::Broken, 300));
+        let found = judge_plan(&plan("shm", "one-sided", &[]), &words, true);
+        assert_eq!(
+            found,
+            "what rank 0 has with all members is broken, and it has lost none"
+        );
+        let mut words = good();
+        words.push((0, Word::Broken, 300));
+        assert_eq!(judge(&words), "");
+    }
+
+    #[test]
+    fn hosts_that_are_apart_know_it_in_time() {
+        let plan = plan("hosts", "mesh", &["sever:0:100:6000:0"]);
+        let said = |at| {
+            let mut words = Words::new();
+            for rank in 0..3 {
+                words.push((rank, Word::Ready, 10));
+                words.push((rank, Word::Alive, at));
+                words.push((rank, Word::Ended(0), at + 100));
+            }
+            judge_plan(&plan, &words, true)
+        };
+        assert_eq!(said(6000), "");
+        let found = said(6400);
+        let late = "late: rank 0 neither ended nor went on for 6.3s";
+        assert!(found.starts_with(late), "{found}");
+    }
+
+    #[test]
+    fn jobs_end_whatever_is_written_into_their_memory() {
+        let plan = plan("shm", "mesh", &["scribble:1:100:0:7"]);
+        assert_eq!(judge_plan(&plan, &alive(), true), "");
+        let found = judge_plan(&plan, &alive(), false);
+        assert_eq!(found, "ranks have not ended, and had to be");
     }
 }

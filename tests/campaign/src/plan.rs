@@ -22,6 +22,9 @@ pub struct Choice {
     /// Strike with this disturbance alone
     #[arg(long, value_name = "NAME", value_parser = named(disturbances::ALL.iter().map(|one| one.name())))]
     pub disturbance: Option<String>,
+    /// Have each rank send so many messages in the first flood of the program `flood`
+    #[arg(long, value_name = "MESSAGES")]
+    pub flood: Option<u64>,
 }
 
 /// Returns a parser of some names.
@@ -75,9 +78,10 @@ impl fmt::Display for Choice {
     /// As options of the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = [
-            ("ground", &self.ground),
-            ("program", &self.program),
-            ("disturbance", &self.disturbance),
+            ("ground", self.ground.clone()),
+            ("program", self.program.clone()),
+            ("disturbance", self.disturbance.clone()),
+            ("flood", self.flood.map(|flood| flood.to_string())),
         ];
         for (option, value) in options {
             if let Some(value) = value {
@@ -147,6 +151,7 @@ impl Plan {
             ranks,
             blows,
             settings,
+            flood: choice.flood,
             flood_kib: ground.flood_kib(),
         };
         Ok(Self {
@@ -154,6 +159,11 @@ impl Plan {
             program,
             job,
         })
+    }
+
+    /// Whether it can be run on every machine, with nothing beside this program.
+    pub fn runs_everywhere(&self) -> bool {
+        self.ground.is_everywhere() && !self.program.is_in_c()
     }
 
     /// Whether ranks may not get what was sent to them.

@@ -1,14 +1,15 @@
 //! The page of a campaign: what was tried, how often, within which bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::disturbances;
 use crate::grounds;
 use crate::hostile;
+use crate::origin::Origin;
 use crate::programs;
-use crate::record::{HostileRecord, Line, Record, Verdict, read};
+use crate::record::{HostileRecord, Line, Record, Standing, Verdict, read};
 
 /// What some records have in common, summed up.
 #[derive(Debug, Default)]
@@ -66,11 +67,13 @@ pub fn page(logs: &[PathBuf]) -> Result<String, String> {
     }
     let mut text = String::from(HEAD);
     all_in_all(&mut text, &records);
+    origins(&mut text, &records);
     by_ground(&mut text, &records);
     by_disturbance(&mut text, &records);
     grid(&mut text, &records);
     hostile_members(&mut text, &villains);
-    finds(&mut text, &records);
+    listed(&mut text, &records, Verdict::Find, "Finds");
+    listed(&mut text, &records, Verdict::Suspect, "Suspects");
     Ok(text)
 }
 
@@ -82,24 +85,33 @@ of a message follows from the seed, its sender, its receiver and its number. `te
 `campaign report LOG...`, and states the runs of its logs.
 
 ```text
-cargo run --release -p tagwire-campaign -- run --seeds 0..1000 --log FILE     trials; those that the file has are left out
+cargo run --release -p tagwire-campaign -- run --seeds 0..1000 --log FILE     trials
 cargo run --release -p tagwire-campaign -- trial SEED                         one of them, again
+cargo run --release -p tagwire-campaign -- bars --log FILE                    what the file lacks of the bars below
 cargo run --release -p tagwire-campaign -- report FILE...                     this page
 ```
+
+Records have the revision of their build, its profile and the machine. What a file has of the same three is left out, so that `run` and `bars` go on where they
+were ended. `bars` is 1,000 kills, 200 cables pulled, a flood of 1,000,000 messages from each rank on each ground, and 100,000,000 packets of hostile
+members; `--seconds N` begins nothing after N seconds, and `--share N` has N of a thousand of it.
 
 A trial is good where all of this holds:
 
 - what arrives has the right contents, in the order of its pair and tag, each message once; among ranks that live, all of it;
 - operations with a rank that died fail with its name, and no rank that lives is lost by another;
 - no rank is silent for longer than the bound, and knows of a death within it. The time that a blow lasts is not counted;
-- afterwards there is no process, no name in `/dev/shm`, no file, and the ranks have no descriptor more than before where the transport is Tagwire's own.
+- a rank says that a call ended for a shortage only where a blow takes descriptors or memory from it;
+- what all members have in common, as a window, ends only with one of them; nobody is held for gone before its death;
+- where the only cable is pulled, each rank ends or goes on within 6 s of that;
+- afterwards there is no process, no file, no new name in `/dev/shm` that no living process has, and the driver has no descriptor more than before; nor have
+  the ranks where the transport is Tagwire's own. Memory by memfd_create(2) ends with whoever has it, so that these are the places where it could stay.
 
-A trial in which something was late is repeated twice, once the processors idle, and is a find where it is late again. Where they do not idle within 20 s it
-remains a suspect.
+A trial in which something was late is repeated twice, each time once the processors idle, or after 20 s in which they do not. It is a find where it is late
+again on idle processors, or more than late; else it remains a suspect, of which the page says what the repetitions came to.
 
 `ci/test` runs the first 18 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
 build's own `mpicc`: `cargo build --workspace` makes what it needs. Hosts are network namespaces, which take root and the command `ip`. What is missing makes
-a trial void.
+a trial void, but for programs in Rust over shared memory: these run everywhere, and a find is what cannot.
 
 ";
 
@@ -110,22 +122,72 @@ fn all_in_all(text: &mut String, records: &[Record]) {
         let ran = records
             .iter()
             .filter(|record| record.verdict != Verdict::Void);
-        let blows = ran.flat_map(|record| &record.blows);
-        blows
-            .filter(|blow| blow.split(':').next() == Some(name))
-            .count()
+        ran.map(|record| record.blows_of(name)).sum::<u64>()
     };
+    let cuts: u64 = ["cut", "flap", "sever"].map(struck).iter().sum();
     let wall = records.iter().map(|record| record.wall_ms).sum::<u64>() / 1000;
     let _ = writeln!(
         text,
-        "{} trials in {wall} s with {} messages and operations checked, {} kills: {} finds, {} suspects that were good alone, {} that could not be run.\n",
+        "{} trials in {wall} s with {} messages and operations checked, {} kills, {cuts} cables pulled: {} finds, {}, {} that could not be run.\n",
         sum.trials,
         sum.checked,
         struck("kill"),
         sum.finds,
-        sum.suspects,
+        suspects(records),
         sum.voids
     );
+}
+
+/// Returns how many suspects there are, and what their repetitions came to.
+fn suspects(records: &[Record]) -> String {
+    let all = records
+        .iter()
+        .filter(|record| record.verdict == Verdict::Suspect);
+    let standings: Vec<Standing> = all.map(Record::standing).collect();
+    let count = |standing| standings.iter().filter(|one| **one == standing).count();
+    let parts = Standing::ALL.map(|standing| (count(standing), standing.text()));
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, text)| format!("{count} {text}"))
+        .collect();
+    match parts.is_empty() {
+        true => "0 suspects".to_owned(),
+        false => format!("{} suspects ({})", standings.len(), parts.join(", ")),
+    }
+}
+
+/// Which seeds were run, by build, machine and choice.
+fn origins(text: &mut String, records: &[Record]) {
+    let mut seeds: BTreeMap<(String, &str), BTreeSet<u64>> = BTreeMap::new();
+    for record in records {
+        let key = (record.origin.to_string(), record.choice.trim());
+        seeds.entry(key).or_default().insert(record.seed);
+    }
+    text.push_str(
+        "| revision | profile | machine | choice | trials | seeds |\n|---|---|---|---|---|---|\n",
+    );
+    for ((origin, choice), seeds) in seeds {
+        let choice = match choice {
+            "" => "-".to_owned(),
+            choice => format!("`{choice}`"),
+        };
+        let (count, seeds) = (seeds.len(), ranges(&seeds));
+        let _ = writeln!(text, "| {origin} | {choice} | {count} | {seeds} |");
+    }
+    text.push('\n');
+}
+
+/// Returns numbers as ranges, `FROM..TO` without its end.
+fn ranges(numbers: &BTreeSet<u64>) -> String {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, end)) if *end == *number => *end += 1,
+            _ => ranges.push((*number, number + 1)),
+        }
+    }
+    let texts = ranges.iter().map(|(from, end)| format!("{from}..{end}"));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 const TIMES: &str = "| trials | checked | suspects | finds | void | silence, ms: median, 99 %, most | notice of a death, ms: median, 99 %, most |\n";
@@ -178,8 +240,7 @@ fn by_disturbance(text: &mut String, records: &[Record]) {
     for disturbance in disturbances::ALL {
         let (mut sum, mut blows) = (Sum::default(), 0);
         for record in records {
-            let of_it = |blow: &&String| blow.split(':').next() == Some(disturbance.name());
-            let count = record.blows.iter().filter(of_it).count();
+            let count = record.blows_of(disturbance.name());
             if count > 0 {
                 sum.add(record);
                 blows += if record.verdict == Verdict::Void {
@@ -234,15 +295,28 @@ fn hostile_members(text: &mut String, records: &[HostileRecord]) {
         let sum = |figure: fn(&HostileRecord) -> u64| {
             of_it.iter().map(|record| figure(record)).sum::<u64>()
         };
+        let of: BTreeSet<String> = of_it
+            .iter()
+            .map(|one| {
+                let Origin {
+                    revision,
+                    profile,
+                    machine,
+                } = &one.origin;
+                format!("{revision}, {profile}, {machine}")
+            })
+            .collect();
+        let of = of.into_iter().collect::<Vec<_>>().join("; ");
         let (packets, wall_ms) = (sum(|one| one.packets), sum(|one| one.wall_ms));
         let _ = writeln!(
             text,
-            "| {}: {} | {packets} | {} | {} | {} | {} |",
+            "| {}: {} | {packets} | {} | {} | {} | {} | {} | {of} |",
             target.name(),
             target.about(),
             sum(|one| one.villains),
             sum(|one| one.given_up),
             sum(|one| one.why.len() as u64),
+            sum(|one| one.late.len() as u64),
             packets * 1000 / wall_ms.max(1),
         );
     }
@@ -254,23 +328,28 @@ const HOSTILE: &str = "\
 
 In one process a member that has proved who it is sends its victim packets as correct peers send them, packets of chance, and changed ones of those that it
 has heard (`campaign hostile --packets N`). The victim gives it up or goes on, says what it waits for, closes, panics never, and its memory stays.
-A packet counts where the victim had not given its sender up. The disturbance `scribble` is the same in shared memory, between processes.
+A packet counts where the transport took it. A round of more than 1 s is repeated as a trial is. The disturbance `scribble` is the same in shared memory, between processes.
 
-| victim | packets | members | given up | finds | packets/s |
-|---|---|---|---|---|---|
+| victim | packets | members | given up | finds | late | packets/s | of |
+|---|---|---|---|---|---|---|---|
 ";
 
-fn finds(text: &mut String, records: &[Record]) {
-    let found = records
-        .iter()
-        .filter(|record| record.verdict == Verdict::Find);
+/// The trials of a verdict, one by one.
+fn listed(text: &mut String, records: &[Record], verdict: Verdict, head: &str) {
+    let found = records.iter().filter(|record| record.verdict == verdict);
     let found: Vec<_> = found.collect();
     if found.is_empty() {
         return;
     }
-    text.push_str("## Finds\n\n| seed | trial | what |\n|---|---|---|\n");
+    let _ = write!(
+        text,
+        "## {head}\n\n| seed | trial | what |\n|---|---|---|\n"
+    );
     for record in found {
-        let what = record.why.first().map(String::as_str).unwrap_or_default();
+        let mut what = record.why.first().cloned().unwrap_or_default();
+        if verdict == Verdict::Suspect {
+            let _ = write!(what, "; {}", record.standing().text());
+        }
         let _ = writeln!(
             text,
             "| `trial {}{}` | {} of {} ranks on {}: {} | {} |",
@@ -284,4 +363,70 @@ fn finds(text: &mut String, records: &[Record]) {
         );
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+    use crate::record::{Again, Repeat};
+
+    #[test]
+    fn suspects_are_what_their_repetitions_were() {
+        let suspect = |repeats: &[(Again, bool)]| {
+            let mut record = record();
+            record.verdict = Verdict::Suspect;
+            let repeats = repeats.iter();
+            record.repeats = repeats
+                .map(|(again, idle)| Repeat {
+                    again: *again,
+                    idle: *idle,
+                })
+                .collect();
+            record
+        };
+        assert_eq!(suspects(&[record()]), "0 suspects");
+        let all = [
+            suspect(&[(Again::Good, true), (Again::Good, true)]),
+            suspect(&[(Again::Late, false), (Again::Good, true)]),
+            suspect(&[(Again::Late, false), (Again::Late, false)]),
+            suspect(&[]),
+        ];
+        assert_eq!(
+            suspects(&all),
+            "4 suspects (1 good when repeated on idle processors, 2 late again beside other load, 1 not repeated)"
+        );
+    }
+
+    #[test]
+    fn pages_name_builds_machines_choices_and_seeds() {
+        let of = |revision: &str, choice: &str, seed| {
+            let mut record = record();
+            record.origin.revision = revision.to_owned();
+            record.origin.machine = "a machine".to_owned();
+            record.origin.profile = "release".to_owned();
+            (record.choice, record.seed) = (choice.to_owned(), seed);
+            record
+        };
+        let records = [
+            of("one", "", 2),
+            of("one", "", 0),
+            of("one", "", 1),
+            of("one", " --disturbance kill", 9),
+            of("two", "", 5),
+        ];
+        let mut text = String::new();
+        origins(&mut text, &records);
+        let rows: Vec<_> = text
+            .lines()
+            .skip(2)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let expected = [
+            "| one | release | a machine | - | 3 | 0..3 |",
+            "| one | release | a machine | `--disturbance kill` | 1 | 9..10 |",
+            "| two | release | a machine | - | 1 | 5..6 |",
+        ];
+        assert_eq!(rows, expected);
+    }
 }

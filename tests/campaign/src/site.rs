@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,12 @@ impl Site {
     /// # Errors
     /// Says why they cannot be made: it takes root, and the command `ip`.
     pub fn of_two_hosts(cables: u8) -> Result<Self, String> {
+        static CLEANED: Once = Once::new();
+        CLEANED.call_once(|| {
+            for name in names_of_nobody() {
+                let _ = ip(&format!("netns delete {name}"));
+            }
+        });
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = |letter| format!("campaign-{}-{number}{letter}", std::process::id());
@@ -139,6 +146,23 @@ impl Drop for Site {
     }
 }
 
+/// Returns the namespaces of campaigns that have ended and could not delete them.
+fn names_of_nobody() -> Vec<String> {
+    let entries = std::fs::read_dir("/run/netns")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_of_nobody = |name: &String| {
+        let parts = name
+            .strip_prefix("campaign-")
+            .and_then(|rest| rest.split_once('-'));
+        let process = parts.and_then(|(process, _)| process.parse::<u32>().ok());
+        process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
+    };
+    names.filter(is_of_nobody).collect()
+}
+
 fn address(host: usize, cable: u8) -> String {
     format!("10.{}.77.{}", 241 + cable, host + 1)
 }
@@ -169,4 +193,26 @@ fn secret(folder: &Path) -> Result<PathBuf, String> {
     let written = file.and_then(|mut file| file.write_all(b"of this campaign"));
     written.map_err(|why| format!("{}: {why}", place.display()))?;
     Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_a_campaign_that_was_killed_go() {
+        // No process has this number: numbers end before it.
+        let left = "campaign-4194305-0a";
+        if ip(&format!("netns add {left}")).is_err() {
+            eprintln!("no namespaces here");
+            return;
+        }
+        assert!(names_of_nobody().contains(&left.to_owned()));
+        let site = Site::of_two_hosts(1).unwrap();
+        let there = ip("netns list").unwrap();
+        assert!(!there.contains(left), "{there}");
+        for name in &site.names {
+            assert!(there.contains(name), "{there}");
+        }
+    }
 }

@@ -103,7 +103,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
 /// Waits for the end of a job. Returns whether it has ended by itself, or as it may.
 fn end(plan: &Plan, job: &mut Job) -> bool {
     if !plan.anything_goes() {
-        let ended = job.finish(Instant::now() + ENDING + plan.program.takes());
+        let ended = job.finish(Instant::now() + ENDING + plan.program.takes(plan.job.flood));
         if !ended {
             job.ask();
         }

@@ -6,6 +6,9 @@ use tagwire_conformance::Chance;
 
 use super::{Against, Blow, Disturbance, Job, Toll};
 
+/// How long hosts need to find out that they are apart.
+const APART: Duration = Duration::from_secs(6);
+
 /// How a cable is pulled.
 #[derive(Debug)]
 pub struct Cut {
@@ -17,6 +20,7 @@ pub struct Cut {
     /// Draws the cable, and for how many milliseconds.
     draw: fn(&mut Chance) -> (u64, u64),
     is_mended: bool,
+    within: Option<Duration>,
 }
 
 /// One of two cables is pulled for good: messages go by the other, and none is lost.
@@ -28,6 +32,7 @@ pub const CUT: Cut = Cut {
     // The rails' patience, and the connections that are made anew.
     draw: |_| (1, 1000),
     is_mended: false,
+    within: None,
 };
 /// A cable is pulled, and plugged in again before anybody may give up.
 pub const FLAP: Cut = Cut {
@@ -37,6 +42,7 @@ pub const FLAP: Cut = Cut {
     fits: |cables| cables == 1,
     draw: |chance| (0, 1 + chance.below(400)),
     is_mended: true,
+    within: None,
 };
 /// The only cable is pulled for good: each side loses the other, and the one without the job's store ends.
 pub const SEVER: Cut = Cut {
@@ -45,8 +51,9 @@ pub const SEVER: Cut = Cut {
     toll: Toll::Job,
     fits: |cables| cables == 1,
     // What docs/failures.md states for hosts without a connection.
-    draw: |_| (0, 6000),
+    draw: |_| (0, APART.as_millis() as u64),
     is_mended: false,
+    within: Some(APART),
 };
 
 impl Disturbance for Cut {
@@ -60,6 +67,10 @@ impl Disturbance for Cut {
 
     fn toll(&self) -> Toll {
         self.toll
+    }
+
+    fn within(&self) -> Option<Duration> {
+        self.within
     }
 
     fn fits(&self, against: Against<'_>) -> bool {

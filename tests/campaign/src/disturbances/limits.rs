@@ -62,6 +62,10 @@ impl Disturbance for Limit {
         self.toll
     }
 
+    fn makes_short(&self) -> bool {
+        true
+    }
+
     fn fits(&self, against: Against<'_>) -> bool {
         against.calls_again
     }

@@ -55,6 +55,17 @@ pub trait Disturbance: Sync {
         Toll::None
     }
 
+    /// Whether calls of the struck rank may end for a shortage.
+    fn makes_short(&self) -> bool {
+        false
+    }
+
+    /// Returns the time in which each rank has ended or goes on, from when the blow begins; `None` where the bound of the
+    /// ground holds once it has lasted.
+    fn within(&self) -> Option<Duration> {
+        None
+    }
+
     /// Whether it can be done there.
     fn fits(&self, _against: Against<'_>) -> bool {
         true

@@ -67,6 +67,11 @@ pub trait Ground: Sync {
         0
     }
 
+    /// Whether trials can be run on it on every machine: one that cannot is a find.
+    fn is_everywhere(&self) -> bool {
+        false
+    }
+
     /// Returns what beside its transport is missing here.
     fn why_not(&self) -> Option<String> {
         None
@@ -95,11 +100,13 @@ pub fn why_not(ground: &dyn Ground) -> Option<String> {
         if let Some(why) = ground.why_not() {
             return Some(why);
         }
-        let program = std::env::current_exe().ok()?;
-        let asked = Command::new(program)
-            .arg("alone")
-            .envs(ground.alone())
-            .output();
+        let program = match std::env::current_exe() {
+            Ok(program) => program,
+            Err(why) => return Some(format!("this program: {why}")),
+        };
+        let mut command = Command::new(program);
+        without_settings(&mut command);
+        let asked = command.arg("alone").envs(ground.alone()).output();
         match asked {
             Ok(said) if said.status.success() => None,
             Ok(said) => Some(String::from_utf8_lossy(&said.stderr).trim().to_owned()),
@@ -107,6 +114,15 @@ pub fn why_not(ground: &dyn Ground) -> Option<String> {
         }
     });
     answer.clone()
+}
+
+/// Keeps the settings of whoever runs the campaign from a command: a trial has its own.
+pub fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TAGWIRE_") {
+            command.env_remove(name);
+        }
+    }
 }
 
 /// All of them. Plans of seeds change with this list.

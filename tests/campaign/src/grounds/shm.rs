@@ -74,4 +74,8 @@ impl Ground for Shm {
     fn gives_descriptors_back(&self) -> bool {
         true
     }
+
+    fn is_everywhere(&self) -> bool {
+        true
+    }
 }

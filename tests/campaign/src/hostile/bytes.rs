@@ -10,10 +10,10 @@ use tagwire_pml::contact::{KEY, Stack};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{Shm, ShmOptions};
-use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Lane, Post};
+use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Lane};
 
 use super::packet::Heard;
-use super::{Bed, Target, VICTIM, VILLAIN, Villain};
+use super::{Answer, Bed, Target, VICTIM, VILLAIN, Villain};
 
 const LANE: Lane = Lane(0);
 /// How long either side waits for the other to open.
@@ -149,13 +149,14 @@ struct Rail {
 }
 
 impl Villain for Rail {
-    fn send(&mut self, chance: &mut Chance) -> bool {
+    fn send(&mut self, chance: &mut Chance) -> Answer {
         let (mut header, mut payload) = self.heard.packet(chance);
         if self.seals {
             (header, payload) = self.sealed(chance, header, &payload);
         }
         let class = chance.one_of(&[Class::Data, Class::Control]);
-        self.rail.send(LANE, self.to, class, header, &payload) != Post::Gone
+        let post = self.rail.send(LANE, self.to, class, header, &payload);
+        post.into()
     }
 
     fn hear(&mut self) {

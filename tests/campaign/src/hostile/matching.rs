@@ -8,14 +8,14 @@ use tagwire_pml::contact::{KEY, Stack};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{ShmMatch, ShmOptions};
 use tagwire_transport::{
-    Arrival, EndpointId, Found, Lane, MatchTransport, MatchUpcalls, Outcome, PeerEvent, Post,
-    ReceiveEnd, Sent, Token,
+    Arrival, EndpointId, Found, Lane, MatchTransport, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd,
+    Sent, Token,
 };
 
 use super::bytes::open;
 use super::packet::Heard;
 use super::places::Scattered;
-use super::{Bed, Target, VICTIM, VILLAIN, Villain};
+use super::{Answer, Bed, Target, VICTIM, VILLAIN, Villain};
 
 const LANE: Lane = Lane(0);
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -31,13 +31,13 @@ pub struct Matching {
 /// The network of the conformance kits.
 pub const MEMORY: Matching = Matching {
     name: "cm-memory",
-    about: "messages with match bits of chance, and packets of services, over a network in memory that matches",
+    about: "messages with match bits of chance, over a network in memory that matches and has no packets of services",
     is_shm: false,
 };
 /// Matching in shared memory.
 pub const SHM: Matching = Matching {
     name: "cm-shm",
-    about: "the same over shared memory",
+    about: "messages with match bits of chance, and packets of services, over shared memory that matches",
     is_shm: true,
 };
 
@@ -111,14 +111,14 @@ impl MatchUpcalls for Listener {
 }
 
 impl Villain for Rail {
-    fn send(&mut self, chance: &mut Chance) -> bool {
+    fn send(&mut self, chance: &mut Chance) -> Answer {
         if let Some(remote) = self.rail.remote()
             && chance.below(3) > 0
         {
             let (mut header, payload) = self.heard.0.packet(chance);
             // The highest byte of a packet's first word is 0: others are the transport's own.
             header.0[0] &= !(0xff << 56);
-            return remote.send_packet(self.to, header, &payload) != Post::Gone;
+            return remote.send_packet(self.to, header, &payload).into();
         }
         let bits = match chance.is_true() {
             true => chance.word(),
@@ -133,7 +133,11 @@ impl Villain for Rail {
             chance.is_true(),
             Token(1),
         );
-        sent != Sent::Gone
+        match sent {
+            Sent::Done | Sent::Open => Answer::Sent,
+            Sent::Busy | Sent::Refused(_) => Answer::Refused,
+            Sent::Gone => Answer::Gone,
+        }
     }
 
     fn hear(&mut self) {

@@ -17,15 +17,20 @@ mod packet;
 mod places;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_conformance::Chance;
 use tagwire_pml::{Messenger, SendMode};
+use tagwire_transport::Post;
 
 use places::{Scattered, buffer};
 
-use crate::record::{HostileRecord, append};
+use crate::deadline::Deadline;
+use crate::idle::wait_for_idle_processors;
+use crate::origin::Origin;
+use crate::record::{HostileRecord, Line, append, read};
 
 /// The victim's rank and the villain's.
 const VICTIM: Rank = Rank::new(0);
@@ -39,13 +44,36 @@ const MOST_KIB: u64 = 64 << 10;
 const BEGINNING: u64 = 500;
 /// How long a victim may take to close: nobody answers it.
 const CLOSING: Duration = Duration::from_millis(1);
-/// How long anything of a round may take.
+/// Packets of a record at most.
+const AT_ONCE: u64 = 1_000_000;
+/// How long a round may take.
 const BOUND: Duration = Duration::from_secs(1);
+
+/// What a transport says to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is sent.
+    Sent,
+    /// It is not: there is no room, or it cannot be sent at all.
+    Refused,
+    /// It is not: the victim listens no more.
+    Gone,
+}
+
+impl From<Post> for Answer {
+    fn from(post: Post) -> Self {
+        match post {
+            Post::Posted => Self::Sent,
+            Post::Busy | Post::Unsupported => Self::Refused,
+            Post::Gone => Self::Gone,
+        }
+    }
+}
 
 /// One who has proved to be a member.
 pub trait Villain {
-    /// Sends one packet. Returns whether the victim still listens.
-    fn send(&mut self, chance: &mut Chance) -> bool;
+    /// Sends one packet, where the transport takes it.
+    fn send(&mut self, chance: &mut Chance) -> Answer;
 
     /// Hears what the victim says, to say it again with changes.
     fn hear(&mut self);
@@ -90,6 +118,8 @@ pub struct Count {
     pub packets: u64,
     /// Villains that were given up.
     pub given_up: u64,
+    /// Rounds in which something was wrong.
+    pub wrong: u64,
 }
 
 /// Runs a round of a seed.
@@ -102,7 +132,6 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
         victim,
         mut villain,
     } = target.open(&mut chance)?;
-    let began = Instant::now();
     let mut count = Count {
         rounds: 1,
         ..Count::default()
@@ -114,10 +143,11 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
         if chance.below(3) == 0 {
             villain.hear();
         }
-        if !villain.send(&mut chance) {
-            break;
+        match villain.send(&mut chance) {
+            Answer::Sent => count.packets += 1,
+            Answer::Refused => {}
+            Answer::Gone => break,
         }
-        count.packets += 1;
         if chance.below(2) == 0 {
             victim.progress().map_err(|why| why.to_string())?;
             // What it sends from now on nobody looks at.
@@ -132,10 +162,10 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
     }
     victim.dump().map_err(|why| why.to_string())?;
     let _ = victim.close(CLOSING);
-    match began.elapsed() {
-        took if took > BOUND => Err(format!("a round took {took:?}")),
-        _ => Ok(count),
+    if count.packets == 0 {
+        return Err("no packet was sent".to_owned());
     }
+    Ok(count)
 }
 
 /// Has the victim receive and send: what the villain then says may be about that.
@@ -164,15 +194,15 @@ fn begin_something(victim: &Messenger, chance: &mut Chance) -> Result<(), String
 /// What is run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct HostileOptions {
-    /// Send so many packets to each target
+    /// Send so many packets to each target, with those that the log has of this build on this machine
     #[arg(long, default_value_t = 100_000)]
     pub packets: u64,
-    /// Begin with the round of this seed
+    /// Begin with the round of this seed, or behind those of the log
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Append a line of JSON for each target to this file
+    /// Append lines of JSON for each target to this file
     #[arg(long, value_name = "FILE")]
-    pub log: Option<std::path::PathBuf>,
+    pub log: Option<PathBuf>,
     /// This target alone
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(ALL.iter().map(|one| one.name())))]
     pub target: Option<String>,
@@ -181,7 +211,7 @@ pub struct HostileOptions {
 /// Runs rounds, and says what they came to. Returns how many finds there were.
 ///
 /// # Errors
-/// When the log cannot be written.
+/// When the log cannot be read or written.
 pub fn run(options: &HostileOptions) -> Result<usize, String> {
     let mut finds = 0;
     let wanted = |target: &&&dyn Target| {
@@ -191,55 +221,140 @@ pub fn run(options: &HostileOptions) -> Result<usize, String> {
             .is_none_or(|name| name == target.name())
     };
     for target in ALL.iter().filter(wanted) {
-        let (name, began) = (target.name(), Instant::now());
-        let (count, why) = rounds(*target, options.seed, options.packets);
-        let record = HostileRecord {
-            hostile: name.to_owned(),
-            seed: options.seed,
-            villains: count.rounds,
-            packets: count.packets,
-            given_up: count.given_up,
-            why,
-            wall_ms: began.elapsed().as_millis() as u64,
-        };
+        let log = options.log.as_deref();
+        finds += go_on(
+            *target,
+            options.seed,
+            options.packets,
+            log,
+            Deadline::default(),
+        )?;
+    }
+    Ok(finds)
+}
+
+/// Runs rounds of a target until they have sent so many packets, with those that a log has. Returns how many finds there
+/// were.
+///
+/// # Errors
+/// When the log cannot be read or written.
+pub fn go_on(
+    target: &dyn Target,
+    first: u64,
+    packets: u64,
+    log: Option<&Path>,
+    deadline: Deadline,
+) -> Result<usize, String> {
+    let (mut seed, mut sent) = match log {
+        Some(log) => known(&read(log)?, target, first),
+        None => (first, 0),
+    };
+    let mut finds = 0;
+    while sent < packets && !deadline.is_over() {
+        let record = part(target, seed, AT_ONCE.min(packets - sent));
         println!(
-            "{name}: {} packets of {} members, of whom {} were given up, in {} ms",
-            record.packets, record.villains, record.given_up, record.wall_ms
+            "{}: {} packets of {} members, of whom {} were given up, in {} ms",
+            record.hostile, record.packets, record.villains, record.given_up, record.wall_ms
         );
         for (seed, why) in &record.why {
             println!(
-                "  again: cargo run -p tagwire-campaign -- hostile --target {name} --packets 1 --seed {seed}"
+                "  again: cargo run -p tagwire-campaign -- hostile --target {} --packets 1 --seed {seed}",
+                record.hostile
             );
             println!("  {why}");
         }
-        finds += record.why.len();
-        if let Some(log) = &options.log {
+        if let Some(log) = log {
             append(log, &record)?;
+        }
+        finds += record.why.len();
+        (seed, sent) = (record.end, sent + record.packets);
+        if record.packets == 0 {
+            break;
         }
     }
     Ok(finds)
 }
 
-/// Runs rounds of a target until they have had so many packets. Returns what is wrong, by seeds.
-fn rounds(target: &dyn Target, first: u64, packets: u64) -> (Count, Vec<(u64, String)>) {
-    let (mut sum, mut wrong, mut before) = (Count::default(), Vec::new(), None);
+/// Returns the seed behind those that a log has of a target, this build and this machine, and the packets of these.
+pub fn known(lines: &[Line], target: &dyn Target, first: u64) -> (u64, u64) {
+    let origin = Origin::here();
+    let of_it = lines.iter().filter_map(|line| match line {
+        Line::Hostile(one) if one.origin == origin && one.hostile == target.name() => Some(one),
+        _ => None,
+    });
+    of_it
+        .filter(|one| one.seed >= first)
+        .fold((first, 0), |(seed, packets), one| {
+            (seed.max(one.end), packets + one.packets)
+        })
+}
+
+/// Runs rounds of a target until they have had so many packets, and repeats those that took too long.
+fn part(target: &dyn Target, first: u64, packets: u64) -> HostileRecord {
+    let began = Instant::now();
+    let (count, mut why, slow) = rounds(target, first, packets);
+    let mut late = Vec::new();
+    for (seed, took) in slow {
+        let is_idle = wait_for_idle_processors();
+        match round_of(target, seed) {
+            Ok((_, again)) if again <= BOUND => {}
+            Ok(_) if !is_idle => late.push(seed),
+            Ok((_, again)) => why.push((seed, format!("a round took {took:?}, then {again:?}"))),
+            Err(text) => why.push((seed, text)),
+        }
+    }
+    HostileRecord {
+        origin: Origin::here(),
+        hostile: target.name().to_owned(),
+        seed: first,
+        end: first + count.rounds + count.wrong,
+        villains: count.rounds,
+        packets: count.packets,
+        given_up: count.given_up,
+        late,
+        why,
+        wall_ms: began.elapsed().as_millis() as u64,
+    }
+}
+
+/// What was wrong in rounds, by their seeds.
+type Wrong = Vec<(u64, String)>;
+/// The rounds that took too long, and how long.
+type Slow = Vec<(u64, Duration)>;
+
+/// Runs a round. A panic is a find, and others may come after it.
+fn round_of(target: &dyn Target, seed: u64) -> Result<(Count, Duration), String> {
+    let began = Instant::now();
+    match catch_unwind(AssertUnwindSafe(|| round(target, seed))) {
+        Ok(ended) => ended.map(|count| (count, began.elapsed())),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err(format!("panicked: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+/// Runs rounds of a target until they have had so many packets.
+fn rounds(target: &dyn Target, first: u64, packets: u64) -> (Count, Wrong, Slow) {
+    let (mut sum, mut before) = (Count::default(), None);
+    let (mut wrong, mut slow) = (Wrong::new(), Slow::new());
     for seed in first.. {
         if sum.packets >= packets || wrong.len() > 20 {
             break;
         }
-        // A panic is a find, and others may come after it.
-        match catch_unwind(AssertUnwindSafe(|| round(target, seed))) {
-            Ok(Ok(count)) => {
+        match round_of(target, seed) {
+            Ok((count, took)) => {
                 sum.rounds += 1;
                 sum.packets += count.packets;
                 sum.given_up += count.given_up;
+                if took > BOUND {
+                    slow.push((seed, took));
+                }
             }
-            Ok(Err(why)) => wrong.push((seed, why)),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text =
-                    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                wrong.push((seed, format!("panicked: {}", text.unwrap_or_default())));
+            Err(why) => {
+                sum.wrong += 1;
+                wrong.push((seed, why));
             }
         }
         if sum.rounds == BEGINNING {
@@ -249,16 +364,12 @@ fn rounds(target: &dyn Target, first: u64, packets: u64) -> (Count, Vec<(u64, St
     if let Some(before) = before {
         let grown = resident_kib().saturating_sub(before);
         if grown > MOST_KIB {
-            wrong.push((
-                first,
-                format!(
-                    "{} rounds have grown the process by {grown} KiB",
-                    sum.rounds
-                ),
-            ));
+            let rounds = sum.rounds;
+            let text = format!("{rounds} rounds have grown the process by {grown} KiB");
+            wrong.push((first, text));
         }
     }
-    (sum, wrong)
+    (sum, wrong, slow)
 }
 
 /// Returns how much memory this process has, by proc_pid_statm(5).
@@ -273,12 +384,99 @@ fn resident_kib() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+
+    /// A target whose villain has room for one packet in `room`.
+    struct Narrow {
+        room: u64,
+        taken: Arc<AtomicU64>,
+    }
+
+    struct NarrowVillain {
+        inner: Box<dyn Villain>,
+        room: u64,
+        tried: u64,
+        taken: Arc<AtomicU64>,
+    }
+
+    impl Target for Narrow {
+        fn name(&self) -> &'static str {
+            "narrow"
+        }
+
+        fn about(&self) -> &'static str {
+            "most packets are refused"
+        }
+
+        fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
+            let bed = matching::MEMORY.open(chance)?;
+            let villain = Box::new(NarrowVillain {
+                inner: bed.villain,
+                room: self.room,
+                tried: 0,
+                taken: Arc::clone(&self.taken),
+            });
+            Ok(Bed { villain, ..bed })
+        }
+    }
+
+    impl Villain for NarrowVillain {
+        fn send(&mut self, chance: &mut Chance) -> Answer {
+            self.tried += 1;
+            if !self.tried.is_multiple_of(self.room) {
+                return Answer::Refused;
+            }
+            let answer = self.inner.send(chance);
+            let is_sent = u64::from(answer == Answer::Sent);
+            self.taken.fetch_add(is_sent, Ordering::Relaxed);
+            answer
+        }
+
+        fn hear(&mut self) {
+            self.inner.hear();
+        }
+    }
+
+    #[test]
+    fn packets_that_are_refused_do_not_count() {
+        let taken = Arc::new(AtomicU64::new(0));
+        let narrow = |room| Narrow {
+            room,
+            taken: Arc::clone(&taken),
+        };
+        let count = round(&narrow(4), 1).unwrap();
+        assert_eq!(count.packets, taken.load(Ordering::Relaxed));
+        let none = round(&narrow(PACKETS + 1), 1);
+        assert_eq!(none, Err("no packet was sent".to_owned()));
+    }
+
+    #[test]
+    fn rounds_go_on_behind_those_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let target = &matching::MEMORY;
+        let go = |packets| go_on(target, 0, packets, Some(&log), Deadline::default()).unwrap();
+        let lines = || read(&log).unwrap();
+        assert_eq!(go(1_000), 0);
+        let (end, packets) = known(&lines(), target, 0);
+        assert!(packets >= 1_000);
+        assert_eq!(go(1_000), 0);
+        assert_eq!(known(&lines(), target, 0), (end, packets));
+        assert_eq!(go(3_000), 0);
+        assert_eq!(lines().len(), 2);
+        let Line::Hostile(last) = &lines()[1] else {
+            panic!("{:?}", lines())
+        };
+        assert_eq!(last.seed, end);
+    }
 
     #[test]
     fn hostile_members_do_no_harm() {
         for target in ALL {
-            let (count, wrong) = rounds(*target, 0, 3_000);
+            let (count, wrong, _) = rounds(*target, 0, 3_000);
             assert!(wrong.is_empty(), "{}: {wrong:?}", target.name());
             assert!(
                 count.packets > 2 * count.rounds,

@@ -44,26 +44,53 @@ fn go_on(stage: &Stage, session: &Session) -> Result<(), Trouble> {
     loop {
         match rounds(stage, group, &members, &mut round) {
             Ok(()) => return Ok(()),
-            Err(Trouble::Wrong(why)) if !is_of_a_death(&why, session, &members)? => {
-                return Err(Trouble::Wrong(why));
-            }
             Err(Trouble::Wrong(why)) => {
-                let met = meet(stage, session, &mut said, &mut round);
-                (group, members) = met.map_err(|trouble| trouble.after(&why))?;
+                let mut ends = Ends::default();
+                ends.hear(&why, stage.me, &members)?;
+                let left = {
+                    let met = meet(stage, session, &mut said, &mut round, &mut ends);
+                    met.and_then(|left| Ok(ends.check(&members, &left.1).map(|()| left)?))
+                };
+                (group, members) = left.map_err(|trouble| trouble.after(&why))?;
             }
             Err(other) => return Err(other),
         }
     }
 }
 
-/// Whether an error tells of a member's end.
-fn is_of_a_death(why: &str, session: &Session, members: &[u32]) -> Result<bool, Trouble> {
-    let named = members
-        .iter()
-        .any(|member| *member != session.rank() && why.contains(&format!("rank {member}")));
-    // What begins after another member has told of it is refused, without a name.
-    let told = why.contains("the group is broken");
-    Ok((named || told) && !why.contains("is wrong"))
+/// What errors have said of the ends of members.
+#[derive(Debug, Default)]
+struct Ends {
+    named: BTreeSet<u32>,
+}
+
+impl Ends {
+    /// Takes an error of a member, which is to tell of another's end.
+    fn hear(&mut self, why: &str, me: u32, members: &[u32]) -> Result<(), String> {
+        let others = members.iter().filter(|member| **member != me);
+        let named: Vec<u32> = others
+            .copied()
+            .filter(|member| why.contains(&format!("rank {member}")))
+            .collect();
+        // What begins after another member has told of it is refused, without a name.
+        let told = why.contains("the group is broken");
+        if (named.is_empty() && !told) || why.contains("is wrong") {
+            return Err(why.to_owned());
+        }
+        self.named.extend(named);
+        Ok(())
+    }
+
+    /// Compares it with who is left: those whom an error named are not, and somebody is not.
+    fn check(&self, before: &[u32], left: &[u32]) -> Result<(), String> {
+        if let Some(lives) = left.iter().find(|member| self.named.contains(member)) {
+            return Err(format!("the end of rank {lives} was told, and it lives"));
+        }
+        match left.len() < before.len() {
+            true => Ok(()),
+            false => Err(format!("the group of {before:?} has ended, and all live")),
+        }
+    }
 }
 
 /// Makes a group of those who are left. Says who is not.
@@ -72,6 +99,7 @@ fn meet<'s>(
     session: &'s Session,
     said: &mut BTreeSet<u32>,
     round: &mut u64,
+    ends: &mut Ends,
 ) -> Result<(Context<'s>, Vec<u32>), Trouble> {
     let began = Instant::now();
     loop {
@@ -99,7 +127,7 @@ fn meet<'s>(
                     return Ok((group, members));
                 }
                 Err(error) if began.elapsed() > MEETING => return Err(error.into()),
-                Err(_) => {}
+                Err(error) => ends.hear(&error.to_string(), stage.me, &members)?,
             }
         }
         stage.step(0);
@@ -290,6 +318,42 @@ impl Operation {
                 "{what} {} of {} numbers, root {}: number {at:?} is wrong",
                 self.round, self.len, self.root
             )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_tell_of_those_who_are_gone() {
+        let after = |why: &str, before: &[u32], left: &[u32]| {
+            let mut ends = Ends::default();
+            ends.hear(why, 0, before)?;
+            ends.check(before, left)
+        };
+        assert_eq!(after("rank 2 has failed", &[0, 1, 2], &[0, 1]), Ok(()));
+        assert_eq!(after("the group is broken", &[0, 1, 2], &[0, 2]), Ok(()));
+        for (why, left, found) in [
+            (
+                "rank 1 has failed",
+                &[0, 1][..],
+                "the end of rank 1 was told, and it lives",
+            ),
+            (
+                "the group is broken",
+                &[0, 1, 2],
+                "the group of [0, 1, 2] has ended, and all live",
+            ),
+            ("no memory is left", &[0, 1], "no memory is left"),
+            (
+                "scan 3 is wrong, of rank 2",
+                &[0, 1],
+                "scan 3 is wrong, of rank 2",
+            ),
+        ] {
+            assert_eq!(after(why, &[0, 1, 2], left), Err(found.to_owned()));
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tagwire::{Context, Error, Session};
+use tagwire::{Context, Error, OwnedSend, Session};
 use tagwire_conformance::Chance;
 
 use super::Program;
 use crate::contents::fill;
 use crate::events::Word;
-use crate::job::FLOOD_KIB;
+use crate::job::{self, FLOOD_KIB};
 use crate::stage::{Stage, Trouble, whose};
 
 /// Many unexpected messages, with a message at the end that is received first.
@@ -19,10 +19,17 @@ pub struct Flood;
 const FLOOD: i32 = 1;
 const LAST: i32 = 2;
 const AGAIN: i32 = 3;
+/// How many messages make a step.
+const STEP: u64 = 64;
 /// How long a wait lasts before the rank says that it is not stuck.
 const NAP: Duration = Duration::from_millis(20);
-/// Sets how many messages the first flood has, instead of a number from the seed.
-pub const COUNT: &str = "CAMPAIGN_FLOOD";
+/// How long the messages of a flood may be, in words, and how many words a rank sends at most.
+const WORDS: [usize; 6] = [1, 8, 64, 512, 2048, 8192];
+const FEW: u64 = 400_000;
+/// The same for messages that are kept for what they contain: a few thousand of them are more than a rank keeps. They are
+/// sent eagerly over networks, and up to [`SHORTER`] over shared memory.
+const MANY: u64 = 20_000_000;
+const SHORTER: usize = 2048;
 
 impl Program for Flood {
     fn name(&self) -> &'static str {
@@ -33,9 +40,9 @@ impl Program for Flood {
         "thousands of unexpected messages to one rank, which keeps 64 MiB of them and loses none"
     }
 
-    fn takes(&self) -> Duration {
+    fn takes(&self, flood: Option<u64>) -> Duration {
         // What does not fit is asked for, message by message.
-        Duration::from_millis(asked().unwrap_or_default() / 5)
+        Duration::from_millis(flood.unwrap_or_default() / 5)
     }
 
     fn hears_of(&self, rank: u32, peer: u32, _ranks: u32) -> bool {
@@ -60,15 +67,24 @@ impl Program for Flood {
 
 /// Returns how many messages the first flood is to have, where somebody has said so.
 fn asked() -> Option<u64> {
-    std::env::var(COUNT).ok()?.parse().ok()
+    std::env::var(job::FLOOD).ok()?.parse().ok()
 }
 
-/// How many messages a rank sends in a wave, and how long they are.
-fn size(seed: u64, rank: u32, wave: u64) -> (u64, usize) {
+/// Returns how many messages a rank sends in a wave, and how long they are, where so many are asked of the first one.
+fn size(seed: u64, rank: u32, wave: u64, asked: Option<u64>) -> (u64, usize) {
     let mut chance = Chance::new(seed ^ u64::from(rank) << 8 ^ wave << 32);
-    let words = chance.one_of(&[1, 8, 64, 512]);
-    let count = 200 + chance.below(400_000 / (words as u64 + 20));
-    (asked().filter(|_| wave == 0).unwrap_or(count), 8 * words)
+    let asked = asked.filter(|_| wave == 0);
+    // Whoever sends them has all of them in memory.
+    let fits = |words: &usize| asked.is_none_or(|count| count * *words as u64 <= MANY);
+    let fitting: Vec<usize> = WORDS.into_iter().filter(fits).collect();
+    let words = chance.one_of(if fitting.is_empty() {
+        &WORDS[..1]
+    } else {
+        &fitting
+    });
+    let most = if words < SHORTER { FEW } else { MANY };
+    let count = 200 + chance.below(most / (words as u64 + 20));
+    (asked.unwrap_or(count), 8 * words)
 }
 
 fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> {
@@ -82,7 +98,7 @@ fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> 
 
 /// Sends a wave. Returns whether it was the last.
 fn send(stage: &Stage, world: Context<'_>, wave: u64) -> Result<bool, Trouble> {
-    let (count, len) = size(stage.seed, stage.me, wave);
+    let (count, len) = size(stage.seed, stage.me, wave, asked());
     let mut under_way = VecDeque::new();
     let end_of_0 = |error: &Error| whose(error) == Some(0);
     let ended = || {
@@ -101,32 +117,43 @@ fn send(stage: &Stage, world: Context<'_>, wave: u64) -> Result<bool, Trouble> {
         {
             under_way.push_front(open);
         }
-        if number % 64 == 0 {
+        if number % STEP == 0 {
             stage.step(0);
         }
     }
-    under_way.push_back(
-        world
-            .isend_owned(vec![wave as u8], 0, LAST)
-            .map_err(|why| why.to_string())?,
-    );
-    for send in under_way {
-        let mut open = Some(send);
-        while let Some(send) = open.take() {
-            match send.wait_for(NAP) {
-                Err(still) => open = Some(still),
-                Ok(Err(error)) if end_of_0(error.error()) => return ended(),
-                Ok(Err(error)) => return Err(Error::from(error).into()),
-                Ok(Ok(_)) => {}
-            }
+    let last = world.isend_owned(vec![wave as u8], 0, LAST);
+    let settled = last.and_then(|last| {
+        under_way.push_back(last);
+        settle(under_way, || {
             stage.step(0);
-        }
-    }
-    match patiently(stage, world, 0, AGAIN) {
+        })
+    });
+    match settled.and_then(|()| patiently(stage, world, 0, AGAIN)) {
         Ok(again) => Ok(again == 0),
         Err(error) if end_of_0(&error) => ended(),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits for sends, with a step of the program after each nap and each [`STEP`] of them: a slow rank pays for steps, and
+/// tens of thousands of sends may have ended already.
+fn settle(sends: VecDeque<OwnedSend<'_, u8>>, mut step: impl FnMut()) -> Result<(), Error> {
+    for (number, send) in (0_u64..).zip(sends) {
+        let mut open = Some(send);
+        while let Some(send) = open.take() {
+            match send.wait_for(NAP) {
+                Err(still) => open = Some(still),
+                Ok(ended) => drop(ended?),
+            }
+            if open.is_some() {
+                step();
+            }
+        }
+        if number % STEP == 0 {
+            step();
+        }
+    }
+    Ok(())
 }
 
 /// Takes a wave of each. Returns whether it was the last.
@@ -156,7 +183,7 @@ fn receive(
         )));
     }
     for from in 1..session.size() {
-        let (count, len) = size(stage.seed, from, wave);
+        let (count, len) = size(stage.seed, from, wave, asked());
         let mut room = vec![0; len];
         for number in 0..count {
             let ended = match lost[from as usize] {
@@ -173,8 +200,8 @@ fn receive(
                 );
                 return Err(Trouble::Wrong(text));
             }
-            if number % 64 == 0 {
-                stage.step(64.min(count - number));
+            if number % STEP == 0 {
+                stage.step(STEP.min(count - number));
             }
         }
     }
@@ -225,4 +252,45 @@ fn kib(name: &str) -> Result<u64, String> {
     let figure = line.and_then(|rest| rest.split_whitespace().next());
     let figure = figure.and_then(|figure| figure.parse().ok());
     figure.ok_or_else(|| format!("no '{name}' in /proc/self/status"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_more_than_a_rank_keeps() {
+        const BUDGET: u64 = 64 << 20;
+        // What three ranks send: over networks all of it is sent before it is received, over shared memory up to 16 KiB.
+        let sent = |seed, most: usize| {
+            let sizes = (1..4).map(|rank| size(seed, rank, 0, None));
+            let eager = sizes.filter(|(_, len)| *len <= most);
+            eager.map(|(count, len)| count * len as u64).sum::<u64>()
+        };
+        for most in [16 << 10, 64 << 10] {
+            let past = (0..100).filter(|seed| sent(*seed, most) > BUDGET);
+            assert!(past.count() > 20, "of {most} bytes");
+        }
+        for seed in 0..100 {
+            let (count, len) = size(seed, 1, 0, Some(1_000_000));
+            assert_eq!(count, 1_000_000);
+            assert!(len <= 64, "{len}");
+        }
+    }
+
+    #[test]
+    fn sends_that_have_ended_are_few_steps() {
+        const MANY: u64 = 10 * STEP;
+        let session = Session::open().unwrap();
+        let world = session.world();
+        let sends = (0..MANY).map(|_| world.isend_owned(vec![7_u8; 8], 0, FLOOD).unwrap());
+        let sends: VecDeque<_> = sends.collect();
+        for _ in 0..MANY {
+            world.recv(&mut [0_u8; 8], 0, FLOOD).unwrap();
+        }
+        let mut steps = 0;
+        settle(sends, || steps += 1).unwrap();
+        assert_eq!(steps, MANY / STEP);
+        session.close().unwrap();
+    }
 }

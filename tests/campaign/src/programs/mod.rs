@@ -32,8 +32,13 @@ pub trait Program: Sync {
         None
     }
 
-    /// Returns how long it takes beyond what others do, once it is told to end.
-    fn takes(&self) -> Duration {
+    /// Whether the MPI library runs it, which ends a process that cannot join without a word of the program's.
+    fn is_in_c(&self) -> bool {
+        false
+    }
+
+    /// Returns how long it takes beyond what others do, once it is told to end. A flood may have so many messages.
+    fn takes(&self, _flood: Option<u64>) -> Duration {
         Duration::ZERO
     }
 

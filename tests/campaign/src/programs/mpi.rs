@@ -56,6 +56,10 @@ impl Program for Mpi {
         made.clone().err()
     }
 
+    fn is_in_c(&self) -> bool {
+        true
+    }
+
     fn run(&self, stage: &Stage) -> Result<(), Trouble> {
         stage.before_opening();
         let (seed, end) = stage.of_trial();

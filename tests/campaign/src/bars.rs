@@ -1,0 +1,158 @@
+//! The bars of the campaign: how often what is tried, at least.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::campaign::{logged, trials_of};
+use crate::deadline::Deadline;
+use crate::grounds;
+use crate::hostile;
+use crate::plan::Choice;
+use crate::record::{Line, Record, Verdict, read};
+
+/// Blows that are to be struck: kills, and cables that are pulled.
+const BLOWS: [(&str, u64); 4] = [("kill", 1000), ("flap", 80), ("cut", 80), ("sever", 40)];
+/// Messages of a flood from each rank, once on each ground.
+const FLOOD: u64 = 1_000_000;
+/// Packets of hostile members, over all targets.
+const PACKETS: u64 = 100_000_000;
+
+/// How the bars are run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BarsOptions {
+    /// Append a line of JSON for each trial to this file, and go on behind those that it has of this build on this machine
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+    /// Begin nothing after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u64>,
+    /// Have so many of a thousand of everything
+    #[arg(long, default_value_t = 1000, value_name = "MILLE")]
+    pub share: u64,
+}
+
+/// Trials of a choice, until something has been counted in them so often.
+struct Bar {
+    what: String,
+    choice: Choice,
+    wanted: u64,
+    /// The disturbance whose blows count; `None` where trials do.
+    blow: Option<&'static str>,
+}
+
+impl Bar {
+    /// Returns how much a trial brings. One that could not be run brings nothing.
+    fn count(&self, record: &Record) -> u64 {
+        match self.blow {
+            _ if record.verdict == Verdict::Void => 0,
+            Some(blow) => record.blows_of(blow),
+            None => 1,
+        }
+    }
+}
+
+/// Returns the bars that take trials, a share of them in a thousand.
+fn bars(share: u64) -> Vec<Bar> {
+    let blows = BLOWS.map(|(name, wanted)| Bar {
+        what: format!("blows of {name}"),
+        choice: Choice {
+            disturbance: Some(name.to_owned()),
+            ..Choice::default()
+        },
+        wanted: (wanted * share).div_ceil(1000),
+        blow: Some(name),
+    });
+    let floods = grounds::ALL.iter().map(|ground| Bar {
+        what: format!("floods on {}", ground.name()),
+        choice: Choice {
+            ground: Some(ground.name().to_owned()),
+            program: Some("flood".to_owned()),
+            // What leaves all ranks alive.
+            disturbance: Some("stop".to_owned()),
+            flood: Some((FLOOD * share).div_ceil(1000)),
+        },
+        wanted: 1,
+        blow: None,
+    });
+    blows.into_iter().chain(floods).collect()
+}
+
+/// Runs what the log lacks. Returns how many bars are not reached, and how many finds there were.
+///
+/// # Errors
+/// When the log cannot be read or written.
+pub fn run(options: &BarsOptions) -> Result<(usize, usize), String> {
+    let deadline = Deadline::after(options.seconds);
+    let (mut short, mut finds) = (0, 0);
+    for bar in bars(options.share) {
+        let mut known = trials_of(&read(&options.log)?, &bar.choice);
+        let sum = |known: &BTreeMap<u64, Record>| {
+            known.values().map(|record| bar.count(record)).sum::<u64>()
+        };
+        let is_void = |record: &&Record| record.verdict == Verdict::Void;
+        let mut voids = known.values().filter(is_void).count();
+        for seed in 0.. {
+            // What cannot be run here never can.
+            if sum(&known) >= bar.wanted || deadline.is_over() || voids > VOIDS {
+                break;
+            }
+            if known.contains_key(&seed) {
+                continue;
+            }
+            let record = logged(seed, &bar.choice, Some(&options.log))?;
+            voids += usize::from(record.verdict == Verdict::Void);
+            known.insert(seed, record);
+        }
+        let found = known
+            .values()
+            .filter(|record| record.verdict == Verdict::Find);
+        let found = found.count();
+        finds += said(&bar.what, sum(&known), bar.wanted, found, &mut short);
+    }
+    let each = (PACKETS * options.share).div_ceil(1000 * hostile::ALL.len() as u64);
+    for target in hostile::ALL {
+        hostile::go_on(*target, 0, each, Some(&options.log), deadline)?;
+        let lines = read(&options.log)?;
+        let (_, packets) = hostile::known(&lines, *target, 0);
+        let of_it = lines.iter().filter_map(|line| match line {
+            Line::Hostile(record) if record.hostile == target.name() => Some(record.why.len()),
+            _ => None,
+        });
+        let what = format!("packets to {}", target.name());
+        finds += said(&what, packets, each, of_it.sum(), &mut short);
+    }
+    Ok((short, finds))
+}
+
+/// Says how far a bar is. Returns its finds.
+fn said(what: &str, is: u64, wanted: u64, finds: usize, short: &mut usize) -> usize {
+    println!("{what}: {is} of {wanted}, {finds} finds");
+    *short += usize::from(is < wanted);
+    finds
+}
+
+/// After so many trials that could not be run a bar is left.
+const VOIDS: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_have_trials_that_count_for_them() {
+        for bar in bars(1000) {
+            let plan = crate::plan::Plan::of(3, &bar.choice).unwrap();
+            let mut record = crate::record::tests::record();
+            record.blows = plan.job.blows.iter().map(ToString::to_string).collect();
+            assert!(bar.count(&record) > 0, "{}", bar.what);
+            record.verdict = Verdict::Void;
+            assert_eq!(bar.count(&record), 0, "{}", bar.what);
+        }
+    }
+
+    #[test]
+    fn cuts_are_two_hundred() {
+        let cuts = BLOWS.iter().filter(|(name, _)| *name != "kill");
+        assert_eq!(cuts.map(|(_, wanted)| wanted).sum::<u64>(), 200);
+    }
+}
