@@ -115,8 +115,9 @@ static int finish(void) {
     printf("@ %d closing %ld\n", me, checked);
     fflush(stdout);
     MPI_Finalize();
-    /* The library keeps its connection to the store, its memory, and one of each process until this one ends. */
-    int more = descriptors() - descriptors_before - (2 + size);
+    /* Until the process ends the library keeps its connection to the store, its memory, and two of each process: one of its
+       contact, one of what boards and windows share with it. */
+    int more = descriptors() - descriptors_before - (2 + 2 * size);
     printf("@ %d done %d\n", me, more > 0 ? more : 0);
     fflush(stdout);
     return 0;
