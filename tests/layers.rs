@@ -265,6 +265,7 @@ const UNSAFE: &[&str] = &[
     "shim/src/object/datatype.rs",
     "shim/src/object/file/memory.rs",
     "shim/src/object/window/atomics.rs",
+    "shim/src/object/window/shortcuts.rs",
     "shim/src/raw.rs",
     "shim/src/raw/arrays.rs",
     "shim/src/raw/data.rs",

@@ -39,6 +39,7 @@ use crate::object::request::Requests;
 use crate::object::session;
 use crate::object::table::{Kind, Table};
 use crate::object::window::Window;
+use crate::object::window::shortcuts::Shortcuts;
 use crate::process::early::Early;
 use crate::process::freed::Freed;
 use crate::process::memory::Memory;
@@ -66,6 +67,8 @@ pub struct Process {
     pub(crate) first_local: Rank,
     pub(crate) messages: Table<Claimed>,
     pub(crate) windows: Table<Window>,
+    /// Those that the thread which initialized MPI finds at once.
+    pub(crate) shortcuts: Shortcuts,
     pub(crate) files: Files,
     pub(crate) types: Types,
     pub(crate) operations: Operations,
@@ -197,6 +200,7 @@ impl Process {
             first_local,
             messages: Table::new(Kind::Message),
             windows: Table::new(Kind::Win),
+            shortcuts: Shortcuts::new(),
             files: Files::new(),
             types: Types::new(),
             operations: Operations::new(),

@@ -240,6 +240,45 @@ fn changes_of_one_value_by_all_ranks_are_atomic() {
     }
 }
 
+/// The first accumulate of many values in a window finds others at single ones.
+#[test]
+fn the_first_long_accumulate_waits_for_changes_of_one_value() {
+    const ONES: i32 = 2_000;
+    ranks(2, |process, me| {
+        for round in 0..40 {
+            let window = window(process, Made::Allocated, 64);
+            window.lock_all().unwrap();
+            barrier(process);
+            match me {
+                0 => {
+                    for _ in 0..ONES {
+                        window.add(&[1], 0, 3).unwrap();
+                    }
+                }
+                _ => {
+                    // At another time in each round.
+                    for _ in 0..round * 10 {
+                        window.add(&[1], 0, 5).unwrap();
+                    }
+                    for _ in 0..4 {
+                        window.add(&[1; 40], 0, 0).unwrap();
+                    }
+                }
+            }
+            window.flush(0).unwrap();
+            barrier(process);
+            let mut all = [0; 40];
+            window.get(&mut all, 0, 0).unwrap();
+            window.flush(0).unwrap();
+            let wanted = (ONES + 4, 4 + round * 10, 4);
+            assert_eq!((all[3], all[5], all[39]), wanted, "{round}");
+            window.unlock_all().unwrap();
+            barrier(process);
+            window.free().unwrap();
+        }
+    });
+}
+
 /// More values than are changed at a time.
 #[test]
 fn long_accumulates_are_whole() {

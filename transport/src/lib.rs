@@ -42,7 +42,9 @@ mod word;
 
 pub use allocation::Allocation;
 #[cfg(feature = "coll")]
-pub use board::{Board, BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, SharedMemory};
+pub use board::{
+    Board, BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, PeerAllocations, SharedMemory,
+};
 pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::num::NonZeroU8;
 use std::sync::{Arc, OnceLock};
 
 use tagwire_layout as layout;
@@ -57,14 +58,40 @@ pub(crate) struct Type {
     use_of: Lock<Use>,
 }
 
-/// What instructions do with values of a type that has 1, 2, 4 or 8 bytes and no padding.
+/// What instructions do with values of a type that has 1, 2, 4 or 8 bytes and no padding, in a byte:
+///
+/// ```text
+///     4       3             2            1 .. 0
+///     1       is compared   is integer   logarithm of the size
+/// ```
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Word {
-    pub(crate) size: u8,
-    /// They add, and change bits.
-    pub(crate) is_integer: bool,
-    /// They compare and swap, as far as the standard has that of the type.
-    pub(crate) is_compared: bool,
+pub(crate) struct Word(NonZeroU8);
+
+impl Word {
+    /// Returns that of values of so many bytes, 1, 2, 4 or 8.
+    pub(crate) fn new(size: usize, is_integer: bool, is_compared: bool) -> Self {
+        let kinds = u8::from(is_integer) << 2 | u8::from(is_compared) << 3;
+        let logarithm = (size.trailing_zeros() & 3) as u8;
+        Self(NonZeroU8::MIN.saturating_add(0xf) | kinds | logarithm)
+    }
+
+    /// Returns how many bytes a value has.
+    #[inline(always)]
+    pub(crate) const fn size(self) -> usize {
+        1 << (self.0.get() & 3)
+    }
+
+    /// Returns whether instructions add them, and change their bits.
+    #[inline(always)]
+    pub(crate) const fn is_integer(self) -> bool {
+        self.0.get() & 4 != 0
+    }
+
+    /// Returns whether instructions compare and swap them, as far as the standard has that of the type.
+    #[inline(always)]
+    pub(crate) const fn is_compared(self) -> bool {
+        self.0.get() & 8 != 0
+    }
 }
 
 /// Who needs the handle of a datatype.

@@ -1,6 +1,7 @@
 //! Memory that programs ask for (MPI-5.0, section 9.2).
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use tagwire_pml::Messenger;
 use tagwire_transport::Allocation;
@@ -20,7 +21,9 @@ pub(crate) struct Memory(Lock<BTreeMap<usize, Block>>);
 #[derive(Debug)]
 enum Block {
     /// Of the transport: peers reach it by a mapping.
-    Shared(#[expect(dead_code, reason = "kept")] Allocation),
+    Shared(Allocation),
+    /// The same, for as long as the process runs.
+    Kept,
     /// Of the heap.
     Own(#[expect(dead_code, reason = "kept")] Vec<Line>),
 }
@@ -64,6 +67,19 @@ impl Memory {
         let start = first.wrapping_add(first.addr().next_multiple_of(alignment) - first.addr());
         self.0.lock().insert(start.addr(), Block::Own(own));
         Ok(Pointer(start.cast()))
+    }
+
+    /// Has memory that peers map stay allocated when the program frees it: some may not know yet that they are not to write there.
+    pub(crate) fn keep(&self, address: usize) {
+        let mut blocks = self.0.lock();
+        if let Some((start, block)) = blocks.range_mut(..=address).next_back()
+            && let Block::Shared(shared) = block
+            && address - start < shared.len()
+        {
+            let shared = mem::replace(block, Block::Kept);
+            // Its pages go with the process.
+            mem::forget(shared);
+        }
     }
 
     /// Frees memory.

@@ -201,6 +201,12 @@ impl Out {
         Self(self.at(offset))
     }
 
+    /// Returns the address at an offset of memory that is not at `MPI_BOTTOM`.
+    #[inline(always)]
+    pub(crate) const fn inside(self, offset: i64) -> Self {
+        Self(self.0.wrapping_offset(offset as isize))
+    }
+
     fn at(self, offset: i64) -> *mut u8 {
         match self.0.is_null() {
             true => ptr::with_exposed_provenance_mut(offset as usize),

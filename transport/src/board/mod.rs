@@ -40,6 +40,7 @@ mod shared;
 
 use std::fmt;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use memory::BoardMemory;
@@ -67,6 +68,13 @@ pub trait MemberMemory: Send + Sync {
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
+/// Memory that a peer has from [`Transport::allocate`](crate::Transport::allocate), as this process maps it.
+pub trait PeerAllocations: Send + Sync {
+    /// Returns where so many bytes are that the peer [calls so](Boards::name_of), while this value is there. `None` where it has none
+    /// there.
+    fn at(&self, name: u64, len: usize) -> Option<NonNull<u8>>;
+}
+
 /// A board that was just made.
 #[derive(Debug)]
 pub struct OpenBoard {
@@ -92,6 +100,12 @@ pub trait Boards {
 
     /// Returns the memory of the rank behind `of`. `None` where this rank may not read it.
     fn memory(&mut self, of: EndpointId) -> Option<Arc<dyn MemberMemory>>;
+
+    /// Returns what peers call so many bytes of allocated memory at an address. `None` of other memory.
+    fn name_of(&self, address: usize, len: usize) -> Option<u64>;
+
+    /// Returns what the rank behind `of` has allocated. `None` where this rank does not map it.
+    fn allocations(&mut self, of: EndpointId) -> Option<Arc<dyn PeerAllocations>>;
 }
 
 /// One member's end of a board.

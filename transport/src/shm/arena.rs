@@ -28,6 +28,7 @@ use rustix::fs::FallocateFlags;
 
 use super::segment::Segment;
 use crate::allocation::{Allocation, Lender};
+use crate::board::PeerAllocations;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::message::Payload;
 
@@ -287,6 +288,12 @@ impl ArenaMap {
         }
         // SAFETY: the offset is at most the mapping's length.
         Some(unsafe { self.start.add((name & !IN_ARENA) as usize) })
+    }
+}
+
+impl PeerAllocations for ArenaMap {
+    fn at(&self, name: u64, len: usize) -> Option<NonNull<u8>> {
+        self.place(name, len)
     }
 }
 

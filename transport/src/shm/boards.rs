@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use memmap2::MmapOptions;
 
 use super::NAME;
+use super::arena::IN_ARENA;
 use super::memfd;
 use super::peer::PeerState;
 use super::rank::Shm;
 use super::segment::HeaderMap;
 use super::waiter;
-use crate::board::{BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard};
+use crate::board::{BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, PeerAllocations};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
@@ -61,6 +62,20 @@ impl Boards for Shm {
     fn memory(&mut self, of: EndpointId) -> Option<Arc<dyn MemberMemory>> {
         let partner = self.partner(of)?;
         partner.pid().is_some().then_some(partner as _)
+    }
+
+    fn name_of(&self, address: usize, len: usize) -> Option<u64> {
+        let name = self.arena.span.name(address as u64, len);
+        (name & IN_ARENA != 0).then_some(name)
+    }
+
+    fn allocations(&mut self, of: EndpointId) -> Option<Arc<dyn PeerAllocations>> {
+        let peer = self.peers.get(of.index())?;
+        if peer.state != PeerState::Alive || (peer.header.is_none() && !self.answer_contact(of)) {
+            return None;
+        }
+        let arena = self.peers[of.index()].arena.clone()?;
+        Some(arena)
     }
 }
 

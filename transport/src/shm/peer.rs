@@ -78,7 +78,7 @@ pub(super) struct Peer {
     /// Where it matches, if this rank does.
     pub target: Option<TargetMap>,
     /// Its arena, if it has one that could be mapped.
-    pub arena: Option<ArenaMap>,
+    pub arena: Option<Arc<ArenaMap>>,
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
@@ -111,7 +111,7 @@ impl Peer {
             return;
         }
         match segment.map_peer_arena() {
-            Ok(map) => self.arena = map,
+            Ok(map) => self.arena = map.map(Arc::new),
             Err(error) => tracing::debug!(rank = %self.rank, %error, "its arena cannot be mapped"),
         }
     }

@@ -280,11 +280,11 @@ fn update(
     make: impl FnOnce() -> Result<Update>,
 ) -> Result {
     on_win(process, win, |window| {
-        let Some(target) = target(&window, place.rank, by)? else {
+        let Some(target) = target(window, place.rank, by)? else {
             return Ok(());
         };
         let update = make()?;
-        update.run(&window, target, place.displacement)
+        update.run(window, target, place.displacement)
     })
 }
 
@@ -392,14 +392,12 @@ fn try_change(
     let word = process.types.word(datatype)?;
     let step = Step::of(op, word)?;
     let is_nowhere = origin.is_constant() || result.is_some_and(Out::is_constant);
-    let mut look = process.windows.look()?;
-    let window = look.get(win.0)?;
-    let at = window.mapped(rank, displacement, word.size.into())?;
-    if is_nowhere || !atomics::is_aligned(word, at) {
-        return None;
-    }
-    window.quick_way(rank as u32 as usize, || {
-        step.apply(word, at, origin, result);
+    process.shortcuts.find(win, |window| {
+        let (to, at) = window.mapped(rank, displacement, word.size())?;
+        if is_nowhere || !atomics::is_aligned(word, at) {
+            return None;
+        }
+        window.quick_way(to, || step.apply(word, at, origin, result))
     })
 }
 
@@ -438,7 +436,7 @@ fn fetch_at_length(
         datatype,
     };
     on_win(process, win, |window| {
-        let Some(target) = target(&window, rank, Completion::Epoch)? else {
+        let Some(target) = target(window, rank, Completion::Epoch)? else {
             return Ok(());
         };
         let change = Change::new(operation(op)?, value(process, datatype)?)?;
@@ -453,7 +451,7 @@ fn fetch_at_length(
             return window.short_way(target, || change.apply(at, origin, Some(result), 1));
         }
         let (origin, result) = (origin.of(1, datatype), result.of(1, datatype));
-        Update::new(process, origin, Some(result), place, op)?.run(&window, target, displacement)
+        Update::new(process, origin, Some(result), place, op)?.run(window, target, displacement)
     })
 }
 
@@ -470,14 +468,14 @@ fn try_swap(
 ) -> Option<()> {
     let word = process.types.word(datatype)?;
     let is_nowhere = origin.is_constant() || compare.is_constant() || result.is_constant();
-    let mut look = process.windows.look()?;
-    let window = look.get(win.0)?;
-    let at = window.mapped(rank, displacement, word.size.into())?;
-    if is_nowhere || !word.is_compared || !atomics::is_aligned(word, at) {
-        return None;
-    }
-    window.quick_way(rank as u32 as usize, || {
-        atomics::compare_and_swap(word, at, compare, origin, result);
+    process.shortcuts.find(win, |window| {
+        let (to, at) = window.mapped(rank, displacement, word.size())?;
+        if is_nowhere || !word.is_compared() || !atomics::is_aligned(word, at) {
+            return None;
+        }
+        window.quick_way(to, || {
+            atomics::compare_and_swap(word, at, compare, origin, result);
+        })
     })
 }
 
@@ -511,7 +509,7 @@ fn swap_at_length(
     result: Out,
 ) -> Result {
     on_win(process, win, |window| {
-        let Some(target) = target(&window, rank, Completion::Epoch)? else {
+        let Some(target) = target(window, rank, Completion::Epoch)? else {
             return Ok(());
         };
         let basic = value(process, datatype)?;

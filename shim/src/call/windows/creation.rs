@@ -59,6 +59,7 @@ fn enter(
         let made = make(process, &comm, wanted)?;
         let handle = process.windows.insert_with(made)?;
         let window = process.windows.find(handle)?;
+        process.shortcuts.enter(&window);
         *window.hints() = entries;
         Ok(window)
     })
@@ -161,7 +162,7 @@ fn check_dynamic(window: &Window) -> Result {
 /// `MPI_Win_attach`.
 pub fn win_attach(process: &Process, win: Win, base: Out, size: i64) -> Result {
     on_win(process, win, |window| {
-        check_dynamic(&window)?;
+        check_dynamic(window)?;
         let bytes = usize::try_from(size);
         let bytes = bytes.map_err(|_| Error::new(Class::Size, format!("the size is {size}")))?;
         if bytes > 0 && base.is_constant() {
@@ -175,7 +176,7 @@ pub fn win_attach(process: &Process, win: Win, base: Out, size: i64) -> Result {
 /// `MPI_Win_detach`.
 pub fn win_detach(process: &Process, win: Win, base: In) -> Result {
     on_win(process, win, |window| {
-        check_dynamic(&window)?;
+        check_dynamic(window)?;
         window.detach(base.address().addr() as u64)
     })
 }
@@ -193,9 +194,11 @@ pub fn win_free(process: &Process, win: Ref<Win>) -> Result {
             process.memory.free(memory)?;
         }
         process.windows.remove(handle.0);
+        process.shortcuts.remove(handle);
         win.set(Win::NULL);
         let freed = flushed.and(met);
         if freed.is_err() {
+            process.memory.keep(window.base().0.addr());
             process.freed.enter_window(handle, window.errhandler());
         }
         freed

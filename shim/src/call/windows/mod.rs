@@ -21,9 +21,8 @@ use crate::process::Process;
 pub(crate) fn on_win<R>(
     process: &Process,
     handle: Win,
-    body: impl FnOnce(Arc<Window>) -> Result<R>,
+    body: impl FnOnce(&Arc<Window>) -> Result<R>,
 ) -> Result<R> {
     let window = process.windows.find(handle.0)?;
-    let done = body(Arc::clone(&window));
-    done.map_err(|error: Error| window.cause(error).on(On::Win(handle)))
+    body(&window).map_err(|error: Error| window.cause(error).on(On::Win(handle)))
 }

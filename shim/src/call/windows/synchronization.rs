@@ -1,5 +1,6 @@
 //! Synchronization of windows (MPI-5.0, section 12.5).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
 
@@ -8,7 +9,7 @@ use crate::call::windows::on_win;
 use crate::error::{Class, Error, Result};
 use crate::object::window::block::Word;
 use crate::object::window::epochs::Locked;
-use crate::object::window::{Data, Open, Window};
+use crate::object::window::{Open, Window};
 use crate::process::Process;
 use crate::raw::Ref;
 
@@ -61,14 +62,16 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
         window.epochs().check_fence()?;
         let is_empty = NO_PRECEDE | NO_SUCCEED;
         if assertion & is_empty != is_empty {
+            window.count_call()?;
             window.flush_all()?;
-            window.barrier()?;
+            window.meet()?;
         }
         let succeeds = assertion & NO_SUCCEED == 0;
-        let mut epochs = window.epochs();
-        epochs.fence(succeeds);
-        // Until an access says that there are some.
-        window.open_all(Open::None);
+        window.epochs().fence(succeeds);
+        window.open_all(match succeeds {
+            true => Open::Access,
+            false => Open::None,
+        });
         Ok(())
     })
 }
@@ -77,27 +80,31 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
 ///
 /// # Errors
 /// `MPI_ERR_GROUP` where some are none.
-fn members(process: &Process, window: &Window, group: Group) -> Result<Vec<usize>> {
-    let ranks = process.group(group)?;
-    let members = ranks.iter().map(|rank| window.team.members().member(*rank));
-    let members: Option<Vec<usize>> = members.collect();
-    members.ok_or_else(|| Error::new(Class::Group, "the group is no part of the window's"))
+fn members(process: &Process, window: &Window, group: Group) -> Result<Arc<[usize]>> {
+    let (ranks, all) = (process.group(group)?, window.team.members());
+    let none = usize::MAX;
+    let members = ranks.iter().map(|rank| all.member(*rank).unwrap_or(none));
+    let members: Arc<[usize]> = members.collect();
+    match members.contains(&none) {
+        true => {
+            let text = "the group is no part of the window's";
+            Err(Error::new(Class::Group, text))
+        }
+        false => Ok(members),
+    }
 }
 
 /// `MPI_Win_start`. It returns once all of the group have exposed their memory.
 pub fn win_start(process: &Process, group: Group, assertion: i32, win: Win) -> Result {
     on_win(process, win, |window| {
         check(assertion, NO_CHECK)?;
-        let group = members(process, &window, group)?;
-        window.epochs().start(group.clone())?;
+        let group = members(process, window, group)?;
+        window.epochs().start(Arc::clone(&group))?;
         window.open_all(Open::None);
         let me = window.me();
         let own = &window.members()[me].block;
         let started = group.iter().try_for_each(|target| {
-            let mut counts = window.counts.lock();
-            counts.starts[*target] += 1;
-            let wanted = counts.starts[*target];
-            drop(counts);
+            let wanted = window.members()[*target].starts.next();
             if assertion & NO_CHECK == 0 {
                 window.wait(me, "an exposure", || {
                     Ok(own.get(window.messenger(), Word::Posts(*target))? >= wanted)
@@ -108,9 +115,9 @@ pub fn win_start(process: &Process, group: Group, assertion: i32, win: Win) -> R
         });
         if started.is_err() {
             // So that the window can be freed.
-            window.epochs().complete();
-            for target in group {
-                window.open_one(target, Open::None);
+            window.epochs().complete()?;
+            for target in &*group {
+                window.open_one(*target, Open::None);
             }
         }
         started
@@ -120,11 +127,10 @@ pub fn win_start(process: &Process, group: Group, assertion: i32, win: Win) -> R
 /// `MPI_Win_complete`.
 pub fn win_complete(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
-        let group = window.epochs().started()?;
-        let done = Word::Dones(window.me());
         // It is over whatever fails, so that the window can be freed.
-        window.epochs().complete();
-        each(group, |target| {
+        let group = window.epochs().complete()?;
+        let done = Word::Dones(window.me());
+        each(group.iter().copied(), |target| {
             window.open_one(target, Open::None);
             let flushed = window.flush(target);
             let block = &window.members()[target].block;
@@ -139,28 +145,25 @@ pub fn win_complete(process: &Process, win: Win) -> Result {
 pub fn win_post(process: &Process, group: Group, assertion: i32, win: Win) -> Result {
     on_win(process, win, |window| {
         check(assertion, NO_CHECK | NO_STORE | NO_PUT)?;
-        let group = members(process, &window, group)?;
-        window.epochs().post(group.clone())?;
+        let group = members(process, window, group)?;
+        window.epochs().post(Arc::clone(&group))?;
         let posted = Word::Posts(window.me());
-        let exposed = each(group, |origin| {
-            window.counts.lock().posts[origin] += 1;
+        let exposed = each(group.iter().copied(), |origin| {
+            window.members()[origin].posts.next();
             let block = &window.members()[origin].block;
             block.add(window.messenger(), posted, 1)?;
             window.wake(origin)
         });
-        close_unless(&window, exposed)
+        close_unless(window, exposed)
     })
 }
 
-/// Returns whether all to whom this process has exposed its memory have completed their accesses.
-fn is_complete(window: &Window) -> Result<bool> {
+/// Returns whether all of a group, to which this process has exposed its memory, have completed their accesses.
+fn is_complete(window: &Window, group: &[usize]) -> Result<bool> {
     let own = &window.members()[window.me()].block;
-    let epochs = window.epochs();
-    let group = epochs.posted()?;
-    let counts = window.counts.lock();
     for origin in group {
         let done = own.get(window.messenger(), Word::Dones(*origin))?;
-        if done < counts.posts[*origin] {
+        if done < window.members()[*origin].posts.get() {
             return Ok(false);
         }
     }
@@ -171,9 +174,9 @@ fn is_complete(window: &Window) -> Result<bool> {
 pub fn win_wait(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.count_call()?;
-        window.epochs().posted()?;
+        let group = window.epochs().posted()?;
         let waited = window.wait(window.me(), "the accesses of others", || {
-            is_complete(&window)
+            is_complete(window, &group)
         });
         // It is over whatever fails, so that the window can be freed.
         window.epochs().close();
@@ -184,14 +187,15 @@ pub fn win_wait(process: &Process, win: Win) -> Result {
 /// `MPI_Win_test`.
 pub fn win_test(process: &Process, win: Win, flag: Ref<i32>) -> Result {
     on_win(process, win, |window| {
-        let mut is_over = is_complete(&window)?;
+        let group = window.epochs().posted()?;
+        let mut is_over = is_complete(window, &group)?;
         if !is_over {
             window.messenger().progress()?;
-            is_over = is_complete(&window)?;
+            is_over = is_complete(window, &group)?;
         }
         match is_over {
             true => window.epochs().close(),
-            false => close_unless(&window, window.check_members())?,
+            false => close_unless(window, window.check_members())?,
         }
         flag.set(i32::from(is_over));
         Ok(())
@@ -282,16 +286,15 @@ pub fn win_unlock_all(process: &Process, win: Win) -> Result {
 /// where anything stands in its way, errors too.
 #[inline(always)]
 fn try_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
-    let mut look = process.windows.look()?;
-    let window = look.get(win.0)?;
-    let target = rank as u32 as usize;
-    let member = window.members().get(target)?;
-    let is_over = matches!(member.data, Data::Mapped(_)) && window.is_locked(target);
-    if !is_over || !window.count_unless_due() {
-        return None;
-    }
-    fence(SeqCst);
-    Some(())
+    process.shortcuts.find(win, |window| {
+        let member = window.members().get(rank as u32 as usize)?;
+        if !member.is_locked_here() {
+            return None;
+        }
+        window.count_unless_due()?;
+        fence(SeqCst);
+        Some(())
+    })
 }
 
 /// `MPI_Win_flush`.

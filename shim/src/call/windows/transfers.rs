@@ -1,6 +1,5 @@
 //! Put and get (MPI-5.0, section 12.3).
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tagwire_pml::AccessId;
@@ -11,13 +10,10 @@ use crate::error::{Class, Error, On, Result};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending, PendingOperation};
 use crate::object::request::DONE;
+use crate::object::window::Window;
 use crate::object::window::accesses::Ends;
-use crate::object::window::{Open, Window};
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref};
-
-/// How many bytes go by the fast path: no so many that another thread would wait long for the table of windows.
-const FAST: RangeInclusive<usize> = 1..=16 * 1024;
 
 /// Which calls complete an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +43,7 @@ pub(super) fn target(window: &Window, rank: i32, by: Completion) -> Result<Optio
     if let Some(target) = target {
         let mut epochs = window.epochs();
         match by {
-            Completion::Epoch if epochs.access(target)? => window.open_all(Open::Access),
-            Completion::Epoch => {}
+            Completion::Epoch => epochs.access(target)?,
             Completion::Request => epochs.passive(target)?,
         }
     }
@@ -67,20 +62,18 @@ fn try_simple(
 ) -> Option<()> {
     let types = &process.types;
     let bytes = types.simple_bytes(origin.count, origin.datatype)?;
-    let is_alike = (origin.count, origin.datatype) == (place.count, place.datatype);
-    let is_equal = is_alike
-        || types
-            .simple_bytes(place.count, place.datatype)
-            .is_some_and(|there| there == bytes);
-    if !is_equal || !FAST.contains(&bytes) || origin.address.is_constant() {
+    let is_alike = origin.count == place.count && origin.datatype == place.datatype;
+    if !is_alike && types.simple_bytes(place.count, place.datatype)? != bytes {
         return None;
     }
-    let mut look = process.windows.look()?;
-    let at = look
-        .get(win.0)?
-        .mapped(place.rank, place.displacement, bytes)?;
-    copy(at, bytes);
-    Some(())
+    if bytes == 0 || origin.address.is_constant() {
+        return None;
+    }
+    process.shortcuts.find(win, |window| {
+        let (_, at) = window.mapped(place.rank, place.displacement, bytes)?;
+        copy(at, bytes);
+        Some(())
+    })
 }
 
 /// Returns both ends of an access.
@@ -194,7 +187,7 @@ pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> R
 #[inline(never)]
 fn put_at_length(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
     on_win(process, win, |window| {
-        write(process, &window, origin, place, Completion::Epoch).map(drop)
+        write(process, window, origin, place, Completion::Epoch).map(drop)
     })
 }
 
@@ -213,7 +206,7 @@ pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> 
 #[inline(never)]
 fn get_at_length(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
     on_win(process, win, |window| {
-        read(process, &window, origin, place, Completion::Epoch).map(drop)
+        read(process, window, origin, place, Completion::Epoch).map(drop)
     })
 }
 
@@ -227,8 +220,8 @@ pub fn rput(
 ) -> Result {
     request.set(Request::NULL);
     on_win(process, win, |window| {
-        let started = write(process, &window, origin, place, Completion::Request)?;
-        request.set(requested(process, window, started)?);
+        let started = write(process, window, origin, place, Completion::Request)?;
+        request.set(requested(process, Arc::clone(window), started)?);
         Ok(())
     })
 }
@@ -243,8 +236,8 @@ pub fn rget(
 ) -> Result {
     request.set(Request::NULL);
     on_win(process, win, |window| {
-        let started = read(process, &window, origin, place, Completion::Request)?;
-        request.set(requested(process, window, started)?);
+        let started = read(process, window, origin, place, Completion::Request)?;
+        request.set(requested(process, Arc::clone(window), started)?);
         Ok(())
     })
 }

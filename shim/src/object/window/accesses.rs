@@ -232,6 +232,9 @@ impl Accesses {
     /// # Errors
     /// When one is gone.
     pub(super) fn flush(&self, is_meant: impl Fn(usize) -> bool) -> Result {
+        if self.count.load(Relaxed) == 0 {
+            return Ok(());
+        }
         let mut targets: Vec<Target> = Vec::new();
         let under_way = self.under_way.lock();
         let noted = self.count.load(Relaxed);

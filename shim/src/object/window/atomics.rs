@@ -36,6 +36,25 @@ pub(crate) enum Step {
     Combine,
 }
 
+/// Handles of predefined operations are from here on.
+const FIRST_OPERATION: usize = 0x20;
+
+/// How the operation with a handle changes a value: one that is no integer, and one that is.
+static STEPS: [[Option<Step>; 32]; 2] = {
+    let mut steps = [[None; 32]; 2];
+    let mut kind = 0;
+    while kind < 2 {
+        steps[kind][0x3d - FIRST_OPERATION] = Some(Step::Read);
+        steps[kind][0x3c - FIRST_OPERATION] = Some(Step::Write);
+        kind += 1;
+    }
+    steps[1][0x21 - FIRST_OPERATION] = Some(Step::Add);
+    steps[1][0x28 - FIRST_OPERATION] = Some(Step::And);
+    steps[1][0x29 - FIRST_OPERATION] = Some(Step::Or);
+    steps[1][0x2a - FIRST_OPERATION] = Some(Step::Xor);
+    steps
+};
+
 impl Step {
     /// Returns how an operation that one instruction does changes a value of a type; `None` of others, those that are not defined
     /// among them.
@@ -109,17 +128,9 @@ impl Step {
 
     /// Returns how the operation with a handle changes a value, which one instruction does; `None` of others.
     #[inline(always)]
-    pub(crate) const fn of(op: Op, word: Word) -> Option<Self> {
-        Some(match op.0 {
-            0x3d => Self::Read,
-            0x3c => Self::Write,
-            _ if !word.is_integer => return None,
-            0x21 => Self::Add,
-            0x28 => Self::And,
-            0x29 => Self::Or,
-            0x2a => Self::Xor,
-            _ => return None,
-        })
+    pub(crate) fn of(op: Op, word: Word) -> Option<Self> {
+        let steps = &STEPS[usize::from(word.is_integer())];
+        *steps.get(op.0.wrapping_sub(FIRST_OPERATION))?
     }
 
     /// Changes a value of a word's size, by an instruction.
@@ -129,7 +140,7 @@ impl Step {
     #[inline(always)]
     pub(crate) fn apply(self, word: Word, at: Out, origin: In, old: Option<Out>) {
         assert!(is_aligned(word, at), "a value at a word's place");
-        self.change((at, word.size.into()), origin, old, |_, _| {
+        self.change((at, word.size()), origin, old, |_, _| {
             debug_assert!(false, "one that an instruction does");
         });
     }
@@ -199,17 +210,14 @@ impl Change {
 /// Returns what instructions do with values of a type; `None` where there are none for it.
 pub(crate) fn word(basic: Basic) -> Option<Word> {
     let size = basic.size();
-    (size == basic.extent() && matches!(size, 1 | 2 | 4 | 8)).then_some(Word {
-        size: size as u8,
-        is_integer: is_integer(basic),
-        is_compared: is_compared(basic),
-    })
+    let is_word = size == basic.extent() && matches!(size, 1 | 2 | 4 | 8);
+    is_word.then(|| Word::new(size, is_integer(basic), is_compared(basic)))
 }
 
 /// Returns whether a value of a word's size is at a multiple of its size.
 #[inline(always)]
 pub(crate) fn is_aligned(word: Word, at: Out) -> bool {
-    at.read().address().addr() & (usize::from(word.size) - 1) == 0
+    at.read().address().addr() & (word.size() - 1) == 0
 }
 
 /// Compares a value at an address, and writes another where they are equal. Returns what it was in `old`.
@@ -235,7 +243,7 @@ pub(crate) fn compare_and_swap(word: Word, at: Out, compare: In, new: In, old: O
             unsafe { old.write_unaligned(was) };
         }};
     }
-    match word.size {
+    match word.size() {
         1 => on!(AtomicU8, u8),
         2 => on!(AtomicU16, u16),
         4 => on!(AtomicU32, u32),

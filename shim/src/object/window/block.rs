@@ -8,6 +8,7 @@
 //!                                     short: how many of its other threads do
 //!                                     posts: how often it has exposed its memory to this member
 //!                                     dones: how often it has completed its accesses to this member
+//!                                     meetings: how many of all members it has begun, where it tells this member
 //!     ...  the table of attached memory, of a dynamic window alone
 //! ```
 //!
@@ -46,6 +47,16 @@ pub(crate) enum Word {
     Short(usize),
     Posts(usize),
     Dones(usize),
+    Meetings(usize),
+}
+
+/// What [`Word::Long`] holds.
+pub(crate) mod long {
+    /// Nobody has gone the long way yet: who goes the quick way notes it by a plain store.
+    pub(crate) const UNTAKEN: u64 = 0;
+    /// Nobody is on the long way; somebody was, or may be that has no barrier on all: notes are fenced. Beside the number of a member, and
+    /// 1, that member is on it.
+    pub(crate) const FREE: u64 = 1 << 63;
 }
 
 impl Word {
@@ -63,6 +74,7 @@ impl Word {
             Self::Short(member) => LINES + member * LINE + 8,
             Self::Posts(member) => LINES + member * LINE + 16,
             Self::Dones(member) => LINES + member * LINE + 24,
+            Self::Meetings(member) => LINES + member * LINE + 32,
         }
     }
 }
@@ -135,16 +147,20 @@ pub(crate) enum Block {
         at: usize,
         /// Its words up to the lines of members.
         words: KeptWords<Mapping>,
+        /// The number of the word by which this process notes the quick way.
+        quick: usize,
     },
     Remote(Target),
 }
 
 impl Block {
     /// Returns the block at an offset of mapped memory, of a window of so many members.
-    pub(crate) fn at(memory: &Arc<Mapping>, at: usize, members: usize) -> Self {
+    /// This process is member `me`.
+    pub(crate) fn at(memory: &Arc<Mapping>, at: usize, (me, members): (usize, usize)) -> Self {
         Self::Mapped {
             memory: Arc::clone(memory),
             at,
+            quick: Word::Quick(me).offset() / 8,
             words: KeptWords::new(memory, |memory| memory.words(at, members)),
         }
     }
@@ -155,13 +171,18 @@ impl Block {
         matches!(self, Self::Mapped { .. })
     }
 
-    /// Returns its words, to be changed by instructions: `None` where it is not mapped.
+    /// Returns the words of the quick way: `None` where the block is not mapped.
     #[inline(always)]
-    pub(crate) const fn mapped(&self) -> Option<Words<'_>> {
-        match self {
-            Self::Mapped { words, .. } => Some(Words(words.get())),
-            Self::Remote(_) => None,
-        }
+    pub(crate) fn quick(&self) -> Option<QuickWords<'_>> {
+        let Self::Mapped { words, quick, .. } = self else {
+            return None;
+        };
+        let words = words.get();
+        let own = words.get(*quick)?;
+        let [long, waiting, ..] = words else {
+            return None;
+        };
+        Some(QuickWords { long, waiting, own })
     }
 
     /// Adds to a word. Returns what it was.
@@ -216,21 +237,26 @@ impl Block {
         }
     }
 
-    /// Sets a word that is zero. Returns whether it was.
+    /// Sets a word that has a value. Returns whether it had.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
-    pub(crate) fn take(&self, messenger: &Messenger, word: Word, value: u64) -> Result<bool> {
+    pub(crate) fn replace(
+        &self,
+        messenger: &Messenger,
+        word: Word,
+        (compare, swap): (u64, u64),
+    ) -> Result<bool> {
         match self {
             Self::Mapped { memory, at, .. } => {
                 let word = memory.word(at + word.offset());
-                Ok(word.compare_exchange(0, value, SeqCst, SeqCst).is_ok())
+                let replaced = word.compare_exchange(compare, swap, SeqCst, SeqCst);
+                Ok(replaced.is_ok())
             }
             Self::Remote(target) => {
-                let (compare, swap) = (0, value);
                 let atomic = Atomic::CompareSwap { compare, swap };
-                Ok(remote(messenger, target, word, atomic)? == 0)
+                Ok(remote(messenger, target, word, atomic)? == compare)
             }
         }
     }
@@ -279,19 +305,13 @@ impl Block {
     }
 }
 
-/// The words of a block that is mapped.
+/// The words of a mapped block that the quick way needs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'w>(&'w [AtomicU64]);
-
-impl Words<'_> {
-    /// Returns a word.
-    ///
-    /// # Panics
-    /// Where it is of no member.
-    #[inline(always)]
-    pub(crate) fn get(&self, word: Word) -> &AtomicU64 {
-        &self.0[word.offset() / 8]
-    }
+pub(crate) struct QuickWords<'w> {
+    pub(crate) long: &'w AtomicU64,
+    pub(crate) waiting: &'w AtomicU64,
+    /// [`Word::Quick`] of this process.
+    pub(crate) own: &'w AtomicU64,
 }
 
 fn remote(messenger: &Messenger, target: &Target, word: Word, atomic: Atomic) -> Result<u64> {

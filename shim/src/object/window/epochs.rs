@@ -11,6 +11,9 @@
 //! Nothing here waits or knows of other processes: inputs are calls, outputs are whether they may be made. A fence that nothing
 //! was accessed after may be followed by any kind of epoch: then it was the last one (MPI-5.0, section 12.5.1).
 
+use std::mem;
+use std::sync::Arc;
+
 use crate::error::{Class, Error, Result};
 
 /// How a target is locked.
@@ -30,7 +33,7 @@ enum Access {
         used: bool,
     },
     /// To these members.
-    Started(Vec<usize>),
+    Started(Arc<[usize]>),
     /// Targets that are locked, by member, and how many.
     Locked(Vec<Option<Locked>>, usize),
     LockedAll(Locked),
@@ -42,7 +45,7 @@ pub(crate) struct Epochs {
     members: usize,
     access: Access,
     /// The members that the window is exposed to.
-    exposed: Option<Vec<usize>>,
+    exposed: Option<Arc<[usize]>>,
 }
 
 impl Epochs {
@@ -71,13 +74,19 @@ impl Epochs {
         self.open().map_or(Ok(()), |open| Err(wrong(open)))
     }
 
-    /// Notes an access to a member. Returns whether accesses to all members may follow, without being noted.
+    /// Notes accesses that the epoch has allowed.
+    pub(crate) const fn note_access(&mut self) {
+        if let Access::Fenced { used } = &mut self.access {
+            *used = true;
+        }
+    }
+
+    /// Notes an access to a member.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` where no epoch allows it.
     #[inline]
-    pub(crate) fn access(&mut self, target: usize) -> Result<bool> {
-        let is_fenced = matches!(self.access, Access::Fenced { .. });
+    pub(crate) fn access(&mut self, target: usize) -> Result {
         let allows = match &mut self.access {
             Access::Closed => false,
             Access::Fenced { used } => {
@@ -89,7 +98,7 @@ impl Epochs {
             Access::LockedAll(_) => true,
         };
         match allows {
-            true => Ok(is_fenced),
+            true => Ok(()),
             false => Err(no_epoch(target)),
         }
     }
@@ -150,33 +159,31 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` inside of another.
-    pub(crate) fn start(&mut self, group: Vec<usize>) -> Result {
+    pub(crate) fn start(&mut self, group: Arc<[usize]>) -> Result {
         self.check_closed()?;
         self.access = Access::Started(group);
         Ok(())
     }
 
-    /// Returns the group of the epoch that is completed.
+    /// Ends the epoch of a start. Returns its group.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` where none was started.
-    pub(crate) fn started(&self) -> Result<Vec<usize>> {
-        match &self.access {
-            Access::Started(group) => Ok(group.clone()),
-            _ => Err(wrong("no epoch was started by MPI_Win_start")),
+    pub(crate) fn complete(&mut self) -> Result<Arc<[usize]>> {
+        match mem::replace(&mut self.access, Access::Closed) {
+            Access::Started(group) => Ok(group),
+            other => {
+                self.access = other;
+                Err(wrong("no epoch was started by MPI_Win_start"))
+            }
         }
-    }
-
-    /// Ends the epoch of a start.
-    pub(crate) fn complete(&mut self) {
-        self.access = Access::Closed;
     }
 
     /// Exposes the window to a group.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` where it is exposed already, or after a fence with accesses.
-    pub(crate) fn post(&mut self, group: Vec<usize>) -> Result {
+    pub(crate) fn post(&mut self, group: Arc<[usize]>) -> Result {
         if self.exposed.is_some() {
             return Err(wrong(EXPOSED));
         }
@@ -191,8 +198,8 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` where it is exposed to none.
-    pub(crate) fn posted(&self) -> Result<&[usize]> {
-        let exposed = self.exposed.as_deref();
+    pub(crate) fn posted(&self) -> Result<Arc<[usize]>> {
+        let exposed = self.exposed.clone();
         exposed.ok_or_else(|| wrong("the window was not exposed by MPI_Win_post"))
     }
 

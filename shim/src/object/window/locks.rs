@@ -17,14 +17,29 @@
 //! ```
 //!
 //! The thread that initialized MPI has `quick` for itself: it stores where others add.
+//!
+//! **Who changes one value waits for no store** while nobody has gone the long way: the quick way is a store, a load and a store.
+//! The first who goes the long way has all processes of the window pass a barrier instead (`membarrier`), once: who did not see its
+//! word has been seen by it. From then on `long` says that notes are fenced.
+//!
+//! ```text
+//!     quick way, nobody was on the long way   first long way
+//!     stores `quick`                          sets `long`, which is `UNTAKEN`
+//!     (the compiler keeps the order)          has all processors pass a barrier
+//!     looks whether `long` is `UNTAKEN`       waits until all `quick` and `short` are 0
+//! ```
+//!
+//! Where not all members are on one host, or one has no such barrier, `long` says so from the start.
 
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
-use crate::error::Result;
-use crate::object::window::Window;
-use crate::object::window::block::Word;
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use crate::error::{Class, Error, Result};
+use crate::object::window::block::{QuickWords, Word, long};
 use crate::object::window::epochs::Locked;
+use crate::object::window::{Member, Window};
 
 impl Window {
     /// Takes the lock of a member.
@@ -81,7 +96,7 @@ impl Window {
     pub(crate) fn short_way<R>(&self, target: usize, change: impl FnOnce() -> R) -> Result<R> {
         let (block, messenger) = (&self.members[target].block, self.messenger());
         let own = Word::Short(self.me());
-        let is_free = || Ok(block.get(messenger, Word::Long)? == 0);
+        let is_free = || Ok(block.get(messenger, Word::Long)? & !long::FREE == 0);
         loop {
             block.add(messenger, own, 1)?;
             if is_free()? {
@@ -98,23 +113,25 @@ impl Window {
         Ok(changed)
     }
 
-    /// Takes a short way of the one thread of this process that is in the table of windows: without a wait, and with a word of its
-    /// own, which nobody else of the process changes. `None`, with nothing done, where somebody is on the long way.
+    /// Takes a short way of the one thread of this process that finds [shortcuts](crate::object::window::shortcuts): without a wait, and
+    /// with a word of its own, which nobody else of the process changes. `None`, with nothing done, where somebody is on the long way.
     #[inline(always)]
-    pub(crate) fn quick_way<R>(&self, target: usize, change: impl FnOnce() -> R) -> Option<R> {
-        let words = self.members[target].block.mapped()?;
-        let own = words.get(Word::Quick(self.me()));
-        own.store(1, SeqCst);
-        let is_free = words.get(Word::Long).load(SeqCst) == 0;
-        let changed = is_free.then(change);
-        own.store(0, Release);
+    pub(crate) fn quick_way(&self, to: &Member, change: impl FnOnce()) -> Option<()> {
+        let words = to.block.quick()?;
+        words.own.store(1, Relaxed);
+        compiler_fence(SeqCst);
+        if words.long.load(SeqCst) != long::UNTAKEN && !notes_fenced(words) {
+            return None;
+        }
+        change();
+        words.own.store(0, Release);
         // Release alone lets the compiler look before it stores.
         compiler_fence(SeqCst);
         // Who says only now that it waits looks again before it sleeps, when the store is to be seen.
-        if words.get(Word::Waiting).load(Relaxed) > 0 {
+        if words.waiting.load(Relaxed) > 0 {
             self.wake_all();
         }
-        changed
+        Some(())
     }
 
     /// Runs a change of many values.
@@ -127,11 +144,31 @@ impl Window {
         change: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let (block, messenger) = (&self.members[target].block, self.messenger());
-        let own = self.me() as u64 + 1;
-        let is_taken = || block.take(messenger, Word::Long, own);
+        let own = long::FREE | (self.me() as u64 + 1);
+        let mut was = long::FREE;
+        let is_taken = || {
+            // Of members on other hosts it never is another.
+            if block.is_mapped() && block.get(messenger, Word::Long)? == long::UNTAKEN {
+                was = long::UNTAKEN;
+            }
+            let is_taken = block.replace(messenger, Word::Long, (was, own))?;
+            if !is_taken {
+                was = long::FREE;
+            }
+            Ok(is_taken)
+        };
         self.wait(target, "an accumulate of another", is_taken)?;
-        let done = self.wait_for_short(target).and_then(|()| change());
-        block.set(messenger, Word::Long, 0)?;
+        let passed = match was {
+            long::UNTAKEN => pass_all(),
+            _ => Ok(()),
+        };
+        let free = match passed {
+            Ok(()) => long::FREE,
+            Err(_) => long::UNTAKEN,
+        };
+        let ready = passed.and_then(|()| self.wait_for_short(target));
+        let done = ready.and_then(|()| change());
+        block.set(messenger, Word::Long, free)?;
         self.wake(target)?;
         done
     }
@@ -147,4 +184,31 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// Notes the quick way by a store that is fenced. Returns whether nobody is on the long way; else nothing is noted.
+#[inline(never)]
+fn notes_fenced(words: QuickWords<'_>) -> bool {
+    words.own.store(1, SeqCst);
+    let is_free = words.long.load(SeqCst) & !long::FREE == 0;
+    if !is_free {
+        words.own.store(0, Release);
+    }
+    is_free
+}
+
+/// Has all processors that run processes of the window pass a barrier.
+///
+/// # Errors
+/// `MPI_ERR_INTERN` where the system refuses it, which it did not when the window was made.
+fn pass_all() -> Result {
+    membarrier(MembarrierCommand::GlobalExpedited).map_err(|error| {
+        let text = format!("the system refuses a barrier on all processes: {error}");
+        Error::new(Class::Intern, text)
+    })
+}
+
+/// Lets others have this process pass a barrier. Returns whether the system can do that.
+pub(super) fn register() -> bool {
+    membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }

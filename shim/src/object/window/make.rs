@@ -13,13 +13,13 @@
 mod host;
 mod told;
 
-use std::iter::repeat_n;
-use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
+use tagwire_base::Rank;
 use tagwire_coll::Team;
 use tagwire_pml::{Messenger, Region};
-use tagwire_transport::BoardWaker;
+use tagwire_transport::{BoardWaker, PeerAllocations};
 
 use crate::abi::{Session, Win};
 use crate::error::{Class, Error, Result};
@@ -30,9 +30,9 @@ use crate::object::errhandler::Handler;
 use crate::object::info::Entries;
 use crate::object::window::accesses::{Accesses, Part, Parts};
 use crate::object::window::attached::{Attached, TABLE};
-use crate::object::window::block::{self, Block, Mapping};
+use crate::object::window::block::{self, Block, Mapping, Word, long};
 use crate::object::window::epochs::Epochs;
-use crate::object::window::{Counts, Data, Flavor, Member, Open, Values, Window};
+use crate::object::window::{Count, Data, Flavor, Member, Open, Values, Window};
 use crate::process::Process;
 use crate::raw::{Out, Pointer};
 use host::PAGE;
@@ -50,6 +50,9 @@ pub(crate) struct Wanted {
     pub(crate) has_gaps: bool,
     pub(crate) alignment: usize,
 }
+
+/// What nobody calls memory: there is no name.
+const NO_NAME: u64 = u64::MAX;
 
 /// A window that is being made.
 struct Making<'p> {
@@ -232,7 +235,7 @@ impl<'p> Making<'p> {
     /// The same. What it allocates for this process alone is in `allocated`.
     fn map_with(self, allocated: &mut Option<Pointer>) -> Result<Made> {
         let layout = self.agree(self.layout())?;
-        let shared = self.shared(&layout)?;
+        let (shared, has_barrier) = self.shared(&layout)?;
         let (mapping, places) = match shared {
             Some(shared) => {
                 let near = self.near.iter().copied().zip(layout.places);
@@ -247,6 +250,15 @@ impl<'p> Making<'p> {
         let is_shared = matches!(*mapping, Mapping::Shared(_));
         let own_place = places.iter().find(|(member, _)| *member == self.team.me());
         let (own_block, own_window) = own_place.map_or((0, 0), |(_, place)| *place);
+        let long = match has_barrier && places.len() == self.team.size() {
+            true => long::UNTAKEN,
+            false => long::FREE,
+        };
+        Block::at(&mapping, own_block, (self.team.me(), self.team.size())).set(
+            self.messenger(),
+            Word::Long,
+            long,
+        )?;
         let base = match (&self.wanted.base, is_shared) {
             (Some(base), _) => Ok(*base),
             (None, true) => Ok(mapping.part(own_window, 0)),
@@ -315,6 +327,10 @@ impl<'p> Making<'p> {
             messenger: Arc::clone(self.messenger()),
             regions: Vec::new(),
         };
+        let name = match self.wanted.flavor {
+            Flavor::Create => self.name_of(base)?,
+            _ => None,
+        };
         let parts = [
             (!maps_all).then(|| (mapping.part(block, self.block_bytes()), self.block_bytes())),
             (needs_data && self.wanted.bytes > 0).then_some((base, self.wanted.bytes)),
@@ -326,7 +342,44 @@ impl<'p> Making<'p> {
                 exposed.regions.push(region);
             }
         }
+        keys[1].extend(name.unwrap_or(NO_NAME).to_ne_bytes());
         Ok((exposed, keys))
+    }
+
+    /// Returns what others of this host call the window of this process, where they may map it: memory of `MPI_Alloc_mem`.
+    fn name_of(&self, base: Out) -> Result<Option<u64>> {
+        let own = self.team.me();
+        let mut others = self.near.iter().filter(|member| **member != own);
+        let Some(other) = others
+            .next()
+            .and_then(|other| self.team.members().rank(*other))
+        else {
+            return Ok(None);
+        };
+        let (start, bytes) = (base.read().address().addr(), self.wanted.bytes);
+        let name = self
+            .messenger()
+            .with_boards(other, |boards, _| boards.name_of(start, bytes))?;
+        Ok(name.flatten())
+    }
+
+    /// Returns the memory that another of this host calls so, with what keeps it.
+    fn mapped(
+        &self,
+        rank: Rank,
+        name: u64,
+        bytes: u64,
+    ) -> Result<Option<(Out, Arc<dyn PeerAllocations>)>> {
+        if name == NO_NAME {
+            return Ok(None);
+        }
+        let allocations = self
+            .messenger()
+            .with_boards(rank, |boards, of| boards.allocations(of))?;
+        Ok(allocations.flatten().and_then(|allocations| {
+            let start = allocations.at(name, usize::try_from(bytes).ok()?)?;
+            Some((Out::at_address(start.as_ptr()), allocations))
+        }))
     }
 
     /// Returns a member as this process reaches it.
@@ -342,19 +395,26 @@ impl<'p> Making<'p> {
         let told = self.told[member];
         let is_own = member == self.team.me();
         let window = self.messenger().window();
+        let (data_key, name) = data_key.split_last_chunk().unwrap_or((&[], &[0xff; 8]));
+        let mapped = match is_own {
+            true => None,
+            false => self.mapped(rank, u64::from_ne_bytes(*name), told.bytes)?,
+        };
+        let (mapped, allocations) = mapped.unzip();
         let block = match place {
-            Some((memory, (at, _))) => Block::at(memory, at, self.told.len()),
+            Some((memory, (at, _))) => Block::at(memory, at, (self.team.me(), self.told.len())),
             None => Block::Remote(window.reach(rank, block_key)?),
         };
         let is_mapped =
             |memory: &Mapping| matches!(memory, Mapping::Shared(_)) && self.is_allocated();
-        let data = match (self.wanted.flavor, place) {
-            (Flavor::Dynamic, _) => Data::Attached,
+        let data = match (self.wanted.flavor, place, mapped) {
+            (Flavor::Dynamic, ..) => Data::Attached,
             _ if told.bytes == 0 => Data::Empty,
-            (_, Some((memory, (_, at)))) if is_mapped(memory) => {
+            (_, Some((memory, (_, at))), _) if is_mapped(memory) => {
                 Data::Mapped(memory.part(at, told.bytes as usize))
             }
             _ if is_own => Data::Mapped(base),
+            (.., Some(start)) => Data::Mapped(start),
             _ => Data::Remote(Parts::from(vec![Part {
                 target: window.reach(rank, data_key)?,
                 start: 0,
@@ -365,6 +425,10 @@ impl<'p> Making<'p> {
             (Block::Mapped { .. }, false) => self.waker(rank)?,
             _ => None,
         };
+        let start = match &data {
+            Data::Mapped(start) => *start,
+            _ => Out::EMPTY,
+        };
         Ok(Member {
             rank,
             block,
@@ -373,10 +437,14 @@ impl<'p> Making<'p> {
             unit: told.unit as i64,
             waker,
             open: AtomicU8::new(Open::None as u8),
+            start,
+            _allocations: allocations,
+            starts: Count::default(),
+            posts: Count::default(),
         })
     }
 
-    fn waker(&self, rank: tagwire_base::Rank) -> Result<Option<Arc<dyn BoardWaker>>> {
+    fn waker(&self, rank: Rank) -> Result<Option<Arc<dyn BoardWaker>>> {
         let lent = self
             .messenger()
             .with_boards(rank, |boards, to| boards.waker(to))?;
@@ -401,13 +469,12 @@ impl Made {
             session,
             accesses: Accesses::new(&self.messenger),
             messenger: self.messenger,
+            maps_all: self.members.iter().all(|member| member.block.is_mapped()),
+            meetings: Count::default(),
             members: self.members.into(),
             epochs: Lock::new(Epochs::new(size)),
             open: AtomicU8::new(Open::None as u8),
-            counts: Lock::new(Counts {
-                starts: repeat_n(0, size).collect(),
-                posts: repeat_n(0, size).collect(),
-            }),
+            is_accessed: AtomicBool::new(false),
             attached: Attached::new(size),
             calls: AtomicU32::new(0),
             values: Box::new(values),

@@ -3,7 +3,7 @@
 //! An access is *here* where the memory has an address in this process: it is over when it returns. Elsewhere it is started, and
 //! has ended at the target when the window is flushed; until then what it reads is kept.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use tagwire_pml::AccessId;
@@ -11,7 +11,7 @@ use tagwire_pml::AccessId;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
 use crate::object::window::accesses::{Ends, Parts};
-use crate::object::window::{Data, Window};
+use crate::object::window::{Data, Member, Open, Window};
 use crate::raw::{In, Out, StagingBuffer};
 
 /// Where elements of a target are.
@@ -72,21 +72,27 @@ impl Window {
         })
     }
 
-    /// Returns where so many bytes of a member are, in mapped memory that the open epoch allows accesses to. `None` where anything is
-    /// otherwise, or wrong.
+    /// Returns a member, and where so many bytes of it are, in mapped memory that the open epoch allows accesses to; notes that
+    /// there is an access. `None` where anything is otherwise, or wrong.
     #[inline(always)]
-    pub(crate) fn mapped(&self, rank: i32, displacement: i64, bytes: usize) -> Option<Out> {
-        let number = rank as u32 as usize;
-        let member = self.members.get(number)?;
-        let Data::Mapped(start) = &member.data else {
-            return None;
-        };
-        if displacement < 0 || !self.is_open(number) {
+    pub(crate) fn mapped(
+        &self,
+        rank: i32,
+        displacement: i64,
+        bytes: usize,
+    ) -> Option<(&Member, Out)> {
+        let member = self.members.get(rank as u32 as usize)?;
+        if member.open.load(Relaxed) == Open::None as u8 {
             return None;
         }
+        // Units are positive: that of a negative displacement is a number beyond all sizes, or overflows.
         let offset = displacement.checked_mul(member.unit)?;
         let end = (offset as u64).checked_add(bytes as u64)?;
-        (end <= member.size).then(|| start.moved(offset))
+        if end > member.size {
+            return None;
+        }
+        self.is_accessed.store(true, Relaxed);
+        Some((member, member.start.inside(offset)))
     }
 
     #[cold]

@@ -7,7 +7,9 @@
 //!         block   its control block: words
 //!         data    its memory: mapped, remote, or what it attaches
 //!       locks     taking turns, by words of a control block
+//!       meeting   meeting all members, by such words
 //!       waits     waiting for words, and waking who does
+//!       shortcuts which windows the first thread finds without a lock
 //! ```
 //!
 //! On one host nobody serves: who accesses memory does it by itself. Mapped memory is read and written in place, and changed by
@@ -22,18 +24,20 @@ pub(crate) mod epochs;
 pub(crate) mod hints;
 mod locks;
 pub(crate) mod make;
+mod meeting;
 pub(crate) mod memory;
+pub(crate) mod shortcuts;
 mod waits;
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tagwire_base::Rank;
 use tagwire_coll::Team;
 use tagwire_pml::{Messenger, Region};
-use tagwire_transport::BoardWaker;
+use tagwire_transport::{BoardWaker, PeerAllocations};
 
 use crate::abi::{PROC_NULL, Session, Win};
 use crate::error::{Class, Error, Result};
@@ -91,17 +95,56 @@ pub(crate) struct Member {
     pub(crate) unit: i64,
     /// Wakes it, where it waits on this host.
     waker: Option<Arc<dyn BoardWaker>>,
-    /// What the open epoch allows, of this member alone.
+    /// What the open epoch allows, of mapped memory.
     open: AtomicU8,
+    /// Where mapped memory begins.
+    start: Out,
+    /// Keeps memory that the member has allocated before.
+    _allocations: Option<Arc<dyn PeerAllocations>>,
+    /// How many accesses to it this process has started: as many exposures of it have been used.
+    pub(crate) starts: Count,
+    /// How often this process is exposed to it: as many completions of it end that.
+    pub(crate) posts: Count,
 }
 
-/// What accesses an epoch allows without more being noted: what fast paths look at, beside the epochs.
+/// A number that one thread of this process changes at a time: two that synchronize a window at once are an error of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// Adds 1. Returns the sum.
+    pub(crate) fn next(&self) -> u64 {
+        let next = self.get() + 1;
+        self.0.store(next, Relaxed);
+        next
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What accesses an epoch allows of mapped memory: what fast paths look at, in place of the epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     None = 0,
     Access = 1,
     /// The same, and calls that complete accesses: of locks.
     Passive = 2,
+}
+
+impl Member {
+    fn open(&self, kind: Open) {
+        if matches!(self.data, Data::Mapped(_)) {
+            self.open.store(kind as u8, Relaxed);
+        }
+    }
+
+    /// Returns whether it is locked, and its memory mapped: then all accesses have ended when they return.
+    #[inline(always)]
+    pub(crate) fn is_locked_here(&self) -> bool {
+        self.open.load(Relaxed) & Open::Passive as u8 != 0
+    }
 }
 
 impl fmt::Debug for Member {
@@ -123,15 +166,6 @@ struct Values {
     model: i32,
 }
 
-/// How often this process has done its part of an epoch with each member.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Accesses to it that were started: as many exposures of it have been used.
-    pub(crate) starts: Vec<u64>,
-    /// Exposures to it: as many completions of it end them.
-    pub(crate) posts: Vec<u64>,
-}
-
 /// A window.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -141,13 +175,18 @@ pub(crate) struct Window {
     session: Session,
     messenger: Arc<Messenger>,
     members: Box<[Member]>,
+    /// The blocks of all members are mapped.
+    maps_all: bool,
+    /// How many meetings of all members this process has begun.
+    meetings: Count,
     epochs: Lock<Epochs>,
-    /// What the open epoch allows, of all members.
+    /// What the open epoch allows, where it is the same of all members.
     open: AtomicU8,
-    pub(crate) counts: Lock<Counts>,
+    /// A fast path has accessed something since the epochs were last looked at.
+    is_accessed: AtomicBool,
     attached: Attached,
     accesses: Accesses,
-    /// Calls of synchronization, some of which make progress.
+    /// How many more calls of synchronization make no progress.
     calls: AtomicU32,
     values: Box<Values>,
     attributes: Attributes,
@@ -195,33 +234,30 @@ impl Window {
         self.team.me()
     }
 
-    /// Looks at the epochs, and notes an access.
+    /// Looks at the epochs, which know of all accesses.
     pub(crate) fn epochs(&self) -> MutexGuard<'_, Epochs> {
-        self.epochs.lock()
+        let mut epochs = self.epochs.lock();
+        if self.is_accessed.load(Relaxed) {
+            self.is_accessed.store(false, Relaxed);
+            epochs.note_access();
+        }
+        epochs
     }
 
     /// Says that the open epoch allows accesses to all members, of a kind, or to none.
     pub(crate) fn open_all(&self, kind: Open) {
-        self.open.store(kind as u8, Relaxed);
+        if self.open.load(Relaxed) != kind as u8 {
+            self.open.store(kind as u8, Relaxed);
+            for member in &self.members {
+                member.open(kind);
+            }
+        }
     }
 
-    /// Says the same of a member.
+    /// Says the same of a member, while nothing is said of all.
     pub(crate) fn open_one(&self, member: usize, kind: Open) {
-        self.members[member].open.store(kind as u8, Relaxed);
-    }
-
-    /// Returns whether the open epoch allows accesses to a member, with nothing to be noted.
-    #[inline(always)]
-    pub(crate) fn is_open(&self, member: usize) -> bool {
-        let open = &self.members[member].open;
-        self.open.load(Relaxed) | open.load(Relaxed) != Open::None as u8
-    }
-
-    /// Returns whether a member is locked.
-    #[inline(always)]
-    pub(crate) fn is_locked(&self, member: usize) -> bool {
-        let open = &self.members[member].open;
-        (self.open.load(Relaxed) | open.load(Relaxed)) & Open::Passive as u8 != 0
+        debug_assert_eq!(self.open.load(Relaxed), Open::None as u8);
+        self.members[member].open(kind);
     }
 
     /// Returns the accesses to memory that is not mapped.

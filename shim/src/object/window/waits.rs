@@ -119,7 +119,8 @@ impl Window {
         heard.unwrap_or(error)
     }
 
-    fn check_whole(&self) -> Result {
+    #[inline]
+    pub(super) fn check_whole(&self) -> Result {
         match self.lost.get() {
             Some((code, text)) => Err(Error::of_code(*code, text.as_str())),
             None => Ok(()),
@@ -154,16 +155,13 @@ impl Window {
         self.messenger.notify();
     }
 
-    /// Counts a call of synchronization, unless it is one that makes progress. Returns whether it did. Threads that count at once may
-    /// count as one.
+    /// Counts a call of synchronization. `None`, with nothing counted, of one that has to make progress. Threads that count at once
+    /// may count as one.
     #[inline]
-    pub(crate) fn count_unless_due(&self) -> bool {
-        let calls = self.calls.load(Relaxed).wrapping_add(1);
-        let counts = !calls.is_multiple_of(CALLS_PER_PROGRESS);
-        if counts {
-            self.calls.store(calls, Relaxed);
-        }
-        counts
+    pub(crate) fn count_unless_due(&self) -> Option<()> {
+        let left = self.calls.load(Relaxed).checked_sub(1)?;
+        self.calls.store(left, Relaxed);
+        Some(())
     }
 
     /// Counts a call of synchronization, and makes progress with some.
@@ -172,8 +170,8 @@ impl Window {
     /// Those of progress.
     #[inline]
     pub(crate) fn count_call(&self) -> Result {
-        if !self.count_unless_due() {
-            self.calls.fetch_add(1, Relaxed);
+        if self.count_unless_due().is_none() {
+            self.calls.store(CALLS_PER_PROGRESS - 1, Relaxed);
             self.messenger.progress()?;
         }
         Ok(())

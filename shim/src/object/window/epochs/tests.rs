@@ -8,9 +8,9 @@ fn call(epochs: &mut Epochs, call: Call) -> bool {
     let made = match call {
         "fence" => epochs.check_fence().map(|()| epochs.fence(true)),
         "last fence" => epochs.check_fence().map(|()| epochs.fence(false)),
-        "start" => epochs.start(vec![1]),
-        "complete" => epochs.started().map(|_| epochs.complete()),
-        "post" => epochs.post(vec![1]),
+        "start" => epochs.start(Arc::from([1])),
+        "complete" => epochs.complete().map(drop),
+        "post" => epochs.post(Arc::from([1])),
         "wait" => epochs.posted().map(drop).map(|()| epochs.close()),
         "lock 0" => epochs
             .check_lock(0)
@@ -24,8 +24,8 @@ fn call(epochs: &mut Epochs, call: Call) -> bool {
             .check_lock_all()
             .map(|()| epochs.lock_all(Locked::Shared)),
         "unlock_all" => epochs.locked_all().map(|_| epochs.unlock_all()),
-        "put 0" => epochs.access(0).map(drop),
-        "put 1" => epochs.access(1).map(drop),
+        "put 0" => epochs.access(0),
+        "put 1" => epochs.access(1),
         "flush 0" => epochs.passive(0),
         "flush 1" => epochs.passive(1),
         "flush_all" => epochs.all_passive().map(drop),

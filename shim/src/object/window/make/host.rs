@@ -4,7 +4,7 @@ use tagwire_transport::SharedMemory;
 
 use super::Making;
 use crate::error::{Class, Error, Result};
-use crate::object::window::Flavor;
+use crate::object::window::{Flavor, locks};
 
 /// Windows begin at pages, where they do not follow each other without a gap.
 pub(super) const PAGE: usize = 4096;
@@ -48,8 +48,9 @@ impl Making<'_> {
         Ok(Layout { places, bytes })
     }
 
-    /// Returns the memory that the members of this host share. `None` where there are no others, or they cannot share any.
-    pub(super) fn shared(&self, layout: &Layout) -> Result<Option<SharedMemory>> {
+    /// Returns the memory that the members of this host share, `None` where there are no others, or they cannot share any; and whether
+    /// each can have all others pass a barrier.
+    pub(super) fn shared(&self, layout: &Layout) -> Result<(Option<SharedMemory>, bool)> {
         let is_first = self.near.first() == Some(&self.team.me());
         let made = match is_first && self.near.len() > 1 {
             true => self.agree(self.open(layout.bytes))?,
@@ -66,17 +67,20 @@ impl Making<'_> {
             None => self.join(first, layout.bytes, &keys[first]),
         };
         // All of a host, or none.
-        let have = self.gathered(&[u8::from(mapped.is_some())])?;
-        let all = self.near.iter().all(|member| have[*member] == [1]);
+        let own = [u8::from(mapped.is_some()), u8::from(locks::register())];
+        let have = self.gathered(&own)?;
+        let have_all = |what: usize| self.near.iter().all(|member| have[*member][what] == 1);
+        let (all, has_barrier) = (have_all(0), have_all(1));
         let is_alone = self.near.len() == 1;
         if self.wanted.flavor == Flavor::Shared && !all && !is_alone {
             let text = "these ranks share no memory: the setting transport has to name shm, without data reliability around it, which carries messages alone (pml=dr, reliability=dr, and a fault that loses messages put it there)";
             return Err(Error::new(Class::RmaShared, text));
         }
-        Ok(mapped.filter(|_| all).map(|mut memory| {
+        let shared = mapped.filter(|_| all).map(|mut memory| {
             memory.forget_descriptor();
             memory
-        }))
+        });
+        Ok((shared, has_barrier))
     }
 
     /// Makes the memory of this host. `None` where the transport has none to share.
