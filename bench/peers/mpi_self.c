@@ -10,7 +10,11 @@
  *     iprobe    MPI_Iprobe where nothing has come
  *     put       MPI_Put of 8 bytes into its own window, which is locked
  *     fop       MPI_Fetch_and_op of a long there
+ *     cas       MPI_Compare_and_swap of one
+ *     acc       MPI_Accumulate of one
  *     flush     MPI_Win_flush of it
+ *     fence     MPI_Win_fence
+ *     pscw      MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait with itself
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -36,6 +40,10 @@ static int (*allocate)(long, int, handle, handle, void *, handle *), (*free_win)
 static int (*lock_all)(int, handle), (*unlock_all)(handle), (*flush)(int, handle);
 static int (*put)(const void *, int, handle, int, long, int, handle, handle);
 static int (*fetch)(const void *, void *, handle, int, long, handle, handle);
+static int (*swap)(const void *, const void *, void *, handle, int, long, handle);
+static int (*accumulate)(const void *, int, handle, int, long, int, handle, handle, handle);
+static int (*fence)(int, handle), (*win_group)(handle, handle *), (*post)(handle, int, handle), (*start_epoch)(handle, int, handle);
+static int (*complete)(handle), (*wait_epoch)(handle);
 
 static char out[BYTES], in[WINDOW][BYTES];
 static handle sends[WINDOW], receives[WINDOW];
@@ -116,6 +124,42 @@ static void fop_case(long count) {
     unlocked(win);
 }
 
+static void cas_case(long count) {
+    handle win = locked();
+    long one = 1, old;
+    while (count-- > 0) swap(&one, &one, &old, LONG, 0, 64, win);
+    unlocked(win);
+}
+
+static void acc_case(long count) {
+    handle win = locked();
+    long one = 1;
+    while (count-- > 0) accumulate(&one, 1, LONG, 0, 64, 1, LONG, SUM, win);
+    unlocked(win);
+}
+
+static void fence_case(long count) {
+    handle win;
+    void *memory;
+    allocate(4096, 1, INFO_NULL, COMM_WORLD, &memory, &win);
+    while (count-- > 0) fence(0, win);
+    free_win(&win);
+}
+
+static void pscw_case(long count) {
+    handle win, group;
+    void *memory;
+    allocate(4096, 1, INFO_NULL, COMM_WORLD, &memory, &win);
+    win_group(win, &group);
+    while (count-- > 0) {
+        post(group, 0, win);
+        start_epoch(group, 0, win);
+        complete(win);
+        wait_epoch(win);
+    }
+    free_win(&win);
+}
+
 static void flush_case(long count) {
     handle win = locked();
     while (count-- > 0) flush(0, win);
@@ -128,7 +172,8 @@ static const struct {
 } cases[] = {
     {"wait", wait_case},     {"window", window_case}, {"sendrecv", sendrecv_case},
     {"test", test_case},     {"iprobe", iprobe_case}, {"put", put_case},
-    {"fop", fop_case},       {"flush", flush_case},
+    {"fop", fop_case},       {"cas", cas_case},       {"acc", acc_case},
+    {"flush", flush_case},   {"fence", fence_case},   {"pscw", pscw_case},
 };
 
 int main(int argc, char **argv) {
@@ -153,6 +198,14 @@ int main(int argc, char **argv) {
     *(void **)&flush = symbol(library, "MPI_Win_flush");
     *(void **)&put = symbol(library, "MPI_Put");
     *(void **)&fetch = symbol(library, "MPI_Fetch_and_op");
+    *(void **)&swap = symbol(library, "MPI_Compare_and_swap");
+    *(void **)&accumulate = symbol(library, "MPI_Accumulate");
+    *(void **)&fence = symbol(library, "MPI_Win_fence");
+    *(void **)&win_group = symbol(library, "MPI_Win_get_group");
+    *(void **)&post = symbol(library, "MPI_Win_post");
+    *(void **)&start_epoch = symbol(library, "MPI_Win_start");
+    *(void **)&complete = symbol(library, "MPI_Win_complete");
+    *(void **)&wait_epoch = symbol(library, "MPI_Win_wait");
     init(NULL, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, argv[2]) == 0) {

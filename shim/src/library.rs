@@ -65,6 +65,27 @@ impl Library {
         }
     }
 
+    /// The same of a call with a short form, which is tried first. That finds nothing once the process has left its job, and does
+    /// nothing where it returns `None`: then the handler does all of it.
+    #[inline(always)]
+    pub fn short(
+        &self,
+        name: &str,
+        first: impl FnOnce(&Arc<Process>) -> Option<()>,
+        handler: impl FnOnce(&Arc<Process>) -> Result,
+    ) -> i32 {
+        match self.process.get().and_then(first) {
+            Some(()) => SUCCESS,
+            None => self.call_at_length(name, handler),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_at_length(&self, name: &str, handler: impl FnOnce(&Arc<Process>) -> Result) -> i32 {
+        self.call(name, handler)
+    }
+
     /// The same for what may be called at any time.
     pub fn early(&self, name: &str, handler: impl FnOnce(&Self) -> Result) -> i32 {
         match handler(self) {

@@ -282,6 +282,8 @@ impl Process {
 
     /// Leaves the job.
     pub(crate) fn leave(&self) -> Result {
+        // Calls by them do not look whether they are allowed.
+        self.shortcuts.close();
         self.requests.abandon(usize::MAX);
         let mut asked = self.asked.lock();
         *asked = Asked::none();

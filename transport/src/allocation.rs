@@ -11,6 +11,12 @@ pub(crate) trait Lender: Send + Sync {
     fn take_back(&self, start: NonNull<u8>, len: usize);
 }
 
+/// Memory that a peer has from [`Transport::allocate`](crate::Transport::allocate), as this process maps it.
+pub trait PeerAllocations: Send + Sync {
+    /// Returns where so many bytes are that the peer calls so, while this value is there. `None` where it has none there.
+    fn at(&self, name: u64, len: usize) -> Option<NonNull<u8>>;
+}
+
 /// Memory for user data that peers can reach, from [`Transport::allocate`](crate::Transport::allocate): page-aligned
 /// and zero at first. It may outlive its transport. Dropping it gives it back, so whoever lends it to an operation
 /// keeps it until that is complete, as any buffer.

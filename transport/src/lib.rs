@@ -40,11 +40,9 @@ pub mod transport;
 pub mod wait;
 mod word;
 
-pub use allocation::Allocation;
+pub use allocation::{Allocation, PeerAllocations};
 #[cfg(feature = "coll")]
-pub use board::{
-    Board, BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, PeerAllocations, SharedMemory,
-};
+pub use board::{Board, BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, SharedMemory};
 pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{

@@ -109,12 +109,26 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
         _ => ("call", "process"),
     };
     let mut words = vec![first.to_owned()];
+    if function.has(Flag::Short) {
+        return short(path, name, &arguments);
+    }
     if function.has(Flag::Twin) {
         words.push(format!("raw::Twin::{twin:?}"));
     }
     words.extend(arguments);
     let words = words.join(", ");
     format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::call::{path}({words}))")
+}
+
+/// The call of a handler whose short form, the function with `try_` before its name, is tried first.
+fn short(path: &str, name: &str, arguments: &[String]) -> String {
+    let (module, function) = path.rsplit_once("::").unwrap_or(("", path));
+    let call = |function: &str| {
+        let arguments = arguments.join(", ");
+        format!("move |process| tagwire_shim::call::{module}::{function}(process, {arguments})")
+    };
+    let (first, then) = (call(&format!("try_{function}")), call(function));
+    format!("LIBRARY.short(\"MPI_{name}\", {first}, {then})")
 }
 
 /// The arguments of a handler: one for each parameter, but one for a buffer with the number and the datatype of its elements, and

@@ -50,6 +50,8 @@ pub enum Flag {
     Deprecated,
     /// The handler is told which twin was called.
     Twin,
+    /// The handler has a short form, which is tried first.
+    Short,
 }
 
 impl Function {
@@ -178,6 +180,7 @@ impl Flag {
             "early" => Ok(Self::Early),
             "deprecated" => Ok(Self::Deprecated),
             "twin" => Ok(Self::Twin),
+            "short" => Ok(Self::Short),
             _ => Err(format!("unknown flag `{word}`")),
         }
     }

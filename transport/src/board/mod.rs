@@ -40,7 +40,6 @@ mod shared;
 
 use std::fmt;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use memory::BoardMemory;
@@ -52,6 +51,7 @@ use memory::Laid;
 use ring::Ring;
 use tagwire_base::Owner;
 
+use crate::allocation::PeerAllocations;
 use crate::error::Result;
 use crate::message::EndpointId;
 
@@ -66,13 +66,6 @@ pub trait MemberMemory: Send + Sync {
     /// Copies what lies at `address` of that member's process. Returns whether all of it was read: it is not where the process has
     /// ended, or has nothing there that the system lets others read. What is in `into` then counts for nothing.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
-}
-
-/// Memory that a peer has from [`Transport::allocate`](crate::Transport::allocate), as this process maps it.
-pub trait PeerAllocations: Send + Sync {
-    /// Returns where so many bytes are that the peer [calls so](Boards::name_of), while this value is there. `None` where it has none
-    /// there.
-    fn at(&self, name: u64, len: usize) -> Option<NonNull<u8>>;
 }
 
 /// A board that was just made.

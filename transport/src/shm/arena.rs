@@ -27,8 +27,7 @@ use memmap2::MmapRaw;
 use rustix::fs::FallocateFlags;
 
 use super::segment::Segment;
-use crate::allocation::{Allocation, Lender};
-use crate::board::PeerAllocations;
+use crate::allocation::{Allocation, Lender, PeerAllocations};
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::message::Payload;
 
@@ -56,6 +55,12 @@ impl Span {
     #[inline]
     pub(super) const fn holds(self, address: u64, len: usize) -> bool {
         self.name(address, len) & IN_ARENA != 0
+    }
+
+    /// What peers call the `len` bytes at `address`, which lie in it; `None` where they do not.
+    pub(super) fn offset(self, address: u64, len: usize) -> Option<u64> {
+        let name = self.name(address, len);
+        (name & IN_ARENA != 0).then_some(name)
     }
 
     /// What peers call the `len` bytes at `address`.

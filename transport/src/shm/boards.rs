@@ -9,13 +9,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use memmap2::MmapOptions;
 
 use super::NAME;
-use super::arena::IN_ARENA;
+use super::contact;
 use super::memfd;
 use super::peer::PeerState;
 use super::rank::Shm;
 use super::segment::HeaderMap;
 use super::waiter;
-use crate::board::{BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard, PeerAllocations};
+use crate::allocation::PeerAllocations;
+use crate::board::{BoardMemory, BoardWaker, Boards, MemberMemory, OpenBoard};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
@@ -50,12 +51,7 @@ impl Boards for Shm {
     }
 
     fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>> {
-        let peer = self.peers.get(to.index())?;
-        let is_met = peer.header.is_some();
-        if peer.state != PeerState::Alive || !(is_met || self.answer_contact(to).is_ok()) {
-            return None;
-        }
-        let header = self.peers[to.index()].header.clone()?;
+        let header = contact::met(self, to)?.header.clone()?;
         Some(Arc::new(Sleeper(header)))
     }
 
@@ -65,16 +61,11 @@ impl Boards for Shm {
     }
 
     fn name_of(&self, address: usize, len: usize) -> Option<u64> {
-        let name = self.arena.span.name(address as u64, len);
-        (name & IN_ARENA != 0).then_some(name)
+        self.arena.span.offset(address as u64, len)
     }
 
     fn allocations(&mut self, of: EndpointId) -> Option<Arc<dyn PeerAllocations>> {
-        let peer = self.peers.get(of.index())?;
-        if peer.state != PeerState::Alive || (peer.header.is_none() && !self.answer_contact(of)) {
-            return None;
-        }
-        let arena = self.peers[of.index()].arena.clone()?;
+        let arena = contact::met(self, of)?.arena.clone()?;
         Some(arena)
     }
 }

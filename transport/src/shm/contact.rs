@@ -36,6 +36,15 @@ use super::segment::{AreaMap, Obstacle, Segment};
 use crate::error::{Error, Result};
 use crate::message::{EndpointId, PeerEvent, Upcalls};
 
+/// Returns a peer whose segment is mapped, or is mapped now; `None` where that cannot be.
+pub(super) fn met(shm: &mut Shm, at: EndpointId) -> Option<&Peer> {
+    let peer = shm.peers.get(at.index())?;
+    if peer.state != PeerState::Alive || (peer.header.is_none() && shm.answer_contact(at).is_err()) {
+        return None;
+    }
+    shm.peers.get(at.index())
+}
+
 impl Shm {
     pub(super) fn connect_by(
         &mut self,

@@ -288,6 +288,22 @@ fn update(
     })
 }
 
+/// The short form of `MPI_Accumulate`, of one value.
+#[inline(always)]
+pub fn try_accumulate(
+    process: &Process,
+    origin: Elements<In>,
+    place: Place,
+    op: Op,
+    win: Win,
+) -> Option<()> {
+    if (origin.count, place.count) != (1, 1) || origin.datatype != place.datatype {
+        return None;
+    }
+    let (kind, at) = ((origin.datatype, op), (place.rank, place.displacement));
+    try_change(process, kind, at, win, (origin.address, None))
+}
+
 /// `MPI_Accumulate`.
 pub fn accumulate(
     process: &Process,
@@ -296,17 +312,31 @@ pub fn accumulate(
     op: Op,
     win: Win,
 ) -> Result {
-    if let (1, 1) = (origin.count, place.count)
-        && origin.datatype == place.datatype
-    {
-        let (kind, at) = ((origin.datatype, op), (place.rank, place.displacement));
-        if try_change(process, kind, at, win, (origin.address, None)).is_some() {
-            return Ok(());
-        }
+    if try_accumulate(process, origin, place, op, win).is_some() {
+        return Ok(());
     }
     update(process, win, place, Completion::Epoch, || {
         Update::new(process, origin, None, place, op)
     })
+}
+
+/// The short form of `MPI_Get_accumulate`, of one value.
+#[inline(always)]
+pub fn try_get_accumulate(
+    process: &Process,
+    origin: Elements<In>,
+    result: Elements<Out>,
+    place: Place,
+    op: Op,
+    win: Win,
+) -> Option<()> {
+    let are_alike = [origin.datatype, result.datatype] == [place.datatype; 2];
+    if (origin.count, result.count, place.count) != (1, 1, 1) || !are_alike {
+        return None;
+    }
+    let (kind, at) = ((place.datatype, op), (place.rank, place.displacement));
+    let ends = (origin.address, Some(result.address));
+    try_change(process, kind, at, win, ends)
 }
 
 /// `MPI_Get_accumulate`.
@@ -318,14 +348,8 @@ pub fn get_accumulate(
     op: Op,
     win: Win,
 ) -> Result {
-    if let (1, 1, 1) = (origin.count, result.count, place.count)
-        && [origin.datatype, result.datatype] == [place.datatype; 2]
-    {
-        let (kind, at) = ((place.datatype, op), (place.rank, place.displacement));
-        let ends = (origin.address, Some(result.address));
-        if try_change(process, kind, at, win, ends).is_some() {
-            return Ok(());
-        }
+    if try_get_accumulate(process, origin, result, place, op, win).is_some() {
+        return Ok(());
     }
     update(process, win, place, Completion::Epoch, || {
         Update::new(process, origin, Some(result), place, op)
@@ -397,13 +421,31 @@ fn try_change(
         if is_nowhere || !atomics::is_aligned(word, at) {
             return None;
         }
-        window.quick_way(to, || step.apply(word, at, origin, result))
+        let _way = window.quick_way(to)?;
+        step.apply(word, at, origin, result);
+        Some(())
     })
+}
+
+/// The short form of `MPI_Fetch_and_op`.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
+#[inline(always)]
+pub fn try_fetch_and_op(
+    process: &Process,
+    origin: In,
+    result: Out,
+    datatype: Datatype,
+    rank: i32,
+    displacement: i64,
+    op: Op,
+    win: Win,
+) -> Option<()> {
+    let (kind, at, ends) = ((datatype, op), (rank, displacement), (origin, Some(result)));
+    try_change(process, kind, at, win, ends)
 }
 
 /// `MPI_Fetch_and_op`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
-#[inline(always)]
 pub fn fetch_and_op(
     process: &Process,
     origin: In,
@@ -473,15 +515,31 @@ fn try_swap(
         if is_nowhere || !word.is_compared() || !atomics::is_aligned(word, at) {
             return None;
         }
-        window.quick_way(to, || {
-            atomics::compare_and_swap(word, at, compare, origin, result);
-        })
+        let _way = window.quick_way(to)?;
+        atomics::compare_and_swap(word, at, compare, origin, result);
+        Some(())
     })
+}
+
+/// The short form of `MPI_Compare_and_swap`.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
+#[inline(always)]
+pub fn try_compare_and_swap(
+    process: &Process,
+    origin: In,
+    compare: In,
+    result: Out,
+    datatype: Datatype,
+    rank: i32,
+    displacement: i64,
+    win: Win,
+) -> Option<()> {
+    let (at, ends) = ((rank, displacement), [origin, compare]);
+    try_swap(process, datatype, at, win, ends, result)
 }
 
 /// `MPI_Compare_and_swap`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
-#[inline(always)]
 pub fn compare_and_swap(
     process: &Process,
     origin: In,

@@ -9,7 +9,7 @@ use crate::call::windows::on_win;
 use crate::error::{Class, Error, Result};
 use crate::object::window::block::Word;
 use crate::object::window::epochs::Locked;
-use crate::object::window::{Open, Window};
+use crate::object::window::{Open, Window, meeting};
 use crate::process::Process;
 use crate::raw::Ref;
 
@@ -64,7 +64,7 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
         if assertion & is_empty != is_empty {
             window.count_call()?;
             window.flush_all()?;
-            window.meet()?;
+            meeting::meet(window)?;
         }
         let succeeds = assertion & NO_SUCCEED == 0;
         window.epochs().fence(succeeds);
@@ -81,7 +81,15 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
 /// # Errors
 /// `MPI_ERR_GROUP` where some are none.
 fn members(process: &Process, window: &Window, group: Group) -> Result<Arc<[usize]>> {
-    let (ranks, all) = (process.group(group)?, window.team.members());
+    let ranks = process.group(group)?;
+    let mut last = window.last_group();
+    // Programs name the same group each time.
+    if let Some((known, members)) = &*last
+        && Arc::ptr_eq(known, &ranks)
+    {
+        return Ok(Arc::clone(members));
+    }
+    let all = window.team.members();
     let none = usize::MAX;
     let members = ranks.iter().map(|rank| all.member(*rank).unwrap_or(none));
     let members: Arc<[usize]> = members.collect();
@@ -90,7 +98,10 @@ fn members(process: &Process, window: &Window, group: Group) -> Result<Arc<[usiz
             let text = "the group is no part of the window's";
             Err(Error::new(Class::Group, text))
         }
-        false => Ok(members),
+        false => {
+            *last = Some((ranks, Arc::clone(&members)));
+            Ok(members)
+        }
     }
 }
 
@@ -132,7 +143,8 @@ pub fn win_complete(process: &Process, win: Win) -> Result {
         let done = Word::Dones(window.me());
         each(group.iter().copied(), |target| {
             window.open_one(target, Open::None);
-            let flushed = window.flush(target);
+            // The word that is added to orders what was written here before.
+            let flushed = window.flush_started(target);
             let block = &window.members()[target].block;
             block.add(window.messenger(), done, 1)?;
             window.wake(target)?;
@@ -282,10 +294,10 @@ pub fn win_unlock_all(process: &Process, win: Win) -> Result {
     })
 }
 
-/// Completes accesses to mapped memory, which are over: the fast path of the thread that initialized MPI. `None`, with nothing done,
-/// where anything stands in its way, errors too.
+/// The short form of `MPI_Win_flush`, of accesses to mapped memory, which are over: that of the thread that initialized MPI. `None`,
+/// with nothing done, where anything stands in its way, errors too.
 #[inline(always)]
-fn try_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
+pub fn try_win_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
     process.shortcuts.find(win, |window| {
         let member = window.members().get(rank as u32 as usize)?;
         if !member.is_locked_here() {
@@ -298,16 +310,10 @@ fn try_flush(process: &Process, rank: i32, win: Win) -> Option<()> {
 }
 
 /// `MPI_Win_flush`.
-#[inline(always)]
 pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
-    match try_flush(process, rank, win) {
-        Some(()) => Ok(()),
-        None => flush_at_length(process, rank, win),
+    if try_win_flush(process, rank, win).is_some() {
+        return Ok(());
     }
-}
-
-#[inline(never)]
-fn flush_at_length(process: &Process, rank: i32, win: Win) -> Result {
     on_win(process, win, |window| {
         let Some(target) = window.member(rank)? else {
             return Ok(());
@@ -327,8 +333,13 @@ pub fn win_flush_all(process: &Process, win: Win) -> Result {
     })
 }
 
-/// `MPI_Win_flush_local`. What is complete here is complete at the target.
+/// The short form of `MPI_Win_flush_local`.
 #[inline(always)]
+pub fn try_win_flush_local(process: &Process, rank: i32, win: Win) -> Option<()> {
+    try_win_flush(process, rank, win)
+}
+
+/// `MPI_Win_flush_local`. What is complete here is complete at the target.
 pub fn win_flush_local(process: &Process, rank: i32, win: Win) -> Result {
     win_flush(process, rank, win)
 }

@@ -172,39 +172,37 @@ fn requested(process: &Process, window: Arc<Window>, started: Vec<AccessId>) -> 
     process.requests.enter(pending, Comm::SELF)
 }
 
-/// `MPI_Put`.
+/// The short form of `MPI_Put`.
 #[inline(always)]
-pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
-    let copied = try_simple(process, origin.into(), place, win, |to, bytes| {
+pub fn try_put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Option<()> {
+    try_simple(process, origin.into(), place, win, |to, bytes| {
         to.copy(origin.address, bytes);
-    });
-    match copied {
-        Some(()) => Ok(()),
-        None => put_at_length(process, origin, place, win),
-    }
+    })
 }
 
-#[inline(never)]
-fn put_at_length(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
+/// `MPI_Put`.
+pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
+    if try_put(process, origin, place, win).is_some() {
+        return Ok(());
+    }
     on_win(process, win, |window| {
         write(process, window, origin, place, Completion::Epoch).map(drop)
     })
 }
 
-/// `MPI_Get`.
+/// The short form of `MPI_Get`.
 #[inline(always)]
-pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
-    let copied = try_simple(process, origin, place, win, |from, bytes| {
+pub fn try_get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Option<()> {
+    try_simple(process, origin, place, win, |from, bytes| {
         origin.address.copy(from.read(), bytes);
-    });
-    match copied {
-        Some(()) => Ok(()),
-        None => get_at_length(process, origin, place, win),
-    }
+    })
 }
 
-#[inline(never)]
-fn get_at_length(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
+/// `MPI_Get`.
+pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
+    if try_get(process, origin, place, win).is_some() {
+        return Ok(());
+    }
     on_win(process, win, |window| {
         read(process, window, origin, place, Completion::Epoch).map(drop)
     })

@@ -41,6 +41,25 @@ use crate::object::window::block::{QuickWords, Word, long};
 use crate::object::window::epochs::Locked;
 use crate::object::window::{Member, Window};
 
+/// A change of a single value, until dropped.
+pub(crate) struct QuickWay<'w> {
+    window: &'w Window,
+    words: QuickWords<'w>,
+}
+
+impl Drop for QuickWay<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.words.own.store(0, Release);
+        // Release alone lets the compiler look before it stores.
+        compiler_fence(SeqCst);
+        // Who says only now that it waits looks again before it sleeps, when the store is to be seen.
+        if self.words.waiting.load(Relaxed) > 0 {
+            self.window.wake_all();
+        }
+    }
+}
+
 impl Window {
     /// Takes the lock of a member.
     ///
@@ -113,25 +132,21 @@ impl Window {
         Ok(changed)
     }
 
-    /// Takes a short way of the one thread of this process that finds [shortcuts](crate::object::window::shortcuts): without a wait, and
-    /// with a word of its own, which nobody else of the process changes. `None`, with nothing done, where somebody is on the long way.
+    /// Begins a short way of the one thread of this process that finds [shortcuts](crate::object::window::shortcuts): without a wait,
+    /// and with a word of its own, which nobody else of the process changes. `None`, with nothing begun, where somebody is on the long
+    /// way.
     #[inline(always)]
-    pub(crate) fn quick_way(&self, to: &Member, change: impl FnOnce()) -> Option<()> {
+    pub(crate) fn quick_way<'w>(&'w self, to: &'w Member) -> Option<QuickWay<'w>> {
         let words = to.block.quick()?;
         words.own.store(1, Relaxed);
         compiler_fence(SeqCst);
         if words.long.load(SeqCst) != long::UNTAKEN && !notes_fenced(words) {
             return None;
         }
-        change();
-        words.own.store(0, Release);
-        // Release alone lets the compiler look before it stores.
-        compiler_fence(SeqCst);
-        // Who says only now that it waits looks again before it sleeps, when the store is to be seen.
-        if words.waiting.load(Relaxed) > 0 {
-            self.wake_all();
-        }
-        Some(())
+        Some(QuickWay {
+            window: self,
+            words,
+        })
     }
 
     /// Runs a change of many values.

@@ -13,7 +13,7 @@
 mod host;
 mod told;
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::{Arc, OnceLock};
 
 use tagwire_base::Rank;
@@ -474,9 +474,10 @@ impl Made {
             members: self.members.into(),
             epochs: Lock::new(Epochs::new(size)),
             open: AtomicU8::new(Open::None as u8),
+            last_group: Lock::default(),
             is_accessed: AtomicBool::new(false),
             attached: Attached::new(size),
-            calls: AtomicU32::new(0),
+            calls: AtomicU8::new(0),
             values: Box::new(values),
             attributes: Attributes::new(),
             name: Lock::default(),

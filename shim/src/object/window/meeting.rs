@@ -8,30 +8,28 @@ use crate::error::Result;
 use crate::object::window::Window;
 use crate::object::window::block::Word;
 
-impl Window {
-    /// Meets all other members. What each has stored before is to be seen by all after it.
-    ///
-    /// # Errors
-    /// As [`check_members`](Self::check_members).
-    pub(crate) fn meet(&self) -> Result {
-        if !self.maps_all {
-            return self.barrier();
-        }
-        self.check_whole()?;
-        let (me, size) = (self.me(), self.members.len());
-        let own = &self.members[me].block;
-        let meeting = self.meetings.next();
-        let mut distance = 1;
-        while distance < size {
-            let (behind, before) = ((me + distance) % size, (me + size - distance) % size);
-            let told = &self.members[behind].block;
-            told.set(&self.messenger, Word::Meetings(me), meeting)?;
-            self.wake(behind)?;
-            self.wait(me, "a fence", || {
-                Ok(own.get(&self.messenger, Word::Meetings(before))? >= meeting)
-            })?;
-            distance *= 2;
-        }
-        Ok(())
+/// Meets all other members of a window. What each has stored before is to be seen by all after it.
+///
+/// # Errors
+/// As [`Window::check_members`].
+pub(crate) fn meet(window: &Window) -> Result {
+    if !window.maps_all {
+        return window.barrier();
     }
+    window.check_whole()?;
+    let (members, messenger) = (&window.members, window.messenger());
+    let (me, size) = (window.me(), members.len());
+    let meeting = window.meetings.next();
+    let mut distance = 1;
+    while distance < size {
+        let (behind, before) = ((me + distance) % size, (me + size - distance) % size);
+        let told = &members[behind].block;
+        told.set(messenger, Word::Meetings(me), meeting)?;
+        window.wake(behind)?;
+        window.wait(me, "a fence", || {
+            Ok(members[me].block.get(messenger, Word::Meetings(before))? >= meeting)
+        })?;
+        distance *= 2;
+    }
+    Ok(())
 }

@@ -175,6 +175,15 @@ impl Window {
     pub(crate) fn flush(&self, member: usize) -> Result {
         // Orders what was written here before what others are told of it.
         fence(SeqCst);
+        self.flush_started(member)
+    }
+
+    /// The same of accesses to memory that is not mapped.
+    ///
+    /// # Errors
+    /// When the member is gone.
+    #[inline]
+    pub(crate) fn flush_started(&self, member: usize) -> Result {
         if matches!(self.members[member].data, Data::Mapped(_) | Data::Empty) {
             return Ok(());
         }

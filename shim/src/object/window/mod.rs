@@ -24,14 +24,14 @@ pub(crate) mod epochs;
 pub(crate) mod hints;
 mod locks;
 pub(crate) mod make;
-mod meeting;
+pub(crate) mod meeting;
 pub(crate) mod memory;
 pub(crate) mod shortcuts;
 mod waits;
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tagwire_base::Rank;
@@ -44,6 +44,7 @@ use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
 use crate::object::attributes::Attributes;
 use crate::object::errhandler::Handler;
+use crate::object::group::Ranks;
 use crate::object::info::Entries;
 use crate::object::window::accesses::{Accesses, Parts};
 use crate::object::window::attached::Attached;
@@ -166,6 +167,9 @@ struct Values {
     model: i32,
 }
 
+/// A group, with the members of a window that it names.
+type NamedGroup = (Arc<Ranks>, Arc<[usize]>);
+
 /// A window.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -182,12 +186,14 @@ pub(crate) struct Window {
     epochs: Lock<Epochs>,
     /// What the open epoch allows, where it is the same of all members.
     open: AtomicU8,
+    /// The last group that a call has named, with the members that it names.
+    last_group: Lock<Option<NamedGroup>>,
     /// A fast path has accessed something since the epochs were last looked at.
     is_accessed: AtomicBool,
     attached: Attached,
     accesses: Accesses,
-    /// How many more calls of synchronization make no progress.
-    calls: AtomicU32,
+    /// Calls of synchronization, in a byte. Every 256th makes progress: programs that wait for a value of a window call nothing else.
+    calls: AtomicU8,
     values: Box<Values>,
     attributes: Attributes,
     name: Lock<String>,
@@ -242,6 +248,11 @@ impl Window {
             epochs.note_access();
         }
         epochs
+    }
+
+    /// Returns the last group that a call has named.
+    pub(crate) fn last_group(&self) -> MutexGuard<'_, Option<NamedGroup>> {
+        self.last_group.lock()
     }
 
     /// Says that the open epoch allows accesses to all members, of a kind, or to none.

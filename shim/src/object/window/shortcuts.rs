@@ -76,6 +76,13 @@ impl Shortcuts {
         }
     }
 
+    /// Has nothing found any more, of windows too that the program has not freed.
+    pub(crate) fn close(&self) {
+        for (place, entry) in self.handles.iter().enumerate() {
+            entry.store(!place, Relaxed);
+        }
+    }
+
     /// Drops what no entry points to. The first thread alone calls it.
     fn drop_unlisted(&self, held: &mut Vec<Arc<Window>>) {
         held.retain(|window| {

@@ -16,9 +16,6 @@ const LOOKS: u32 = 64;
 /// How long the news of a failure may take to all ranks.
 const NEWS: Duration = Duration::from_secs(1);
 
-/// Every so many calls of synchronization make progress: programs that wait for a value of a window call nothing else.
-const CALLS_PER_PROGRESS: u32 = 256;
-
 impl Window {
     /// Waits until `ready` finds what is waited for in the block of member `on`.
     ///
@@ -159,8 +156,12 @@ impl Window {
     /// may count as one.
     #[inline]
     pub(crate) fn count_unless_due(&self) -> Option<()> {
-        let left = self.calls.load(Relaxed).checked_sub(1)?;
-        self.calls.store(left, Relaxed);
+        // Each time that the byte comes round.
+        let calls = self.calls.load(Relaxed).wrapping_add(1);
+        if calls == 0 {
+            return None;
+        }
+        self.calls.store(calls, Relaxed);
         Some(())
     }
 
@@ -171,7 +172,7 @@ impl Window {
     #[inline]
     pub(crate) fn count_call(&self) -> Result {
         if self.count_unless_due().is_none() {
-            self.calls.store(CALLS_PER_PROGRESS - 1, Relaxed);
+            self.calls.store(0, Relaxed);
             self.messenger.progress()?;
         }
         Ok(())

@@ -276,3 +276,28 @@ fn what_is_freed_is_the_systems_again() {
     drop(a);
     assert!(last.bytes().iter().all(|byte| *byte == 0));
 }
+
+/// Who knows what an allocation is called maps it, as long as it keeps that.
+#[test]
+fn allocations_are_mapped_by_their_name() {
+    let (mut a, mut b, to_b, to_a) = pair(&mapped_only());
+    let mut memory = a.shm.allocate(10_000).unwrap();
+    memory.bytes_mut()[9_999] = 7;
+    let address = memory.as_ptr().as_ptr().addr();
+    let boards = a.shm.boards(to_b).unwrap().0;
+    assert_eq!(boards.name_of(address + 9_999, usize::MAX / 2), None);
+    let heap = vec![0_u8; 8];
+    assert_eq!(boards.name_of(heap.as_ptr().addr(), 8), None);
+    let name = boards.name_of(address, 10_000).unwrap();
+    let (boards, of) = b.shm.boards(to_a).unwrap();
+    let mapped = boards.allocations(of).unwrap();
+    drop(b);
+    assert!(mapped.at(name, usize::MAX / 2).is_none());
+    assert!(
+        mapped.at(address as u64, 8).is_none(),
+        "an address is no name"
+    );
+    let there = mapped.at(name, 10_000).unwrap();
+    // SAFETY: so many bytes are mapped, and nobody writes them meanwhile.
+    assert_eq!(unsafe { there.add(9_999).read_volatile() }, 7);
+}
