@@ -39,7 +39,8 @@ use crate::message::{EndpointId, PeerEvent, Upcalls};
 /// Returns a peer whose segment is mapped, or is mapped now; `None` where that cannot be.
 pub(super) fn met(shm: &mut Shm, at: EndpointId) -> Option<&Peer> {
     let peer = shm.peers.get(at.index())?;
-    if peer.state != PeerState::Alive || (peer.header.is_none() && shm.answer_contact(at).is_err()) {
+    if peer.state != PeerState::Alive || (peer.header.is_none() && shm.answer_contact(at).is_err())
+    {
         return None;
     }
     shm.peers.get(at.index())
