@@ -19,8 +19,11 @@ use crate::output::print;
 use crate::projection::ProjectionOptions;
 
 mod draw;
+mod partial;
 mod simulated;
 mod store;
+
+use partial::write;
 
 /// The options of `tagwire reproduce`.
 #[derive(Debug, Args)]
@@ -160,6 +163,7 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
+    partial::clean(&options.output);
     let interrupted = interruptions()?;
     let (mut failed_runs, mut fails) = (0, 0);
     for item in items {
@@ -350,6 +354,7 @@ fn one(
         let stored = store::file_of(folder, item);
         let parent = stored.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
+        partial::clean(parent);
         write(&stored, &text)?;
     }
     draw(&options.output, item, &stem, outcome.results())?;
@@ -546,13 +551,6 @@ fn interruptions() -> Result<Arc<AtomicUsize>, Failure> {
             .map_err(Failure::run)?;
     }
     Ok(interrupted)
-}
-
-/// Writes a file as a whole or not at all. Several processes may write the same file.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let partial = file.with_extension(format!("{}.partial", std::process::id()));
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, file));
-    written.map_err(|error| unwritable(file, &error))
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Failure {

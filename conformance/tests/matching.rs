@@ -100,3 +100,11 @@ match_conformance!(
         ..tight()
     })
 );
+match_conformance!(
+    dropped_by_the_network,
+    in_time(MatchOptions {
+        helping: true,
+        drops: true,
+        ..tight()
+    })
+);

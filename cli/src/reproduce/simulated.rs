@@ -9,7 +9,8 @@ use tagwire_papers::{Item, Outcome, Ran, Rows, SimulatedRun};
 use tagwire_sim::presets::{PRESETS, Preset, preset};
 use tagwire_sim::{Schedule, SimOptions};
 
-use super::{ReproduceOptions, draw, unwritable, write};
+use super::partial::{clean, write};
+use super::{ReproduceOptions, draw, unwritable};
 use crate::failure::Failure;
 
 mod runs;
@@ -68,8 +69,10 @@ pub fn one(
         let whole = tagwire_bench::results(test, &command, &environment(machine), &found);
         let name = format!("{stem}-sim-{number}.json");
         let file = options.output.join(&name);
-        write(&file, &format!("{whole:#}\n"))?;
-        let mut found = crate::results::read(&file)?;
+        let text = format!("{whole:#}\n");
+        write(&file, &text)?;
+        // Not read back: another process may write it, too.
+        let mut found = tagwire_bench::document(text.as_bytes()).map_err(Failure::run)?;
         of.name_rows(&mut found);
         let words = run.arguments.join(" ");
         ran.push(Ran::new(run, format!("{command} # {words}"), &found, 1));
@@ -85,6 +88,7 @@ pub fn one(
     if let Some(folder) = &options.store {
         let folder = folder.join(item.paper());
         fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+        clean(&folder);
         write(&folder.join(file_of(&stem)), &text)?;
     }
     draw(
@@ -100,6 +104,7 @@ pub fn one(
 fn arrivals(options: &ReproduceOptions) -> Result<String, Failure> {
     let folder = options.output.join("assumed");
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    clean(&folder);
     for (name, text) in tagwire_papers::ARRIVALS {
         write(&folder.join(name), text)?;
     }
