@@ -81,10 +81,13 @@ fn a_killed_run_goes_on_and_measures_nothing_twice() {
         let command = whole["command"].as_str().unwrap();
         assert!(!command.contains("--resume"), "{command}");
         let summary = whole["summary"].as_array().unwrap();
-        assert!(
-            summary.iter().all(|row| row["launches"] == 2),
-            "{summary:?}"
-        );
+        // A launch during which the processors of a guest were other ones stands for itself.
+        let launches = |row: &Value| {
+            row["launches"]
+                .as_u64()
+                .is_some_and(|n| (1..=2).contains(&n))
+        };
+        assert!(summary.iter().all(launches), "{summary:?}");
         assert_eq!(summary.len(), 9);
         // The table is of all rows, not only of those that came last.
         let lines = outcome.stdout.iter();

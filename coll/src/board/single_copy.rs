@@ -115,7 +115,11 @@ impl BoardCall<'_> {
         let block = out.len() / self.size();
         let place = |member: usize| member * block..(member + 1) * block;
         let (first, mine) = (self.begin(2), place(self.me()));
-        self.show_place(first, Some(given.unwrap_or(&out[mine.clone()])))?;
+        let own = match given {
+            Some(given) => given,
+            None => &out[mine.clone()],
+        };
+        self.show_place(first, Some(own))?;
         let mut could_read = true;
         for member in self.others_from_next() {
             let from = self.place_of(member, first)?.map(|from| from.after(at));

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::job::MARK;
+use crate::oracle::Finding;
 
 /// How long the kernel and the launcher have to end everything.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,8 +31,30 @@ impl Before {
         }
     }
 
-    /// Returns what a trial with this mark and this folder has left after a while. Ends what processes there are.
-    pub fn left(&self, mark: &str, folder: &Path, patience: Duration) -> Vec<String> {
+    /// Returns what a trial with this mark and this folder has left after a while. Ends what processes there are. A name in `/dev/shm` may be of
+    /// others on the machine: such a trial is repeated on idle processors, as where something was late.
+    pub fn left(&self, mark: &str, folder: &Path, patience: Duration) -> Vec<Finding> {
+        let certain = self.processes_and_files(mark, folder, patience);
+        let names = self
+            .names()
+            .into_iter()
+            .map(|text| Finding { late: true, text });
+        let certain = certain
+            .into_iter()
+            .map(|text| Finding { late: false, text });
+        certain.chain(names).collect()
+    }
+
+    /// Returns the names in `/dev/shm` that were not there before, and whose memory no process has.
+    fn names(&self) -> Vec<String> {
+        let after = shared_memory();
+        let fresh = after.difference(&self.memory);
+        let left = fresh.filter(|name| !is_held(name));
+        left.map(|name| format!("/dev/shm/{name} is left, and no process has it"))
+            .collect()
+    }
+
+    fn processes_and_files(&self, mark: &str, folder: &Path, patience: Duration) -> Vec<String> {
         let deadline = Instant::now() + patience;
         let mut found = Vec::new();
         let mut alive = processes(mark);
@@ -49,10 +72,6 @@ impl Before {
                 let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
             }
         }
-        let after = shared_memory();
-        let fresh = after.difference(&self.memory);
-        let left = fresh.filter(|name| !is_held(name));
-        found.extend(left.map(|name| format!("/dev/shm/{name} is left, and no process has it")));
         let files = fs::read_dir(folder).into_iter().flatten().flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
         found.extend(
@@ -147,7 +166,8 @@ mod tests {
         let found = before.left(&mark, folder.path(), Duration::ZERO);
         child.wait().unwrap();
         for part in ["is left: sleep 60", "the file forgotten"] {
-            assert!(found.iter().any(|text| text.contains(part)), "{found:?}");
+            let has = |one: &Finding| one.text.contains(part);
+            assert!(found.iter().any(has), "{found:?}");
         }
     }
 
@@ -162,7 +182,7 @@ mod tests {
         let found = || {
             let left = before.left("no mark", folder.path(), Duration::ZERO);
             left.iter()
-                .any(|text| text.starts_with("/dev/shm/a-library-"))
+                .any(|one| one.late && one.text.starts_with("/dev/shm/a-library-"))
         };
         assert!(!found(), "this process has it open");
         let name = file.into_temp_path();

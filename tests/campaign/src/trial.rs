@@ -82,11 +82,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     let said = std::mem::take(&mut job.others);
     drop(job);
     let left = before.left(&mark, folder.path(), PATIENCE);
-    findings.extend(
-        left.into_iter()
-            .filter(|_| ended)
-            .map(|text| Finding { late: false, text }),
-    );
+    findings.extend(left.into_iter().filter(|_| ended));
     let said = if findings.is_empty() {
         Vec::new()
     } else {

@@ -286,7 +286,7 @@ fn allocations_are_mapped_by_their_name() {
     let address = memory.as_ptr().as_ptr().addr();
     let boards = a.shm.boards(to_b).unwrap().0;
     assert_eq!(boards.name_of(address + 9_999, usize::MAX / 2), None);
-    let heap = vec![0_u8; 8];
+    let heap = [0_u8; 8];
     assert_eq!(boards.name_of(heap.as_ptr().addr(), 8), None);
     let name = boards.name_of(address, 10_000).unwrap();
     let (boards, of) = b.shm.boards(to_a).unwrap();
