@@ -239,6 +239,8 @@ fn ranks_that_hang_say_what_they_wait_for() {
     let program = program("hang");
     let mut job = run_line(2, &[]).args([&program]).args(["hang"]).start();
     answers(&mut job, 1);
+    // Before then the signal finds nobody who would answer.
+    job.hear("rank 0 is process ");
     kill_process(job.launcher(), Signal::USR1).unwrap();
     job.hear(&waits(0));
     kill_process(job.launcher(), Signal::TERM).unwrap();

@@ -109,6 +109,7 @@ A trial is good where all of this holds:
 
 A trial in which something was late is repeated twice, each time once the processors idle, or after 20 s in which they do not. It is a find where it is late
 again on idle processors, or more than late; else it remains a suspect, of which the page says what the repetitions came to.
+A new name in `/dev/shm` may be of others on the machine: its trial is repeated likewise.
 
 `ci/test` runs the first 18 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
 build's own `mpicc`: `cargo build --workspace` makes what it needs. Hosts are network namespaces, which take root and the command `ip`. What is missing makes
