@@ -4,6 +4,9 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+#[path = "build/stamp.rs"]
+mod stamp;
+
 /// The root of the workspace, from this package.
 const ROOT: &str = "..";
 
@@ -15,7 +18,7 @@ fn main() {
     let commit = commit(&sources);
     stamp("COMMIT", &commit.unwrap_or_else(|| "unknown".to_owned()));
     stamp("TARGET", &variable("TARGET"));
-    stamp("PROFILE", &profile());
+    stamp("PROFILE", &stamp::profile());
     stamp("FEATURES", &features());
     stamp(
         "COMPILER",
@@ -31,19 +34,6 @@ fn stamp(name: &str, value: &str) {
 
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| "unknown".to_owned())
-}
-
-/// The profile. Cargo's `PROFILE` is `release` for all that inherit from it; the folder of the build has its own name,
-/// `TARGET/PROFILE/build/PACKAGE/out`.
-fn profile() -> String {
-    let out = env::var("OUT_DIR").unwrap_or_default();
-    let mut folders = Path::new(&out).iter().rev();
-    let build = folders.nth(2).filter(|name| *name == "build");
-    let named = build.and_then(|_| folders.next());
-    named.map_or_else(
-        || variable("PROFILE"),
-        |name| name.to_string_lossy().into_owned(),
-    )
 }
 
 /// Where the product's code lies, from the root of the workspace: a change there makes the build another one than its
@@ -66,23 +56,14 @@ fn sources() -> Vec<String> {
 /// repository of our own, such as in a package from a registry.
 fn commit(sources: &[String]) -> Option<String> {
     let package = env::var("CARGO_MANIFEST_DIR").ok()?;
-    let top = git(&["rev-parse", "--show-toplevel"])?;
+    let top = stamp::git(ROOT, &["rev-parse", "--show-toplevel"])?;
     // A package that was unpacked inside someone else's repository is not at that commit.
     if Path::new(&top).join("cli").canonicalize().ok()?
         != Path::new(&package).canonicalize().ok()?
     {
         return None;
     }
-    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
-    // HEAD changes with a checkout; its log, or the branch where there is no log, with a commit.
-    for file in ["HEAD", "logs/HEAD", &branch] {
-        let path = git(&["rev-parse", "--git-path", file]).unwrap_or_default();
-        let path = Path::new(ROOT).join(path);
-        if path.is_file() {
-            println!("cargo:rerun-if-changed={}", path.display());
-        }
-    }
+    let commit = stamp::commit(ROOT)?;
     // Without locks: a look must not touch the files that are watched.
     let mut status = vec![
         "--no-optional-locks",
@@ -92,23 +73,12 @@ fn commit(sources: &[String]) -> Option<String> {
         "--",
     ];
     status.extend(sources.iter().map(String::as_str));
-    let modified = git(&status).is_none_or(|changes| !changes.is_empty());
+    let modified = stamp::git(ROOT, &status).is_none_or(|changes| !changes.is_empty());
     Some(if modified {
         format!("{commit}-modified")
     } else {
         commit
     })
-}
-
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(ROOT)
-        .args(arguments)
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| text.trim().to_owned())
 }
 
 fn compiler() -> Option<String> {

@@ -43,20 +43,9 @@ fn is_left(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
     use std::process::Command;
 
     use super::*;
-
-    /// A folder of its own, and the number of a process that is gone.
-    fn folder(name: &str) -> (PathBuf, u32) {
-        let name = format!("tagwire-partial-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).unwrap();
-        let mut ended = Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        (folder, ended.id())
-    }
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
@@ -69,8 +58,10 @@ mod tests {
 
     #[test]
     fn what_gone_processes_have_left_is_removed() {
-        let (folder, gone) = folder("clean");
-        let own = std::process::id();
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (own, gone) = (std::process::id(), ended.id());
         let kept = [
             format!("a-1.{own}.partial"),
             "a-1.json".to_owned(),
@@ -82,22 +73,21 @@ mod tests {
             format!("a-1.sim.{gone}.partial"),
         ];
         for name in kept.iter().chain(&left) {
-            fs::write(folder.join(name), "").unwrap();
+            fs::write(folder.path().join(name), "").unwrap();
         }
-        clean(&folder);
+        clean(folder.path());
         let mut kept = kept.to_vec();
         kept.sort();
-        assert_eq!(names(&folder), kept);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names(folder.path()), kept);
     }
 
     #[test]
     fn what_cannot_be_written_leaves_nothing() {
-        let (folder, _) = folder("write");
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         write(&folder.join("whole.json"), "text").unwrap();
         fs::create_dir(folder.join("taken")).unwrap();
         assert!(write(&folder.join("taken"), "text").is_err());
-        assert_eq!(names(&folder), ["taken", "whole.json"]);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(names(folder), ["taken", "whole.json"]);
     }
 }

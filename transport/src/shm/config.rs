@@ -52,10 +52,8 @@ pub struct ShmOptions {
     /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory, or of
     /// the limit of the control group where that is less.
     pub room: Option<usize>,
-    /// How long messages are moved, always; `None`: as trials find, or by halves without them.
+    /// How long messages are moved, always; `None`: as is found by trial, for each pair and length.
     pub way: Option<CopyWay>,
-    /// Where no way is fixed: it is found by trial, for each pair and length.
-    pub trials: bool,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]
     pub matches: bool,
@@ -76,7 +74,6 @@ impl Default for ShmOptions {
             arena: ARENA,
             room: None,
             way: None,
-            trials: true,
             matches: false,
             first_slot: 0,
         }
@@ -107,7 +104,6 @@ impl ShmOptions {
             arena: config.bytes("shm-arena"),
             room: config.bytes_or_auto("shm-room"),
             way: CopyWay::named(config.choice("shm-way")),
-            trials: matches!(config.choice("shm-way"), "auto" | "trial"),
             matches: false,
             first_slot: config.integer("shm-first-slot") as u32,
         }

@@ -437,10 +437,7 @@ impl Shm {
         if let Some(known) = peer.partner.as_ref().filter(|_| is_alive) {
             return Some(Arc::clone(known));
         }
-        let is_met = peer.header.is_some();
-        if !is_alive || !(is_met || self.answer_contact(endpoint).is_ok()) {
-            return None;
-        }
+        met(self, endpoint)?;
         let pid = self.attach(endpoint);
         let peer = &mut self.peers[endpoint.index()];
         let identity = peer

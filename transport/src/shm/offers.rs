@@ -36,6 +36,7 @@
 //! Whether a receiver's buffer is filled or was revoked before is decided by one compare and exchange of *offered*, from OPEN
 //! to TAKEN or to WITHDRAWN: whoever revokes knows at once.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::word::Word;
@@ -112,6 +113,15 @@ pub(super) fn chunk(free: u32, total: u32, min: u32, max: u32) -> u32 {
 pub(super) struct Chunk {
     pub first: u32,
     pub count: u32,
+}
+
+impl Chunk {
+    /// The bytes of it, of `total`.
+    pub(super) fn range(self, total: u64) -> Range<usize> {
+        let start = u64::from(self.first) * UNIT;
+        let end = (start + u64::from(self.count) * UNIT).min(total);
+        start as usize..end as usize
+    }
 }
 
 /// What an attempt to claim gave before anybody had claimed the offer.

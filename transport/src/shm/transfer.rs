@@ -152,9 +152,7 @@ impl Run {
 
     /// The bytes of a chunk.
     fn range(&self, chunk: Chunk) -> Range<usize> {
-        let start = u64::from(chunk.first) * offers::UNIT;
-        let end = (start + u64::from(chunk.count) * offers::UNIT).min(self.total);
-        start as usize..end as usize
+        chunk.range(self.total)
     }
 }
 
@@ -365,6 +363,18 @@ struct Descriptors {
     next: usize,
 }
 
+/// Returns what a list by endpoints has of one, which is made where there is none.
+fn entry<T>(
+    list: &mut Vec<Option<Box<T>>>,
+    endpoint: EndpointId,
+    make: impl FnOnce() -> T,
+) -> &mut T {
+    if list.len() <= endpoint.index() {
+        list.resize_with(endpoint.index() + 1, || None);
+    }
+    list[endpoint.index()].get_or_insert_with(|| Box::new(make()))
+}
+
 /// What transfers are moved with: the peers, what is sent to them, and the rank's clock.
 pub(super) struct Reach<'a> {
     pub peers: &'a [Peer],
@@ -403,7 +413,6 @@ pub(super) struct Transfers {
 impl Transfers {
     pub(super) fn new(options: &ShmOptions) -> Self {
         let units = |bytes: usize| (bytes as u64).div_ceil(offers::UNIT).clamp(1, 1 << 20) as u32;
-        let by_halves = (!options.trials).then_some(CopyWay::Halves);
         Self {
             claims: Vec::new(),
             offers: Vec::new(),
@@ -415,7 +424,7 @@ impl Transfers {
             timed: 0,
             is_disturbed: false,
             is_waiting: false,
-            fixed: options.way.or(by_halves),
+            fixed: options.way,
             has_pieces: !options.matches,
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
@@ -450,16 +459,11 @@ impl Transfers {
     /// A free descriptor of `area`, with its next generation. Free is one that both sides are done
     /// with: while this side still lists a transfer, what the line says is about that one.
     pub(super) fn reserve(&mut self, endpoint: EndpointId, area: &AreaMap) -> Option<Line> {
-        if self.books.len() <= endpoint.index() {
-            self.books.resize_with(endpoint.index() + 1, || None);
-        }
-        let book = self.books[endpoint.index()].get_or_insert_with(|| {
-            Box::new(Descriptors {
-                generations: [0; OFFERS],
-                open: 0,
-                taken: 0,
-                next: 0,
-            })
+        let book = entry(&mut self.books, endpoint, || Descriptors {
+            generations: [0; OFFERS],
+            open: 0,
+            taken: 0,
+            next: 0,
         });
         for step in 0..OFFERS {
             let number = (book.next + step) % OFFERS;

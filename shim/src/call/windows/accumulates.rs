@@ -456,21 +456,19 @@ pub fn fetch_and_op(
     op: Op,
     win: Win,
 ) -> Result {
-    let (kind, at, ends) = ((datatype, op), (rank, displacement), (origin, Some(result)));
-    match try_change(process, kind, at, win, ends) {
-        Some(()) => Ok(()),
-        None => fetch_at_length(process, kind, at, win, (origin, result)),
+    let short = try_fetch_and_op(
+        process,
+        origin,
+        result,
+        datatype,
+        rank,
+        displacement,
+        op,
+        win,
+    );
+    if short.is_some() {
+        return Ok(());
     }
-}
-
-#[inline(never)]
-fn fetch_at_length(
-    process: &Process,
-    (datatype, op): (Datatype, Op),
-    (rank, displacement): (i32, i64),
-    win: Win,
-    (origin, result): (In, Out),
-) -> Result {
     let place = Place {
         rank,
         displacement,
@@ -497,16 +495,19 @@ fn fetch_at_length(
     })
 }
 
-/// Compares and swaps a value of mapped memory: the fast path of the thread that initialized MPI. `None`, with nothing done, where
+/// The short form of `MPI_Compare_and_swap`, of mapped memory: that of the thread that initialized MPI. `None`, with nothing done, where
 /// anything stands in its way, errors too.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
 #[inline(always)]
-fn try_swap(
+pub fn try_compare_and_swap(
     process: &Process,
-    datatype: Datatype,
-    (rank, displacement): (i32, i64),
-    win: Win,
-    [origin, compare]: [In; 2],
+    origin: In,
+    compare: In,
     result: Out,
+    datatype: Datatype,
+    rank: i32,
+    displacement: i64,
+    win: Win,
 ) -> Option<()> {
     let word = process.types.word(datatype)?;
     let is_nowhere = origin.is_constant() || compare.is_constant() || result.is_constant();
@@ -521,23 +522,6 @@ fn try_swap(
     })
 }
 
-/// The short form of `MPI_Compare_and_swap`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
-#[inline(always)]
-pub fn try_compare_and_swap(
-    process: &Process,
-    origin: In,
-    compare: In,
-    result: Out,
-    datatype: Datatype,
-    rank: i32,
-    displacement: i64,
-    win: Win,
-) -> Option<()> {
-    let (at, ends) = ((rank, displacement), [origin, compare]);
-    try_swap(process, datatype, at, win, ends, result)
-}
-
 /// `MPI_Compare_and_swap`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn compare_and_swap(
@@ -550,22 +534,19 @@ pub fn compare_and_swap(
     displacement: i64,
     win: Win,
 ) -> Result {
-    let (at, ends) = ((rank, displacement), [origin, compare]);
-    match try_swap(process, datatype, at, win, ends, result) {
-        Some(()) => Ok(()),
-        None => swap_at_length(process, datatype, at, win, ends, result),
+    let short = try_compare_and_swap(
+        process,
+        origin,
+        compare,
+        result,
+        datatype,
+        rank,
+        displacement,
+        win,
+    );
+    if short.is_some() {
+        return Ok(());
     }
-}
-
-#[inline(never)]
-fn swap_at_length(
-    process: &Process,
-    datatype: Datatype,
-    (rank, displacement): (i32, i64),
-    win: Win,
-    [origin, compare]: [In; 2],
-    result: Out,
-) -> Result {
     on_win(process, win, |window| {
         let Some(target) = target(window, rank, Completion::Epoch)? else {
             return Ok(());

@@ -58,7 +58,6 @@ impl Ways {
     fn new(way: Option<CopyWay>) -> Self {
         let (clock, job) = (ManualClock::default(), LocalJob::new(2).unwrap());
         let options = ShmOptions {
-            trials: true,
             way,
             ..ShmOptions::default()
         };

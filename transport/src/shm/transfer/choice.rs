@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tagwire_base::{Rank, Time};
 
-use super::{Buffer, Run, Transfer, Transfers};
+use super::{Buffer, Run, Transfer, Transfers, entry};
 use crate::message::EndpointId;
 use crate::shm::offers::{self, Side};
 use crate::shm::ways::{Chooser, CopyWay, Part, Plan};
@@ -204,11 +204,8 @@ impl Transfers {
     }
 
     fn choices(&mut self, endpoint: EndpointId) -> &mut Choices {
-        if self.choices.len() <= endpoint.index() {
-            self.choices.resize_with(endpoint.index() + 1, || None);
-        }
         let fixed = self.fixed;
-        self.choices[endpoint.index()].get_or_insert_with(|| Box::new(Choices::new(fixed)))
+        entry(&mut self.choices, endpoint, || Choices::new(fixed))
     }
 
     /// Chooses how a transfer of `bytes` from or to a peer goes, which this side claims: into memory that was shown where it `fills`.

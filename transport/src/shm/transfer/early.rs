@@ -6,10 +6,10 @@
 
 #![allow(unsafe_code)]
 
-use super::pieces::{EARLY, PIECE, STAGED, TO_CLAIMER};
-use super::{Buffer, Line, Transfer, Transfers};
+use super::pieces::{EARLY, PIECE, STAGED};
+use super::{Buffer, Line, Transfer, Transfers, entry};
 use crate::data::SendBuffer;
-use crate::message::{AmHeader, EndpointId, Outcome};
+use crate::message::{EndpointId, Outcome};
 use crate::shm::layout::OFFERS;
 use crate::shm::offers::{self, Chunk, Early};
 use crate::shm::peer::Outbound;
@@ -48,11 +48,7 @@ impl Transfer {
         };
         // SAFETY: the buffer is lent until the token completes.
         let data = unsafe { SendBuffer::of(region) };
-        let bytes = |chunk: Chunk| {
-            let start = chunk.first as usize * offers::UNIT as usize;
-            let end = start + chunk.count as usize * offers::UNIT as usize;
-            data.bytes(start..end.min(region.len()))
-        };
+        let bytes = |chunk: Chunk| data.bytes(chunk.range(region.len() as u64));
         let producer = &mut out.producer;
         let fits = |chunk| bytes(chunk).is_some_and(|bytes| producer.has_space(bytes.len()));
         let chunk = match offers::take_early(&self.line.get().claims, PIECE.min(self.early), fits) {
@@ -65,8 +61,7 @@ impl Transfer {
         };
         self.early -= chunk.count;
         self.has_staged = true;
-        let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
-        let header = AmHeader([place, u64::from(chunk.first) | TO_CLAIMER | EARLY]);
+        let header = self.piece_header(chunk, EARLY);
         let is_pushed = bytes(chunk).is_some_and(|bytes| producer.push_piece(header, bytes));
         if is_pushed {
             out.wake();
@@ -85,10 +80,7 @@ pub(super) struct Thrown(Vec<Option<Box<[u32; OFFERS]>>>);
 impl Thrown {
     #[cold]
     pub(super) fn note(&mut self, from: EndpointId, number: usize, generation: u32) {
-        if self.0.len() <= from.index() {
-            self.0.resize_with(from.index() + 1, || None);
-        }
-        let lines = self.0[from.index()].get_or_insert_with(|| Box::new([0; OFFERS]));
+        let lines = entry(&mut self.0, from, || [0; OFFERS]);
         if let Some(line) = lines.get_mut(number) {
             *line = generation;
         }

@@ -17,7 +17,7 @@ use super::{Buffer, Run, Step, Transfer, Transfers};
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Payload};
 use crate::shm::layout::MAX_SEND;
-use crate::shm::offers::{self, CLAIMED, Side, Taken};
+use crate::shm::offers::{self, CLAIMED, Chunk, Side, Taken};
 use crate::shm::peer::{Inbound, Outbound, Peer};
 use crate::shm::ring::Pop;
 
@@ -35,7 +35,7 @@ const LOOKS: u32 = 16;
 pub(super) const STAGED: u32 = 8;
 
 /// Says in a header that whoever claimed the transfer has the target.
-pub(super) const TO_CLAIMER: u64 = 1 << 32;
+const TO_CLAIMER: u64 = 1 << 32;
 /// Says in a header that nobody had claimed the offer when the piece was staged.
 pub(super) const EARLY: u64 = 2 << 32;
 
@@ -62,14 +62,18 @@ impl Transfer {
         first
     }
 
+    /// The header of the piece that this side stages, with `marks`.
+    pub(super) fn piece_header(&self, chunk: Chunk, marks: u64) -> AmHeader {
+        let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
+        let to = match self.side {
+            Side::Claimer => 0,
+            Side::Maker => TO_CLAIMER,
+        };
+        AmHeader([place, u64::from(chunk.first) | to | marks])
+    }
+
     /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
-    pub(super) fn stage(
-        &mut self,
-        run: Run,
-        limit: u32,
-        peer: &Peer,
-        out: &mut Outbound,
-    ) -> Option<Step> {
+    fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Option<Step> {
         let Buffer::Source(region) = self.buffer else {
             return Some(Step::Nothing);
         };
@@ -84,12 +88,7 @@ impl Transfer {
         let taken = offers::take(&line.claims, self.side, run.units, |free| count.min(free));
         Some(match taken {
             Taken::Chunk(chunk) => {
-                let place = self.line.number as u64 | u64::from(self.line.generation) << 32;
-                let to = match self.side {
-                    Side::Claimer => 0,
-                    Side::Maker => TO_CLAIMER,
-                };
-                let header = AmHeader([place, u64::from(chunk.first) | to]);
+                let header = self.piece_header(chunk, 0);
                 // SAFETY: the buffer is lent until the token completes.
                 let data = unsafe { SendBuffer::of(region) };
                 let bytes = data.bytes(run.range(chunk));
