@@ -87,10 +87,19 @@ pub(super) trait RingMemory {
     fn room(&self) -> Option<Words<'_, Self::Word>> {
         None
     }
+    /// Has the pages of the room mapped that it has with the size `to` and not with `from`.
+    fn map_room(&self, from: Size, to: Size) {
+        let _ = (from, to);
+    }
     /// The word of credits.
     fn credit(&self) -> &Self::Word;
     /// Stores a payload.
     fn write(&self, place: Place, data: &[u8]);
+    /// Stores a piece of a transfer. Pieces go through the ring where both processors share a cache, as trials of the ways find.
+    #[inline]
+    fn write_plain(&self, place: Place, data: &[u8]) {
+        self.write(place, data);
+    }
     /// Shows a payload of `len` bytes.
     fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R;
 }
@@ -197,7 +206,11 @@ impl<M: RingMemory> Producer<M> {
         if data.len() <= super::layout::INLINE {
             self.memory.write(Place::Inline(index), data);
         } else {
-            let Some(size) = self.push_bulk(data) else {
+            let size = match kind {
+                KIND_PIECE => self.push_bulk(data, M::write_plain),
+                _ => self.push_bulk(data, M::write),
+            };
+            let Some(size) = size else {
                 return false;
             };
             kind |= size.mark();
@@ -286,9 +299,9 @@ impl<M: RingMemory> Producer<M> {
     /// Stores a long payload, and returns the size of the room that it is in, or reports that there is no space. Out of line,
     /// to keep the way of short messages short.
     #[inline(never)]
-    fn push_bulk(&mut self, data: &[u8]) -> Option<Size> {
+    fn push_bulk(&mut self, data: &[u8], write: impl FnOnce(&M, Place, &[u8])) -> Option<Size> {
         let reserved = self.reserve(data.len())?;
-        self.memory.write(reserved.place(0), data);
+        write(&self.memory, reserved.place(0), data);
         self.take(reserved);
         Some(reserved.size())
     }
@@ -351,7 +364,12 @@ impl<M: RingMemory> Producer<M> {
     /// Looks what the consumer grants of the room.
     pub(super) fn look_at_room(&mut self) {
         if let Some(words) = self.memory.room() {
+            let before = self.room.granted();
             self.room.look(&words);
+            let now = self.room.granted();
+            if now > before {
+                self.memory.map_room(before, now);
+            }
         }
     }
 
@@ -612,6 +630,7 @@ impl<M: RingMemory> Consumer<M> {
     /// Lets the producer use a room of `size`, which is not below what it has, nor beyond the memory that there is for one.
     pub(super) fn grow_room(&mut self, size: Size) {
         if let Some(words) = self.memory.room() {
+            self.memory.map_room(self.room.granted(), size);
             self.room.grow(size, &words);
         }
     }

@@ -180,6 +180,12 @@ impl RoomOut {
         self.size.0 != 0
     }
 
+    /// The size that it may have.
+    #[inline]
+    pub(super) const fn granted(&self) -> Size {
+        self.grant.size
+    }
+
     /// Returns where a payload of `len` bytes goes, where there is space for it as far as is known.
     pub(super) fn spot(&self, len: usize, table: &Table) -> Option<Spot> {
         let ring = self.size.len(table);
@@ -249,6 +255,11 @@ impl RoomIn {
         credited: 0,
         long: 0,
     };
+
+    /// The size that it may have.
+    pub(super) const fn granted(&self) -> Size {
+        self.grant.size
+    }
 
     /// Where it is read, for [`read_again`](Self::read_again).
     #[inline]

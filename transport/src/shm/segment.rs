@@ -417,6 +417,20 @@ impl RingMemory for AreaMap {
         })
     }
 
+    /// A fault for each page, on either side, takes longer than the page's copy: a trial that found the room untouched would time them.
+    #[cold]
+    fn map_room(&self, from: Size, to: Size) {
+        let (from, to) = (from.len(&ROOMS), to.min(self.room).len(&ROOMS));
+        let (start, _) = self.place(Place::Room(from as usize));
+        let len = to.saturating_sub(from) as usize;
+        // SAFETY: the mapping has the `len` bytes, and populating changes nothing that is there. A kernel that cannot says so, and pages come
+        // one by one.
+        let _ = unsafe {
+            let populate = rustix::mm::Advice::LinuxPopulateWrite;
+            rustix::mm::madvise(start.cast(), len, populate)
+        };
+    }
+
     #[inline(always)]
     fn write(&self, place: Place, data: &[u8]) {
         let (start, room) = self.place(place);
@@ -434,6 +448,13 @@ impl RingMemory for AreaMap {
                 Place::Bulk(_) | Place::Room(_) => self.writes.copy(from, start, len),
             }
         }
+    }
+
+    #[inline]
+    fn write_plain(&self, place: Place, data: &[u8]) {
+        let (start, room) = self.place(place);
+        // SAFETY: as in `write`.
+        unsafe { copy_bytes(data.as_ptr(), start, data.len().min(room)) };
     }
 
     #[inline]

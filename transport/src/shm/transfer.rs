@@ -113,6 +113,8 @@ pub(super) struct Transfer {
     pub watch: Option<Box<Stopwatch>>,
     /// Since when this side waits for the other to move it.
     waits: Option<Time>,
+    /// It has waited in vain.
+    is_alone: bool,
     /// Units that this side may still stage before anybody claims it, and whether it has staged any.
     early: u32,
     has_staged: bool,
@@ -176,6 +178,7 @@ impl Transfer {
             end: None,
             watch: None,
             waits: None,
+            is_alone: false,
             early: 0,
             has_staged: false,
         }
@@ -624,6 +627,7 @@ impl Transfers {
         }
         let peer = &reach.peers[transfer.endpoint.index()];
         peer.nudge();
+        self.note_ring(transfer);
         if self.timed != 0 {
             let done = match outcome {
                 Outcome::Done(bytes) => Some(bytes),

@@ -5,16 +5,18 @@
 //!
 //! ```text
 //!   the known way, timed now and then
-//!   a candidate: an eighth of a message, twice      dropped where it is three times as slow
-//!                one half of a message, twice       dropped where it is half as slow again
-//!                whole messages of about one length, by turns with the known way, five of each
+//!   a candidate: an eighth of a message, twice, up to eight times while it is three times as slow; then dropped
+//!                one half of a message, as often while it is half as slow again; then dropped
+//!                whole messages of about one length, eight, up to four times eight while it becomes faster; five of each eight count
+//!   after each of these parts the same by the known way, and after each eight whole ones: what it takes to begin is in the time of a
+//!   part, and counts for most of a short one
 //!   the one with the smaller median is known from then on
 //! ```
 //!
 //! So a message of which a part is tried takes no more than twice as long as by the known way, beside one unit of the candidate: the part that a candidate moves is small until it has shown what
 //! it costs, and whoever moves it goes on by the known way once the part has taken as long as the whole message would have
 //! ([`Plan::limit`]). A whole message by the candidate has no such limit: it goes so only after one of two halves was at most half as slow again.
-//! A trial takes four times the time of a message at most, beside the messages themselves, and there are thousands between two.
+//! A trial takes some ten times the time of a message, beside the messages themselves, and there are thousands between two.
 //!
 //! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. One
 //! that is moved beside others is not timed, since they take its time as well. The
@@ -144,17 +146,38 @@ impl Times {
     }
 }
 
+/// The best time of some messages.
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    count: u32,
+    time: u64,
+}
+
+impl Best {
+    const NONE: Self = Self {
+        count: 0,
+        time: u64::MAX,
+    };
+
+    fn push(&mut self, time: u64) {
+        self.count += 1;
+        self.time = self.time.min(time);
+    }
+}
+
 /// A candidate that is tried.
 #[derive(Debug)]
 struct Trial {
     way: CopyWay,
     part: Part,
-    /// Messages of this part so far, and the best time among them.
-    runs: u32,
-    best: u64,
-    /// Whole messages by the candidate, and by the known way in the same time.
+    /// Messages of this part so far, and the best time among them: by the candidate, and by the known way.
+    parts: [Best; 2],
+    /// Whole messages so far, and their times: by the candidate, and by the known way in the same time.
+    whole: u32,
     candidate: Times,
     known: Times,
+    /// What the candidate took in the round before.
+    before: u64,
     /// Bytes of the first whole message: only those of about the same length are compared, and how many others there were.
     bytes: Option<u64>,
     others: u32,
@@ -191,14 +214,41 @@ const EARLY: u32 = 16;
 const PERIOD: u32 = 4096;
 /// Messages between two trials where the known way has become slower or faster.
 const CHANGED: u32 = 1024;
-/// Messages of each part that is less than a whole one.
-const RUNS: u32 = 2;
+/// Messages by either way of each part that is less than a whole one: so many at least, and at most while the candidate is too slow. The first
+/// ones find its memory untouched.
+const RUNS: (u32, u32) = (2, 8);
+/// Whole messages by one way in a row, and how many of them are not timed: what the other way moved before them is in the caches.
+const BLOCK: u32 = SETTLING + Times::COUNT as u32;
+const SETTLING: u32 = 3;
+/// Rounds of such a block by either way, at most.
+const ROUNDS: u32 = 4;
 /// A trial is given up when more messages than this have said nothing.
 const LOST: u32 = 4;
 /// A trial is given up when more whole messages than this were of another length.
 const OTHERS: u32 = 32;
 
 impl Trial {
+    /// Whether it is the known way's turn.
+    fn is_known_due(&self) -> bool {
+        let [candidate, known] = self.parts;
+        match self.part {
+            Part::All => self.whole % (2 * BLOCK) >= BLOCK,
+            Part::Eighth | Part::Half => known.count < candidate.count,
+        }
+    }
+
+    /// Counts a whole message that took `time`.
+    fn push_whole(&mut self, time: u64) {
+        let times = match self.is_known_due() {
+            true => &mut self.known,
+            false => &mut self.candidate,
+        };
+        if self.whole % BLOCK >= SETTLING {
+            times.push(time);
+        }
+        self.whole += 1;
+    }
+
     /// Whether the time of a whole message of `bytes` is compared: it is within an eighth of the length of the first one.
     fn compares(&mut self, bytes: u64) -> bool {
         let first = *self.bytes.get_or_insert(bytes);
@@ -291,9 +341,13 @@ impl Chooser {
             return Plan::of(known, Timed::Nothing);
         }
         trial.is_open = true;
-        let is_known_due = trial.part == Part::All && trial.known.count < trial.candidate.count;
+        let first = match (trial.part, trial.is_known_due()) {
+            (Part::All, true) => None,
+            (part, true) => Some((known, part)),
+            (part, false) => Some((trial.way, part)),
+        };
         Plan {
-            first: (!is_known_due).then_some((trial.way, trial.part)),
+            first,
             rest: known,
             timed: Timed::Trial,
             limit: limit.unwrap_or(u64::MAX),
@@ -322,12 +376,8 @@ impl Chooser {
             return self.give_up_if(|trial| trial.others > OTHERS);
         }
         match plan.first {
-            None => trial.known.push(time),
-            Some((_, Part::All)) => trial.candidate.push(time),
-            Some(_) => {
-                trial.runs += 1;
-                trial.best = trial.best.min(time);
-            }
+            None | Some((_, Part::All)) => trial.push_whole(time),
+            Some((way, _)) => trial.parts[usize::from(way == self.known)].push(time),
         }
         self.trial = self.judge(trial);
     }
@@ -366,10 +416,11 @@ impl Chooser {
         self.trial = Some(Trial {
             way: CopyWay::ALL[at],
             part: Part::Eighth,
-            runs: 0,
-            best: u64::MAX,
+            parts: [Best::NONE; 2],
+            whole: 0,
             candidate: Times::default(),
             known: Times::default(),
+            before: u64::MAX,
             bytes: None,
             others: 0,
             is_open: false,
@@ -392,36 +443,49 @@ impl Chooser {
 
     /// Goes on with a trial, or ends it.
     fn judge(&mut self, mut trial: Trial) -> Option<Trial> {
-        let known = self.times.median().unwrap_or(u64::MAX);
-        let next = match trial.part {
-            Part::Eighth => (Part::Half, known.saturating_mul(3)),
-            Part::Half => (Part::All, known.saturating_mul(3) / 2),
-            Part::All => {
-                let (candidate, known) = (trial.candidate.median(), trial.known.median());
-                let (Some(candidate), Some(known)) = (candidate, known) else {
-                    return Some(trial);
-                };
-                // Less than a twentieth is not worth a change.
-                let is_better = candidate.saturating_mul(20) < known.saturating_mul(19);
-                self.times = trial.known;
-                if is_better {
-                    (self.known, self.times) = (trial.way, trial.candidate);
-                }
-                self.end();
-                return None;
-            }
+        let [candidate, known] = trial.parts;
+        let (part, most) = match trial.part {
+            Part::Eighth => (Part::Half, known.time.saturating_mul(3)),
+            Part::Half => (Part::All, known.time.saturating_mul(3) / 2),
+            Part::All => return self.compare(trial),
         };
-        if trial.runs < RUNS {
+        let (count, is_slow) = (known.count, candidate.time > most);
+        if count < RUNS.0 || is_slow && count < RUNS.1 {
             return Some(trial);
         }
-        if trial.best > next.1 {
+        if is_slow {
             self.end();
             return None;
         }
-        trial.part = next.0;
-        trial.runs = 0;
-        trial.best = u64::MAX;
+        trial.part = part;
+        trial.parts = [Best::NONE; 2];
         Some(trial)
+    }
+
+    /// Chooses between the ways of a trial once enough whole messages went by either.
+    fn compare(&mut self, mut trial: Trial) -> Option<Trial> {
+        let (candidate, known) = (trial.candidate.median(), trial.known.median());
+        let (Some(candidate), Some(known)) = (candidate, known) else {
+            return Some(trial);
+        };
+        if !trial.whole.is_multiple_of(2 * BLOCK) {
+            return Some(trial);
+        }
+        // Less than a twentieth is not worth a change.
+        let is_better = candidate.saturating_mul(20) < known.saturating_mul(19);
+        // One that becomes faster with each round, since what it goes through grows, has another one.
+        let has_gained = candidate < trial.before / 10 * 9;
+        let may_go_on = candidate / 2 < known && trial.whole < 2 * BLOCK * ROUNDS;
+        if !is_better && has_gained && may_go_on {
+            trial.before = candidate;
+            return Some(trial);
+        }
+        self.times = trial.known;
+        if is_better {
+            (self.known, self.times) = (trial.way, trial.candidate);
+        }
+        self.end();
+        None
     }
 
     /// The trial is over.

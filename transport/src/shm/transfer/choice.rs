@@ -106,44 +106,40 @@ pub(in crate::shm) struct Stopwatch {
     since: Time,
 }
 
-/// Whether offers are begun before they are claimed.
+/// Leaves out for a while what was in vain, for twice as long each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Early {
-    is_on: bool,
-    /// So many offers are not, because one was in vain.
-    pause: u16,
+struct Pause {
+    /// So many messages go without it.
+    left: u16,
     /// How long the next pause is.
     length: u16,
 }
 
-impl Early {
-    /// Offers that are not begun after the first one that was in vain, and at most.
-    const PAUSES: (u16, u16) = (16, 1024);
+impl Pause {
+    /// Messages of the first pause, and of any at most.
+    const LENGTHS: (u16, u16) = (16, 1024);
 
-    const fn new(is_on: bool) -> Self {
+    const fn new() -> Self {
         Self {
-            is_on,
-            pause: 0,
-            length: Self::PAUSES.0,
+            left: 0,
+            length: Self::LENGTHS.0,
         }
     }
 
-    /// Whether the next offer is begun.
-    fn is_due(&mut self) -> bool {
-        let pauses = self.pause > 0;
-        self.pause = self.pause.saturating_sub(1);
-        self.is_on && !pauses
+    /// Counts a message; returns whether it goes without.
+    fn covers(&mut self) -> bool {
+        let does = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        does
     }
 
-    /// An offer went through the ring or not, and what was staged of it counted.
-    fn note(&mut self, is_ring: bool, counts: bool) {
-        self.is_on = is_ring;
-        match counts {
-            true => self.length = (self.length - self.length / 8).max(Self::PAUSES.0),
-            false => {
-                self.pause = self.length;
-                self.length = (self.length * 2).min(Self::PAUSES.1);
-            }
+    /// It was of use, or in vain.
+    fn note(&mut self, was_of_use: bool) {
+        if was_of_use {
+            self.length = (self.length - self.length / 8).max(Self::LENGTHS.0);
+        } else {
+            self.left = self.length;
+            self.length = (self.length * 2).min(Self::LENGTHS.1);
         }
     }
 }
@@ -151,9 +147,12 @@ impl Early {
 /// The choice towards one peer for one class of lengths.
 struct Choice {
     chooser: Chooser,
-    /// The other side has copied its part of the last transfer that both were to copy.
-    helps: bool,
-    early: Early,
+    /// Of the ring: the other side moved nothing through it.
+    ring: Pause,
+    /// Whether offers are begun before they are claimed, since the last ones went through the ring.
+    begins_early: bool,
+    /// Of what is begun before the claim: it did not count.
+    early: Pause,
 }
 
 /// The choices towards one peer: for data that is taken, and for memory that is filled; by class of length.
@@ -163,8 +162,9 @@ impl Choices {
     fn new(fixed: Option<CopyWay>) -> Self {
         let choice = || Choice {
             chooser: fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed),
-            helps: false,
-            early: Early::new(fixed == Some(CopyWay::Ring)),
+            ring: Pause::new(),
+            begins_early: fixed == Some(CopyWay::Ring),
+            early: Pause::new(),
         };
         Self(std::array::from_fn(|_| std::array::from_fn(|_| choice())))
     }
@@ -184,7 +184,7 @@ impl Transfers {
             _ => return,
         };
         let choice = self.choices(offer.endpoint).of(len as u64, false);
-        if choice.early.is_due() {
+        if !choice.early.covers() && choice.begins_early {
             offer.stage_unclaimed();
         }
     }
@@ -198,8 +198,9 @@ impl Transfers {
         early: Option<bool>,
     ) {
         if let Some(has_staged) = early {
-            let early = &mut self.choices(endpoint).of(bytes, false).early;
-            early.note(marks.is_ring(), !has_staged || marks.keeps);
+            let choice = self.choices(endpoint).of(bytes, false);
+            choice.begins_early = marks.is_ring();
+            choice.early.note(!has_staged || marks.keeps);
         }
     }
 
@@ -223,7 +224,7 @@ impl Transfers {
         self.is_disturbed = self.timed != 0;
         let is_fixed = self.fixed.is_some();
         let choice = self.choices(endpoint).of(bytes, fills);
-        let rings = rings && (choice.helps || is_fixed);
+        let rings = rings && (is_fixed || !choice.ring.covers());
         let can = |way| way != CopyWay::Ring || rings;
         let plan = match is_alone {
             true => choice.chooser.plan(can),
@@ -252,20 +253,26 @@ impl Transfers {
             return;
         };
         self.timed -= 1;
-        let (run, is_disturbed, least) = (transfer.run, self.is_disturbed, self.chunk_min);
-        let total = run.map_or(0, |run| run.total);
-        let choice = self.choices(transfer.endpoint).of(total, watch.fills);
-        // Whoever comes first takes all of a shorter one.
-        if run.is_some_and(|run| run.marks == Marks::HALVES && run.units >= least) {
-            let finished = transfer.line.get().finished.load(Acquire);
-            choice.helps = finished >> 32 != 0;
-        }
-        let chooser = &mut choice.chooser;
+        let is_disturbed = self.is_disturbed;
+        let total = transfer.run.map_or(0, |run| run.total);
+        let choices = self.choices(transfer.endpoint);
+        let chooser = &mut choices.of(total, watch.fills).chooser;
         let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
         match bytes.filter(|_| is_whole && !is_disturbed) {
             Some(bytes) => chooser.took(&watch.plan, bytes, now().since(watch.since)),
             None => chooser.lost(&watch.plan),
         }
+    }
+
+    /// Notes whether a transfer that this side claimed, and of which all goes through the ring, was moved so.
+    pub(super) fn note_ring(&mut self, transfer: &Transfer) {
+        let is_claim = transfer.side == Side::Claimer;
+        let Some(run) = transfer.run.filter(|run| is_claim && run.marks.is_ring()) else {
+            return;
+        };
+        // Nothing is claimed for memory that was shown, and moved through the ring.
+        let choice = self.choices(transfer.endpoint).of(run.total, false);
+        choice.ring.note(!transfer.is_alone);
     }
 
     /// Looks whether the part of a transfer is moved that is tried, or has taken so long that the rest is moved by the known way.
@@ -401,6 +408,8 @@ impl Transfer {
     pub(super) fn has_waited(&mut self, run: &Run, now: impl Fn() -> Time) -> bool {
         let now = now();
         let since = *self.waits.get_or_insert(now);
-        now.since(since) > PATIENCE + Duration::from_nanos(run.total)
+        let is_alone = now.since(since) > PATIENCE + Duration::from_nanos(run.total);
+        self.is_alone |= is_alone;
+        is_alone
     }
 }
