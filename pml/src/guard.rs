@@ -561,6 +561,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
+/// How often a thread that waits for the lock yields its core before it sleeps.
+const YIELDS: u32 = if cfg!(loom) { 1 } else { 16 };
+
 /// A lock whose fast path is one exchange to take and one to give, and whose waiters sleep.
 ///
 /// Written here because the holder may be descheduled on a machine with more threads than
@@ -598,6 +601,14 @@ impl Lock {
                 return;
             }
             spin_loop();
+        }
+        // Whoever holds it gives it back within a call, unless it waits for this core: to sleep and to be woken takes longer than
+        // either.
+        for _ in 0..YIELDS {
+            yield_core();
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
+                return;
+            }
         }
         while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
             sleep_while(&self.state, CONTENDED);
