@@ -48,6 +48,7 @@ impl Failures {
     }
 
     /// Refuses what begins after a failure.
+    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.broken.load(Relaxed) {
             false => Ok(()),
@@ -56,13 +57,18 @@ impl Failures {
     }
 
     /// Returns what ends the operations under way, once one of them has failed.
+    #[inline]
     pub(crate) fn broken_by(&self) -> Option<Error> {
-        let is_broken = self.broken.load(Relaxed);
-        is_broken.then(|| {
-            self.lost
-                .get()
-                .map_or(Error::Broken, |lost| self.error(*lost))
-        })
+        match self.broken.load(Relaxed) {
+            false => None,
+            true => Some(self.cause()),
+        }
+    }
+
+    #[cold]
+    fn cause(&self) -> Error {
+        let lost = self.lost.get();
+        lost.map_or(Error::Broken, |lost| self.error(*lost))
     }
 
     /// Looks whether a member has failed, where any rank has since the last look. What is under way ends where another

@@ -136,11 +136,13 @@ impl Team {
     }
 
     /// Refuses what begins after a failure.
+    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         self.failures.check()
     }
 
     /// Returns what ends the operations under way.
+    #[inline]
     pub(crate) fn broken_by(&self) -> Option<Error> {
         self.failures.broken_by()
     }

@@ -8,8 +8,8 @@ use crate::error::Result;
 pub(crate) fn broadcast(call: &mut BoardCall<'_>, data: &mut [u8], root: usize) -> Result<()> {
     let pieces = Pieces::new(data.len(), 1);
     let first = call.begin(pieces.count());
-    for (index, round) in (first..).take(pieces.count()).enumerate() {
-        let piece = &mut data[pieces.range(index)];
+    for index in 0..pieces.count() {
+        let (round, piece) = (first + index as u64, &mut data[pieces.range(index)]);
         if call.me() == root {
             call.show(round, &[piece])?;
         } else {

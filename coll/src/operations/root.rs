@@ -38,7 +38,16 @@ impl Root {
         }
     }
 
+    #[inline]
     pub(super) fn check(self, team: &Team) -> Result<()> {
+        match (self, team.sides()) {
+            (Self::Member(root), None) if root < team.size() => Ok(()),
+            _ => self.check_at_length(team),
+        }
+    }
+
+    #[cold]
+    fn check_at_length(self, team: &Team) -> Result<()> {
         match (self, team.sides()) {
             (Self::Member(root), None) => check_root(team, root),
             (Self::Member(_), Some(_)) => Err(Error::Argument(

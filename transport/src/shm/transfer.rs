@@ -118,6 +118,10 @@ pub(super) struct Transfer {
     /// Units that this side may still stage before anybody claims it, and whether it has staged any.
     early: u32,
     has_staged: bool,
+    /// Units that this side has copied out of pieces: in all, at the last look, and those that are not counted as finished yet.
+    came: u32,
+    seen: u32,
+    uncounted: u32,
 }
 
 impl Buffer {
@@ -181,6 +185,9 @@ impl Transfer {
             is_alone: false,
             early: 0,
             has_staged: false,
+            came: 0,
+            seen: 0,
+            uncounted: 0,
         }
     }
 
@@ -566,6 +573,7 @@ impl Transfers {
         let (mut events, mut copied) = (0, false);
         list.retain_mut(|transfer| {
             if transfer.end.is_none() {
+                let has_gone_on = transfer.has_gone_on();
                 match transfer.run {
                     None => {
                         let out = reach.outbound[transfer.endpoint.index()].as_mut();
@@ -574,6 +582,10 @@ impl Transfers {
                     }
                     // Not its turn; nobody has finished it, so there is nothing to see.
                     Some(run) if run.has_work && copied => return true,
+                    Some(run) if has_gone_on && transfer.came != run.units => {
+                        self.is_waiting |= transfer.is_waiting();
+                        return true;
+                    }
                     Some(_) if transfer.has_work() => {
                         let now = || reach.clock.now();
                         if transfer.watch.is_some() {

@@ -72,6 +72,17 @@ impl Transfer {
         AmHeader([place, u64::from(chunk.first) | to | marks])
     }
 
+    /// Counts what this side has copied out of pieces as finished, in the name of `stager`.
+    fn count_taken(&mut self, stager: Side) {
+        let count = std::mem::take(&mut self.uncounted);
+        offers::finish(&self.line.get().finished, stager, count);
+    }
+
+    /// Whether pieces have come since this was asked last: what they say need not be looked for where both sides write.
+    pub(super) fn has_gone_on(&mut self) -> bool {
+        std::mem::replace(&mut self.seen, self.came) != self.came
+    }
+
     /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
     fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Option<Step> {
         let Buffer::Source(region) = self.buffer else {
@@ -113,7 +124,18 @@ impl Transfer {
 
 impl Transfers {
     /// Copies out what has come in pieces from a peer. Returns how many there were.
+    ///
+    /// What was copied is counted as finished in one go: a line that both sides write takes as long to go and come back as a short copy.
     pub(in crate::shm) fn take_pieces(&mut self, way: &mut Inbound) -> usize {
+        let count = self.take_some(way);
+        if count != 0 && self.count_taken(way.endpoint) {
+            // Whoever calls may tell the peer nothing else.
+            way.nudge();
+        }
+        count
+    }
+
+    fn take_some(&mut self, way: &mut Inbound) -> usize {
         let from = way.endpoint;
         for count in 0..MOST {
             let popped = way
@@ -121,7 +143,6 @@ impl Transfers {
                 .pop_piece(|header, payload| self.take_piece(from, header, payload));
             let broken = match popped {
                 Pop::Message(Ok(Piece::Last)) => {
-                    // Whoever calls may tell the peer nothing else.
                     way.nudge();
                     continue;
                 }
@@ -152,10 +173,10 @@ impl Transfers {
         let [place, at] = header.0;
         let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
         let (list, stager) = match at & TO_CLAIMER {
-            0 => (&self.offers, Side::Claimer),
-            _ => (&self.claims, Side::Maker),
+            0 => (&mut self.offers, Side::Claimer),
+            _ => (&mut self.claims, Side::Maker),
         };
-        let mut list = list.iter();
+        let mut list = list.iter_mut();
         let transfer = list.find(|transfer| {
             let line = &transfer.line;
             transfer.endpoint == from && line.number == number && line.generation == generation
@@ -178,17 +199,36 @@ impl Transfers {
         let Some(target) = target.filter(|target| target.len() == len) else {
             return Err("a piece outside of its buffer");
         };
-        if transfer.line.claimer_mark() & CLAIMED == 0 {
+        if transfer.run.is_none() && transfer.line.claimer_mark() & CLAIMED == 0 {
             return Err("a piece of a transfer that nobody claimed");
         }
         // SAFETY: the buffer is lent until the token completes, which is after the transfer has left the list; `target` has `len`
         // bytes. A payload in a ring overlaps no user memory.
         unsafe { payload.copy_to(target.as_ptr(), len) };
-        offers::finish(&transfer.line.get().finished, stager, units);
-        Ok(match transfer.is_complete() {
-            true => Piece::Last,
-            false => Piece::More,
-        })
+        transfer.came = transfer.came.wrapping_add(units);
+        transfer.uncounted = transfer.uncounted.wrapping_add(units);
+        if transfer.run.is_none_or(|run| run.units != transfer.came) {
+            return Ok(Piece::More);
+        }
+        transfer.count_taken(stager);
+        Ok(Piece::Last)
+    }
+
+    /// Counts what was copied out of pieces of a peer as finished. Returns whether a transfer is complete with it.
+    fn count_taken(&mut self, from: EndpointId) -> bool {
+        let mut is_complete = false;
+        for (list, stager) in [
+            (&mut self.offers, Side::Claimer),
+            (&mut self.claims, Side::Maker),
+        ] {
+            for transfer in list.iter_mut() {
+                if transfer.uncounted != 0 && transfer.endpoint == from {
+                    transfer.count_taken(stager);
+                    is_complete |= transfer.is_complete();
+                }
+            }
+        }
+        is_complete
     }
 }
 
