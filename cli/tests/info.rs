@@ -1,5 +1,7 @@
 //! `tagwire info`: what it prints, and that both of its forms hold together.
 
+use std::sync::OnceLock;
+
 use crate::command::{Outcome, tagwire};
 use serde_json::Value;
 
@@ -15,6 +17,18 @@ fn document(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap()
 }
 
+/// The document without settings. All tests look at one: each opens every provider of each library.
+fn plain() -> &'static Value {
+    static FOUND: OnceLock<Value> = OnceLock::new();
+    FOUND.get_or_init(|| document(&info(&["--json"])))
+}
+
+/// The whole as text, once for all tests too.
+fn whole() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| info(&["--all"]).stdout)
+}
+
 fn setting<'a>(document: &'a Value, name: &str) -> &'a Value {
     let settings = document["settings"].as_array().unwrap();
     settings
@@ -25,7 +39,7 @@ fn setting<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn the_document_says_what_build_this_is() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     assert_eq!(document["schema"], "tagwire.info/1");
     let build = &document["build"];
     assert_eq!(build["version"], env!("CARGO_PKG_VERSION"));
@@ -41,7 +55,7 @@ fn the_document_says_what_build_this_is() {
 
 #[test]
 fn the_document_describes_this_machine() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     let machine = &document["machine"];
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(machine["kernel"], release.trim());
@@ -51,7 +65,7 @@ fn the_document_describes_this_machine() {
 
 #[test]
 fn every_transport_has_a_verdict_capabilities_and_limits() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     let transports = document["transports"].as_array().unwrap();
     assert!(
         transports
@@ -114,7 +128,7 @@ fn collectives_are_reported_by_the_table_in_use() {
 /// Which way the partitions of a channel take, and why, by layer.
 #[test]
 fn every_transport_says_how_partitions_travel() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     let of = |name: &str| {
         let transports = document["transports"].as_array().unwrap();
         let found = transports.iter().find(|one| one["name"] == name).unwrap();
@@ -205,7 +219,7 @@ fn what_carries_messages_is_told_by_peer_and_length() {
 /// Providers and transports of a library that can be used say what they offer, and name no reason.
 #[test]
 fn what_libraries_offer_has_capabilities_limits_and_protocols() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     for transport in document["transports"].as_array().unwrap() {
         let ways = transport["ways"].as_array().unwrap();
         let is_loaded = ways.iter().any(|way| way["why_not"].is_null());
@@ -268,8 +282,8 @@ fn one_engine_is_the_default_and_one_is_used() {
 
 #[test]
 fn values_and_their_origin_are_told() {
-    let plain = document(&info(&["--json"]));
-    assert_eq!(setting(&plain, "log")["origin"], "default");
+    let plain = plain();
+    assert_eq!(setting(plain, "log")["origin"], "default");
     let environment = tagwire()
         .args(["info", "--json"])
         .env("TAGWIRE_LOG", "error")
@@ -288,8 +302,8 @@ fn values_and_their_origin_are_told() {
 
 #[test]
 fn the_text_names_all_that_the_document_names() {
-    let document = document(&info(&["--json"]));
-    let text = info(&["--all"]).stdout;
+    let document = plain();
+    let text = whole();
     for list in ["transports", "engines", "pmls", "settings"] {
         for item in document[list].as_array().unwrap() {
             let name = item["name"].as_str().unwrap();
@@ -308,7 +322,7 @@ fn the_first_page_is_one_screen() {
     let too_wide = lines.iter().filter(|line| line.chars().count() > 100);
     assert_eq!(too_wide.count(), 0, "{}", page.stdout);
 
-    let document = document(&info(&["--json"]));
+    let document = plain();
     let transports = document["transports"].as_array().unwrap();
     let ways = transports.iter().map(|one| one["ways"].as_array().unwrap());
     let ways: Vec<&Value> = ways.flatten().collect();
@@ -347,7 +361,7 @@ fn the_first_page_is_one_screen() {
 /// The whole is as wide as a screen, but for words that are wider.
 #[test]
 fn the_whole_is_broken_into_lines() {
-    let text = info(&["--all"]).stdout;
+    let text = whole();
     for line in text.lines().filter(|line| line.chars().count() > 100) {
         assert_eq!(line.split_whitespace().count(), 1, "{line}");
     }
@@ -358,7 +372,7 @@ fn the_whole_is_broken_into_lines() {
 
 #[test]
 fn a_topic_is_a_part_of_the_whole() {
-    let whole = info(&["--all"]).stdout;
+    let whole = whole();
     let help = info(&["--help"]).stdout;
     for (topic, part) in [
         ("build", "compiler"),
@@ -402,7 +416,7 @@ fn a_topic_is_a_part_of_the_whole() {
 
 #[test]
 fn a_topic_may_be_a_provider() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     let transports = document["transports"].as_array().unwrap();
     // One of each library that works, and one that does not: each opens the library once more.
     let some = transports.iter().flat_map(|one| {
@@ -429,7 +443,7 @@ fn a_topic_may_be_a_provider() {
 
 #[test]
 fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     for pml in document["pmls"].as_array().unwrap() {
         assert!(pml["largest_tag"].as_i64().unwrap() >= 32_767, "{pml}");
         assert!(pml["contexts"].as_u64().unwrap() > 1, "{pml}");
@@ -459,7 +473,7 @@ fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
 
 #[test]
 fn why_not_answers_for_every_transport_and_engine() {
-    let document = document(&info(&["--json"]));
+    let document = plain();
     for list in ["transports", "engines", "pmls"] {
         for item in document[list].as_array().unwrap() {
             let name = item["name"].as_str().unwrap();

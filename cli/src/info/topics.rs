@@ -71,16 +71,14 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
             return Ok(page.into_text());
         }
     }
-    let mut found = transports::catalogue(config, topology);
-    found.retain(|one| transports::is_of(one.name, name));
-    if let Some(transport) = found.first() {
-        if transport.name == name {
-            transports::survey(&mut found, config);
-            text::describe(&mut page, &found[0]);
-        } else {
-            let way = WayReport::of(transport.name, name, config);
-            text::describe_way(&mut page, &way);
-        }
+    if let Some(transport) = transports::of_name(name, config, topology) {
+        let mut found = [transport];
+        transports::survey(&mut found, config);
+        text::describe(&mut page, &found[0]);
+        return Ok(page.into_text());
+    }
+    if let Some(transport) = transports::behind(name, config) {
+        text::describe_way(&mut page, &WayReport::of(transport, name, config));
         return Ok(page.into_text());
     }
     if let Some(pml) = choices(config, PML)
@@ -99,13 +97,12 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
         }
         return Ok(page.into_text());
     }
-    Err(unknown(name, config, topology))
+    Err(unknown(name, config))
 }
 
-fn unknown(name: &str, config: &Config, topology: &Topology) -> Failure {
+fn unknown(name: &str, config: &Config) -> Failure {
     let mut known: Vec<&str> = TOPICS.iter().map(|topic| topic.name).collect();
-    let transports = transports::catalogue(config, topology);
-    known.extend(transports.iter().map(|one| one.name));
+    known.extend(transports::names_of_all(config));
     let others = [PML, ENGINE].map(|setting| choices(config, setting));
     known.extend(others.iter().flatten().map(|one| one.name));
     let settings = report::settings(config);

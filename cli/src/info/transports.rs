@@ -138,8 +138,35 @@ pub struct LimitsReport {
 
 /// Every transport of this build.
 pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
+    chosen_from(config, topology, |_| true)
+}
+
+/// The transport that has this name; the others are not opened.
+pub fn of_name(name: &str, config: &Config, topology: &Topology) -> Option<TransportReport> {
+    chosen_from(config, topology, |transport| transport == name).pop()
+}
+
+/// The name of the transport that is asked for by `name`, which may say what it is to use; nothing is opened.
+pub fn behind(name: &str, config: &Config) -> Option<&'static str> {
+    let mut all = names_of_all(config).into_iter();
+    all.find(|transport| is_of(transport, name))
+}
+
+/// The names of all transports, of which none is opened.
+pub fn names_of_all(config: &Config) -> Vec<&'static str> {
+    let all = transports(config);
+    all.iter().map(|named| named.name).collect()
+}
+
+fn chosen_from(
+    config: &Config,
+    topology: &Topology,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<TransportReport> {
     let config = &*tagwire_rails::on_one_host(config);
-    transports(config)
+    let mut wanted = transports(config);
+    wanted.retain(|named| is_wanted(named.name));
+    wanted
         .iter()
         .map(|named| describe(named, config, topology))
         .collect()
@@ -162,7 +189,7 @@ pub fn is_name(name: &str, config: &Config) -> bool {
 }
 
 /// Whether `name` is that of `transport`, alone or with what it is to use.
-pub fn is_of(transport: &str, name: &str) -> bool {
+fn is_of(transport: &str, name: &str) -> bool {
     let rest = name.strip_prefix(transport);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@']))
 }
@@ -289,6 +316,15 @@ fn ways(transport: &'static str, config: &Config) -> Vec<WayReport> {
     let config = &tagwire_rails::config_of(config, &asked_for(transport, config));
     let report = |way: Way| WayReport::new(transport, way).opened(config);
     listed(transport, config).into_iter().map(report).collect()
+}
+
+/// The names of what the library of a transport lists, as settings have them; nothing of it is opened.
+pub fn listed_names(transport: &'static str, config: &Config) -> Vec<String> {
+    let config = &tagwire_rails::config_of(config, &asked_for(transport, config));
+    let listed = listed(transport, config).into_iter();
+    listed
+        .map(|way| WayReport::new(transport, way).name)
+        .collect()
 }
 
 /// What the library of a transport lists.

@@ -12,7 +12,8 @@ use super::choices::{ENGINE, Named, PML, choices};
 use super::pmls;
 use super::text::{details, summary, verdict};
 use super::transports::{
-    TRANSPORT, TransportReport, Verdict, WayReport, catalogue, is_of, only_rank, open, survey,
+    TRANSPORT, TransportReport, Verdict, WayReport, behind, listed_names, names_of_all, of_name,
+    only_rank, open,
 };
 use crate::failure::Failure;
 
@@ -30,9 +31,8 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Expla
     if name == AUTO {
         return automatic(config);
     }
-    let mut transports = catalogue(config, topology);
-    if let Some(transport) = transports.iter().find(|transport| transport.name == name) {
-        return Ok(whole(transport));
+    if let Some(transport) = of_name(name, config, topology) {
+        return Ok(whole(&transport));
     }
     if let Some(engine) = choices(config, ENGINE).iter().find(|one| one.name == name) {
         return Ok(choice("matching engine", ENGINE, engine, None));
@@ -45,18 +45,21 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Expla
         return Ok(choice("pml", PML, &pml.named, pml.why_not));
     }
     // Only a name that nothing else has is worth a look at libraries and devices.
-    survey(&mut transports, config);
-    let ways = || transports.iter().flat_map(|transport| &transport.ways);
-    if let Some(way) = ways().find(|way| way.name == name) {
-        return Ok(listed(way));
+    if let Some(transport) = behind(name, config) {
+        let listed = listed_names(transport, config);
+        if listed.iter().any(|way| way == name) {
+            return Ok(of_library(&WayReport::of(transport, name, config)));
+        }
+        if !listed.is_empty() {
+            return Ok(unlisted(name, &listed, config));
+        }
     }
-    let of = |one: &&TransportReport| !one.ways.is_empty() && is_of(one.name, name);
-    if let Some(transport) = transports.iter().find(of) {
-        return Ok(unlisted(name, transport, config));
-    }
-    let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
+    let transports = names_of_all(config);
+    let ways = transports.iter().copied();
+    let ways: Vec<String> = ways.flat_map(|one| listed_names(one, config)).collect();
+    let mut known = transports;
     known.push(AUTO);
-    known.extend(ways().map(|way| way.name.as_str()));
+    known.extend(ways.iter().map(String::as_str));
     known.push(MPI);
     let others = [ENGINE, PML].map(|setting| choices(config, setting));
     known.extend(others.iter().flatten().map(|named| named.name));
@@ -130,7 +133,7 @@ fn whole(transport: &TransportReport) -> Explanation {
 }
 
 /// What a library lists.
-fn listed(way: &WayReport) -> Explanation {
+fn of_library(way: &WayReport) -> Explanation {
     let mut text = format!("transport {}\n", summary(way));
     for line in details(way) {
         text.push_str(&format!("  - {line}\n"));
@@ -140,23 +143,19 @@ fn listed(way: &WayReport) -> Explanation {
 }
 
 /// What a library does not list: it may open it all the same, and gives the reason only when it is asked to.
-fn unlisted(name: &str, transport: &TransportReport, config: &Config) -> Explanation {
+fn unlisted(name: &str, listed: &[String], config: &Config) -> Explanation {
     match open(name, config) {
         Ok(_) => Explanation {
             text: format!("transport {name}: works; would be used with --{TRANSPORT} '{name}'\n"),
             usable: true,
         },
-        Err(why) => {
-            let ways = transport.ways.iter().map(|way| way.name.as_str());
-            let ways: Vec<_> = ways.collect();
-            Explanation {
-                text: format!(
-                    "transport {name}: cannot be used here: {why}\n  - the library lists {}\n",
-                    ways.join(", ")
-                ),
-                usable: false,
-            }
-        }
+        Err(why) => Explanation {
+            text: format!(
+                "transport {name}: cannot be used here: {why}\n  - the library lists {}\n",
+                listed.join(", ")
+            ),
+            usable: false,
+        },
     }
 }
 

@@ -8,12 +8,13 @@ pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
 pub mod wheels;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -358,15 +359,20 @@ pub fn has(test: &str, transport: &str) -> bool {
     found
 }
 
-/// Whether a transport can be used on this machine.
+/// Whether a transport can be used on this machine. A program asks once: the answer takes a look at each device.
 fn works(transport: &str) -> bool {
+    static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap();
+    if let Some(&known) = found.get(transport) {
+        return known;
+    }
     let outcome = Line::new(["info", "--why-not", transport]).finish();
     let told = format!("transport {transport}: ");
-    let answer = outcome
-        .stdout
-        .iter()
-        .find_map(|line| line.strip_prefix(&told));
-    answer.is_some_and(|answer| answer.starts_with("works"))
+    let mut answers = outcome.stdout.iter();
+    let answer = answers.find_map(|line| line.strip_prefix(&told));
+    let works = answer.is_some_and(|answer| answer.starts_with("works"));
+    found.insert(transport.to_owned(), works);
+    works
 }
 
 /// Returns a library of a Python wheel; `None`, said loudly, where it is not installed.
