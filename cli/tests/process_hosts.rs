@@ -171,17 +171,22 @@ fn spanning(
 
 #[test]
 fn windows_span_two_hosts() {
-    let test = "windows_span_two_hosts";
-    let Some(hosts) = Hosts::make(test, 8, 1) else {
+    let transports = ["shm+ofi:tcp;ofi_rxm", "shm+ucx:tcp,self"];
+    windows_span("windows_span_two_hosts", 8, transports);
+}
+
+#[test]
+fn windows_span_two_hosts_by_a_network_alone() {
+    let transports = ["ofi:tcp;ofi_rxm", "ucx:tcp"];
+    windows_span("windows_span_two_hosts_by_a_network_alone", 10, transports);
+}
+
+fn windows_span(test: &str, number: u8, transports: [&str; 2]) {
+    let Some(hosts) = Hosts::make(test, number, 1) else {
         return;
     };
     let program = [program("windows").into()];
-    for transport in [
-        "ofi:tcp;ofi_rxm",
-        "shm+ofi:tcp;ofi_rxm",
-        "ucx:tcp",
-        "shm+ucx:tcp,self",
-    ] {
+    for transport in transports {
         if !has(test, transport.trim_start_matches("shm+")) {
             continue;
         }
