@@ -119,6 +119,14 @@ fn pair(options: &ShmOptions) -> (Member, Member, EndpointId, EndpointId) {
     (a, b, to_b, to_a)
 }
 
+/// So many bytes of a pattern that comes again after `period` of them: made once, and copied.
+fn periodic(len: usize, period: usize, byte: impl Fn(usize) -> u8) -> Vec<u8> {
+    let once: Vec<u8> = (0..len.min(period)).map(byte).collect();
+    let mut all = once.repeat(len.div_ceil(period));
+    all.truncate(len);
+    all
+}
+
 /// A stream of numbers that is the same in every run.
 struct Numbers(u64);
 
@@ -135,6 +143,11 @@ impl Numbers {
     }
 
     fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
+        let mut bytes = Vec::with_capacity(len + 8);
+        while bytes.len() < len {
+            bytes.extend_from_slice(&self.next().to_le_bytes());
+        }
+        bytes.truncate(len);
+        bytes
     }
 }

@@ -158,7 +158,7 @@ fn plays_its_part() {
 }
 
 fn pattern() -> Vec<u8> {
-    (0..64_usize << 20).map(|i| ((i * 7) >> 3) as u8).collect()
+    periodic(64 << 20, 2048, |i| ((i * 7) >> 3) as u8)
 }
 
 /// Offers 64 MiB to the child, which made contact.

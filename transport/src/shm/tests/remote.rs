@@ -40,6 +40,11 @@ impl Watched {
         (0..self.len).map(byte).collect()
     }
 
+    fn first(&self) -> u8 {
+        // SAFETY: as above.
+        unsafe { self.start.read_volatile() }
+    }
+
     fn fill(&self, value: u8) {
         // SAFETY: within the memory.
         (0..self.len).for_each(|at| unsafe { self.start.add(at).write_volatile(value) });
@@ -195,7 +200,7 @@ fn nothing_is_written_behind_the_end(options: &ShmOptions, in_arena: bool) {
             watched.fill(0);
             let handle = b.shm.register(&watched.buffer()).unwrap();
             *place.lock().unwrap() = Some(watched.at(&handle));
-            while watched.bytes()[0] == 0 {
+            while watched.first() == 0 {
                 std::thread::yield_now();
             }
             b.shm.deregister(handle);

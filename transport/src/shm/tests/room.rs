@@ -55,7 +55,8 @@ impl Pair {
         let mut under_way = VecDeque::new();
         while moved < bytes {
             let len = self.numbers.below(longest as u64 + 1) as usize;
-            let data: Vec<u8> = (self.sent..).map(|at| at as u8).take(len).collect();
+            let first = self.sent;
+            let data = periodic(len, 256, |at| (first + at as u64) as u8);
             while self.a.send(self.to_b, Class::Data, self.sent, &data) == Post::Busy {
                 assert_ne!(self.b.progress(), 0, "nobody moves");
                 self.check(&mut under_way);

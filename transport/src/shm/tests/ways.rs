@@ -108,9 +108,9 @@ impl Ways {
         self.tokens += 1;
         Moving {
             token: self.tokens,
-            source: (0..len)
-                .map(|at| (at * 7 + at / 251 + self.tokens as usize) as u8)
-                .collect(),
+            source: periodic(len, 251 * 256, |at| {
+                (at * 7 + at / 251 + self.tokens as usize) as u8
+            }),
             target: vec![0xee; len + BEHIND],
         }
     }
