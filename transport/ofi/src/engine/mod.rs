@@ -358,7 +358,7 @@ impl Engine {
         match entry {
             Op::Receive { chunk } => {
                 let chunk = *chunk;
-                self.receives.retire(chunk);
+                self.receives.note_cut(chunk);
                 0
             }
             Op::Send { link, place } => {

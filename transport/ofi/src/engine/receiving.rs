@@ -29,9 +29,15 @@ impl Engine {
         let mut told = 0;
         if !multi || completion.flags & FI_RECV != 0 {
             told = self.read_message(chunk, completion, sink);
+            let block = self.receives.chunks[chunk as usize].block;
+            match self.peers.net.place(block, completion) {
+                Some(place) => self.receives.note_message(chunk, place),
+                // It is said to be elsewhere.
+                None => self.receives.note_cut(chunk),
+            }
         }
-        if !multi || completion.flags & FI_MULTI_RECV != 0 {
-            self.receives.retire(chunk);
+        if multi && completion.flags & FI_MULTI_RECV != 0 {
+            self.receives.note_full(chunk);
         }
         told
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{ManualClock, Rank};
-use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
+use tagwire_libfabric_sys::bindings::{
+    FI_ECANCELED, FI_ECONNRESET, FI_EIO, FI_EOVERRUN, FI_ETRUNC,
+};
 use tagwire_transport::{
     AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
@@ -536,6 +538,66 @@ fn receives_that_the_provider_cancels_are_posted_again() {
         return;
     };
     assert_eq!(events[0].failures() + events[1].failures(), 0);
+}
+
+/// Counts messages, and those whose bytes are not all their number's.
+#[derive(Default)]
+struct Counted {
+    messages: u64,
+    wrong: Vec<u64>,
+}
+
+impl Sink for Counted {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        let number = arrival.header.0[0];
+        let bytes = arrival.payload.to_vec();
+        if number != self.messages || bytes.iter().any(|byte| *byte != number as u8) {
+            self.wrong.push(number);
+        }
+        self.messages += 1;
+    }
+
+    fn complete(&mut self, _: Token, _: Outcome) {}
+
+    fn peer(&mut self, event: PeerEvent) {
+        panic!("nobody ends: {event:?}");
+    }
+}
+
+/// A message is cut off where its sender dies; what comes into the rest of the block comes from others. The block must not
+/// be given to the provider a second time: messages would be written over those that are still to be read.
+#[test]
+fn messages_after_one_that_was_cut_off_are_whole() {
+    const MESSAGES: u64 = 1500;
+    // So often both look whether something has come: far more often than a message takes.
+    const ROUNDS: u32 = 1_000_000;
+    let Some((mut ranks, mut events, [to, back])) = acquainted() else {
+        return;
+    };
+    ranks[1].peers.net.make_faulty();
+    let there = ranks[0].peers.links[to].peer.unwrap();
+    faulty::destine(Fate::Receive(FI_ECONNRESET));
+    while ranks[0].peers.net.inject(there, &[0xff; 100]) == Took::Busy {
+        ranks[0].progress(&mut events[0]);
+    }
+    while !faulty::is_fulfilled() {
+        ranks[0].progress(&mut events[0]);
+        ranks[1].progress(&mut events[1]);
+    }
+    let mut counted = Counted::default();
+    let (mut sent, mut idle) = (0, 0);
+    while counted.messages < MESSAGES && idle < ROUNDS {
+        let bytes = vec![sent as u8; 12_000];
+        let words = AmHeader([sent, 0]);
+        let posted =
+            sent < MESSAGES && ranks[0].peers.post(to, Class::Data, words, &bytes) == Post::Posted;
+        sent += u64::from(posted);
+        ranks[0].progress(&mut events[0]);
+        let told = ranks[1].progress(&mut counted);
+        idle = if told == 0 && !posted { idle + 1 } else { 0 };
+    }
+    assert_eq!((counted.messages, counted.wrong), (MESSAGES, vec![]));
+    assert!(!ranks[1].peers.links[back].closed);
 }
 
 /// Who cannot receive cannot hear that peers end either.

@@ -17,7 +17,7 @@ use super::net::Net;
 pub(crate) enum Fate {
     /// The next of a send ends with this error.
     Send(u64),
-    /// The next of a receive ends with this error.
+    /// The next of a receive ends with this error, and with no word where the message was to be.
     Receive(u64),
     /// The next of a tagged send ends with this error.
     TaggedSend(u64),
@@ -249,7 +249,13 @@ unsafe extern "C" fn read(cq: *mut fid_cq, entries: *mut c_void, count: usize) -
         _ => return count,
     };
     fulfil();
-    fail(Some(entry), error)
+    let nowhere = fi_cq_tagged_entry {
+        len: 0,
+        buf: ptr::null_mut(),
+        ..entry
+    };
+    let is_message = matches!(fate, Fate::Receive(_));
+    fail(Some(if is_message { nowhere } else { entry }), error)
 }
 
 /// The next that is read of errors is this.

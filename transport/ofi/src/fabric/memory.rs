@@ -15,6 +15,14 @@ const PAGE: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockId(pub(super) u32);
 
+#[cfg(test)]
+impl BlockId {
+    /// Returns the name of a block that is in no net.
+    pub(crate) const fn of_test() -> Self {
+        Self(u32::MAX)
+    }
+}
+
 /// A place in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {

@@ -3,6 +3,7 @@
 
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
@@ -379,22 +380,26 @@ impl Net {
         unsafe { ptr::copy_nonoverlapping(from, target.as_ptr(), len) };
     }
 
-    /// The `len` bytes of a message that came into `block`: where the completion says, or at the
-    /// start.
+    /// Where in `block` a message lies that came into it: where the completion says, or at the start.
+    #[inline]
+    pub(crate) fn place(&self, block: BlockId, completion: &Completion) -> Option<Range<usize>> {
+        let block = &self.blocks[block.0 as usize];
+        let len = completion.len;
+        let offset = match completion.start {
+            0 => 0,
+            start => block.offset_of(start, len)?,
+        };
+        (len <= block.len() - offset).then(|| offset..offset + len)
+    }
+
+    /// The bytes of a message that came into `block`.
     #[inline]
     pub(crate) fn payload(&self, block: BlockId, completion: &Completion) -> Option<Payload<'_>> {
-        let block = &self.blocks[block.0 as usize];
-        let offset = if completion.start == 0 {
-            0
-        } else {
-            block.offset_of(completion.start, completion.len)?
-        };
-        if completion.len > block.len() - offset {
-            return None;
-        }
+        let place = self.place(block, completion)?;
+        let start = self.blocks[block.0 as usize].at(place.start, place.len());
         // SAFETY: inside of the block, which lives as long as the net. The provider does not
         // write to a message again before its buffer is posted again.
-        Some(unsafe { Payload::from_raw(block.at(offset, completion.len), completion.len) })
+        Some(unsafe { Payload::from_raw(start, place.len()) })
     }
 
     /// Registers `len` bytes at `start`.
