@@ -23,6 +23,9 @@ const AGAIN: i32 = 3;
 const STEP: u64 = 64;
 /// How long a wait lasts before the rank says that it is not stuck.
 const NAP: Duration = Duration::from_millis(20);
+/// Of what is wrong so many bytes are shown, and the messages of so many floods are looked through for it.
+const SHOWN: usize = 24;
+const WAVES: u64 = 4;
 /// How long the messages of a flood may be, in words, and how many words a rank sends at most.
 const WORDS: [usize; 6] = [1, 8, 64, 512, 2048, 8192];
 const FEW: u64 = 400_000;
@@ -192,12 +195,11 @@ fn receive(
             };
             let is_good = ended.is_ok();
             lose(stage, lost, from, ended.map(drop))?;
-            if is_good && room != message(stage.seed, from, wave, number, len) {
-                let is = |other: &u64| room == message(stage.seed, from, wave, *other, len);
-                let other = (0..count).find(is);
-                let text = format!(
-                    "message {number} of rank {from} in flood {wave} is wrong: it is {other:?}"
-                );
+            let sent = message(stage.seed, from, wave, number, len);
+            if is_good && room != sent {
+                let what = different(stage.seed, session.size(), &room, &sent);
+                let text =
+                    format!("message {number} of rank {from} in flood {wave} is wrong: {what}");
                 return Err(Trouble::Wrong(text));
             }
             if number % STEP == 0 {
@@ -213,6 +215,28 @@ fn receive(
         lose(stage, lost, to, world.send(&[u8::from(!ends)], to, AGAIN))?;
     }
     Ok(ends || lost[1..].iter().all(|lost| *lost))
+}
+
+/// Says how what has arrived differs from what was sent: which other message it is, or which of its bytes differ.
+fn different(seed: u64, ranks: u32, arrived: &[u8], sent: &[u8]) -> String {
+    for (rank, wave) in (1..ranks).flat_map(|rank| (0..WAVES).map(move |wave| (rank, wave))) {
+        let (count, len) = size(seed, rank, wave, asked().filter(|_| wave == 0));
+        let is = |number: &u64| {
+            len == arrived.len() && arrived == message(seed, rank, wave, *number, len)
+        };
+        if let Some(number) = (0..count).find(is) {
+            return format!("it is message {number} of rank {rank} in flood {wave}");
+        }
+    }
+    let differ = |at: &usize| arrived[*at] != sent[*at];
+    let first = (0..sent.len()).find(differ).unwrap_or_default();
+    let last = (0..sent.len()).rfind(differ).unwrap_or_default();
+    let there = &arrived[first..=last];
+    let what = match there.iter().all(|byte| *byte == 0) {
+        true => "are zero".to_owned(),
+        false => format!("begin with {:02x?}", &there[..there.len().min(SHOWN)]),
+    };
+    format!("of {} bytes {first} to {last} {what}", sent.len())
 }
 
 /// Receives a byte, and says meanwhile that the rank is not stuck.
