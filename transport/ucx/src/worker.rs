@@ -19,11 +19,10 @@ use crate::shared::{
     Mark, Pinned, Shared, on_break, on_control, on_data, on_end, on_land, on_receive, on_write,
 };
 
-/// Active message numbers. Of long ones UCX keeps the bytes where an upcall wants that: it has put
-/// them together in a buffer of their own anyway. Short ones lie where others will, and would have
-/// to be copied first.
+/// Active message numbers. Upcalls are lent the bytes where they came to. For those that UCX is to keep
+/// (`UCP_AM_FLAG_PERSISTENT_DATA`) it takes memory and copies, and where it gets none it drops the
+/// message without a word (docs/libraries.md).
 const DATA: u32 = 1;
-const LONG_DATA: u32 = 2;
 const CONTROL: u32 = 3;
 const WRITE: u32 = 4;
 
@@ -35,9 +34,6 @@ const EAGER: u32 = UCP_AM_SEND_FLAG_EAGER;
 /// eager one takes two thirds of the other's time; at 1 MiB it takes 1.3 to 1.5 times as long. UCX's
 /// own choice differs by version: by TCP, 1.13 asks from 32 KiB on, which takes twice as long there.
 const MAX_EAGER_WRITE: usize = 64 * 1024;
-
-/// From this length on, a message is long: more than what fits a fragment of UCX's transports.
-const LONG: usize = 8 * 1024;
 
 /// A context: the library, opened with a configuration.
 pub(crate) struct Context {
@@ -233,10 +229,9 @@ impl Worker {
             context,
         };
         worker.address = worker.read_address()?;
-        worker.handle(DATA, 0, on_data, shared)?;
-        worker.handle(LONG_DATA, UCP_AM_FLAG_PERSISTENT_DATA, on_data, shared)?;
-        worker.handle(CONTROL, 0, on_control, shared)?;
-        worker.handle(WRITE, 0, on_write, shared)?;
+        worker.handle(DATA, on_data, shared)?;
+        worker.handle(CONTROL, on_control, shared)?;
+        worker.handle(WRITE, on_write, shared)?;
         Ok(worker)
     }
 
@@ -262,7 +257,6 @@ impl Worker {
     fn handle(
         &self,
         number: u32,
-        flags: u32,
         handler: unsafe extern "C" fn(
             *mut c_void,
             *const c_void,
@@ -281,7 +275,7 @@ impl Worker {
                     | UCP_AM_HANDLER_PARAM_FIELD_ARG,
             ),
             id: number,
-            flags: UCP_AM_FLAG_WHOLE_MSG | flags,
+            flags: UCP_AM_FLAG_WHOLE_MSG,
             cb: Some(handler),
             arg: shared.as_argument(),
         };
@@ -466,9 +460,8 @@ impl Worker {
         data: Piece,
         mark: &Pinned<Mark>,
     ) -> Started {
-        let number = if data.len < LONG { DATA } else { LONG_DATA };
         // SAFETY: as the caller says.
-        unsafe { self.send(endpoint, (number, EAGER), header, data, mark) }
+        unsafe { self.send(endpoint, (DATA, EAGER), header, data, mark) }
     }
 
     #[inline(always)]
