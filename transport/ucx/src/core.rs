@@ -15,6 +15,7 @@ use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
 use crate::NAME;
+use crate::absence::Absences;
 use crate::config::UcxOptions;
 use crate::contact::Inbox;
 use crate::layout::MAX_RANKS;
@@ -68,6 +69,8 @@ pub(crate) struct Core {
     /// When what it waits for is waited for no more.
     farewell_until: Time,
     failing: Vec<Failing>,
+    /// Peers that are waited for until there is a way to them.
+    pub(crate) absences: Absences,
     /// Messages of our own that UCX has not sent yet: to connect, and to go on where there was no
     /// room, it needs progress for which it does not wake us.
     pending: usize,
@@ -120,6 +123,7 @@ impl Core {
             farewell: Farewell::Unsaid,
             farewell_until: Time::default(),
             failing: Vec::new(),
+            absences: Absences::of_host(),
             pending: 0,
             ended: Vec::new(),
             served: Vec::new(),
@@ -191,8 +195,8 @@ impl Core {
         let id = known.unwrap_or_else(|| self.shared.inbox.borrow_mut().inbound(peer));
         self.link_inbound();
         let link = &self.links[id.index()];
-        if !link.closed && link.endpoint.is_none() {
-            self.establish(id, worker)
+        if !link.closed && link.endpoint.is_none() && !self.absences.has(id) {
+            self.begin(id, worker)
                 .map_err(|reason| unreachable(peer, reason))?;
         }
         Ok(id)
@@ -208,13 +212,35 @@ impl Core {
         }
     }
 
+    /// Connects to a peer's worker, now or once there is a way to it.
+    fn begin(&mut self, id: EndpointId, worker: &[u8]) -> Result<(), String> {
+        let Err(status) = self.establish(id, worker) else {
+            return Ok(());
+        };
+        let noted = self.absences.note(id, worker, status, self.clock.now());
+        noted.map_err(|status| crate::worker::status_text(self.shared.ucp, status))
+    }
+
+    /// Tries again to connect to the peers whose time it is.
+    #[cold]
+    fn look_for_absent(&mut self) {
+        let now = self.clock.now();
+        for absent in self.absences.take_due(now) {
+            let id = absent.id;
+            if !self.links[id.index()].closed
+                && let Err(status) = self.establish(id, &absent.worker)
+                && !self.absences.wait_on(absent, status, now)
+            {
+                self.fail(id);
+                self.shared.stir();
+            }
+        }
+    }
+
     /// Makes the endpoint to a peer's worker, and says hello.
-    fn establish(&mut self, id: EndpointId, worker: &[u8]) -> Result<(), String> {
+    fn establish(&mut self, id: EndpointId, worker: &[u8]) -> Result<(), ucs_status_t> {
         let link = &mut self.links[id.index()];
-        let endpoint = self
-            .worker
-            .connect(worker, &link.mark)
-            .map_err(|status| crate::worker::status_text(self.shared.ucp, status))?;
+        let endpoint = self.worker.connect(worker, &link.mark)?;
         link.endpoint = Some(endpoint);
         let to = link.rank;
         let address = self.address();
@@ -375,11 +401,11 @@ impl Core {
         let greeted = std::mem::take(&mut self.shared.inbox.borrow_mut().greeted);
         for (id, address) in greeted {
             let link = &self.links[id.index()];
-            if link.closed || link.endpoint.is_some() {
+            if link.closed || link.endpoint.is_some() || self.absences.has(id) {
                 continue;
             }
             let worker = wire::read_address(link.rank, &address, &self.secret);
-            let answered = worker.and_then(|worker| self.establish(id, worker));
+            let answered = worker.and_then(|worker| self.begin(id, worker));
             if answered.is_err() {
                 self.fail(id);
             }
@@ -662,7 +688,7 @@ impl Core {
 
     /// Whether progress has something to do that no event of UCX brings.
     fn ends_peers(&self) -> bool {
-        self.farewell != Farewell::Unsaid || !self.failing.is_empty()
+        self.farewell != Farewell::Unsaid || !self.failing.is_empty() || !self.absences.is_empty()
     }
 
     /// Lets sleepers sleep on the worker's descriptor, where there is nothing to do.
@@ -828,6 +854,9 @@ impl Core {
     pub(crate) fn end_peers(&mut self, count: u32) {
         if !self.failing.is_empty() {
             self.lose_failing(count);
+        }
+        if !self.absences.is_empty() {
+            self.look_for_absent();
         }
         if self.farewell != Farewell::Unsaid {
             self.part(count);

@@ -15,6 +15,7 @@
 //! back from within its progress, and, for messages to the own rank, from within sends: callbacks
 //! take messages up or note what ended, and everything else is done after UCX has returned.
 
+mod absence;
 mod config;
 mod contact;
 mod core;

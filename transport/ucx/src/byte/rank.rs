@@ -65,7 +65,7 @@ impl Ucx {
     #[inline]
     pub(super) fn way(&self, to: EndpointId, class: Class) -> Result<Endpoint, Post> {
         let link = self.core.links.get(to.index()).ok_or(Post::Gone)?;
-        let endpoint = link.endpoint.ok_or(Post::Gone)?;
+        let endpoint = link.endpoint.ok_or_else(|| self.core.absences.no_way(to))?;
         if !link.established {
             return Err(Post::Busy);
         }

@@ -107,7 +107,7 @@ impl Ucx {
     ) -> Post {
         let core = &mut self.core;
         let Some(link) = core.open_link(from) else {
-            return Post::Gone;
+            return core.absences.no_way(from);
         };
         let Some(region) = data.region() else {
             return Post::Unsupported;
@@ -233,7 +233,7 @@ impl Ucx {
         token: Token,
     ) -> Post {
         let Some(link) = self.core.open_link(to) else {
-            return Post::Gone;
+            return self.core.absences.no_way(to);
         };
         let Some(region) = data.region() else {
             return Post::Unsupported;

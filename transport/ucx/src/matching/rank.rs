@@ -12,8 +12,9 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::flow::{Count, Flows};
 use tagwire_transport::{
     Cancel, Capabilities, ClaimId, EndpointId, Found, Lane, MatchEnvelope, MatchLevels,
-    MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome, Payload, Posted,
-    Probed, ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, Waiter,
+    MatchLimits, MatchPattern, MatchRemote, MatchTransport, MatchUpcalls, Outcome, Payload, Post,
+    Posted, Probed, ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport,
+    Waiter,
 };
 use tagwire_ucx_sys::Started;
 
@@ -225,7 +226,10 @@ impl MatchTransport for UcxMatch {
             return Sent::Refused(Refusal::Unknown);
         };
         let Some(endpoint) = link.endpoint else {
-            return Sent::Gone;
+            return match self.bytes.core.absences.no_way(to) {
+                Post::Busy => Sent::Busy,
+                _ => Sent::Gone,
+            };
         };
         if !link.established || link.under_way >= MAX_UNDER_WAY {
             return Sent::Busy;
