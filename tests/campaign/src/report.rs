@@ -329,7 +329,8 @@ const HOSTILE: &str = "\
 ## Hostile members
 
 In one process a member that has proved who it is sends its victim packets as correct peers send them, packets of chance, and changed ones of those that it
-has heard (`campaign hostile --packets N`). The victim gives it up or goes on, says what it waits for, closes, panics never, and its memory stays.
+has heard (`campaign hostile --packets N`); eight of them, one after the other. The victim gives each up or goes on, says what it waits for, closes, panics never, and its memory
+stays.
 A packet counts where the transport took it. A round of more than 1 s is repeated as a trial is. The disturbance `scribble` is the same in shared memory, between processes.
 
 | victim | packets | members | given up | finds | late | packets/s | of |

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tagwire_base::bootstrap::{Bootstrap, LocalBootstrap, LocalJob};
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::{Bootstrap, LocalJob};
 use tagwire_conformance::Chance;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_dr::{Dr, DrOptions, crc};
@@ -13,11 +14,9 @@ use tagwire_transport::shm::{Shm, ShmOptions};
 use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Lane};
 
 use super::packet::Heard;
-use super::{Answer, Bed, Target, VICTIM, VILLAIN, Villain};
+use super::{Answer, Bed, Target, VICTIM, VILLAINS, Villain, villains};
 
 const LANE: Lane = Lane(0);
-/// How long either side waits for the other to open.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// ob1 over a transport.
 #[derive(Debug)]
@@ -63,79 +62,85 @@ impl Target for Bytes {
     }
 
     fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
-        let job = LocalJob::new(2).map_err(|why| why.to_string())?;
-        let shm = |mut member: LocalBootstrap| {
-            let opened = Shm::open(ShmOptions::default(), &mut member);
-            opened
-                .map(|shm| Box::new(shm) as Box<dyn ByteTransport>)
-                .map_err(|why| why.to_string())
-        };
-        let network = MemoryNetwork::new(2, MemoryOptions::full());
-        let (victim, villain): (Box<dyn ByteTransport>, Box<dyn ByteTransport>) = match self.below {
-            Below::Shm => (shm(job.member(VICTIM))?, shm(job.member(VILLAIN))?),
-            Below::Memory => (
-                Box::new(network.rank(VICTIM)),
-                Box::new(network.rank(VILLAIN)),
-            ),
-            Below::Dr => {
-                let dr = Dr::new(Box::new(network.rank(VICTIM)), VICTIM, DrOptions::default());
-                (
-                    Box::new(dr.map_err(|why| why.to_string())?),
-                    Box::new(network.rank(VILLAIN)),
-                )
+        let job = job()?;
+        let network = MemoryNetwork::new(1 + VILLAINS, MemoryOptions::full());
+        let rail = |rank| -> Result<Box<dyn ByteTransport>, String> {
+            if self.below != Below::Shm {
+                return Ok(Box::new(network.rank(rank)));
             }
+            let opened = Shm::open(ShmOptions::default(), &mut job.member(rank));
+            Ok(Box::new(opened.map_err(|why| why.to_string())?))
         };
+        let mut victim = rail(VICTIM)?;
+        let inside = victim.address().len();
+        if self.below == Below::Dr {
+            let dr = Dr::new(victim, VICTIM, DrOptions::default());
+            victim = Box::new(dr.map_err(|why| why.to_string())?);
+        }
         let stack = Stack::new("ob1", victim.name());
-        // What dr puts in front of the address of the transport inside, the victim's has too.
-        let mut address = victim.address();
-        let inside = address.len() - villain.address().len();
-        address.truncate(inside);
-        address.extend(villain.address());
-        let opened = open(
-            &job,
-            |member| Ob1::open(&Ob1Options::default(), victim, member),
-            &stack.card(&address),
-        )?;
-        let card = job
-            .member(VILLAIN)
-            .get(VICTIM, KEY, PATIENCE)
-            .map_err(|why| why.to_string())?;
-        let theirs = &card[stack.card(&[]).len() + inside..];
-        let mut rail = villain;
-        let to = rail
-            .connect(VICTIM, theirs)
-            .map_err(|why| why.to_string())?;
-        let seals = self.below == Below::Dr;
-        Ok(Bed {
-            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
-            villain: Box::new(Rail {
+        // What dr puts in front of the address of the transport inside.
+        let mut front = victim.address();
+        front.truncate(front.len() - inside);
+        let mut rails = Vec::new();
+        for rank in villains() {
+            let rail = rail(rank)?;
+            let address = [&front[..], &rail.address()].concat();
+            join(&job, rank, &stack.card(&address))?;
+            rails.push(rail);
+        }
+        let opened = Ob1::open(&Ob1Options::default(), victim, Box::new(job.member(VICTIM)));
+        let opened = opened.map_err(|why| why.to_string())?;
+        let card = card(&job)?;
+        let theirs = &card[stack.card(&[]).len() + front.len()..];
+        let mut villains: Vec<Box<dyn Villain>> = Vec::new();
+        for mut rail in rails {
+            let to = rail
+                .connect(VICTIM, theirs)
+                .map_err(|why| why.to_string())?;
+            villains.push(Box::new(Rail {
                 rail,
                 to,
-                seals,
+                seals: self.below == Below::Dr,
                 number: 0,
                 heard: Heard::new(chance),
-            }),
+            }));
+        }
+        Ok(Bed {
+            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
+            villains,
         })
     }
 }
 
-/// Opens the victim's layer, while the villain puts its card.
+/// Returns a job of a victim and its villains.
 ///
 /// # Errors
-/// When the layer does not open.
-pub fn open<L: Send>(
-    job: &LocalJob,
-    layer: impl FnOnce(Box<dyn Bootstrap>) -> tagwire_pml::Result<L> + Send,
-    card: &[u8],
-) -> Result<L, String> {
-    std::thread::scope(|scope| {
-        let opened = scope.spawn(|| layer(Box::new(job.member(VICTIM))));
-        let mut member = job.member(VILLAIN);
-        let put = member.put(KEY, card).and_then(|()| member.fence(PATIENCE));
-        put.map_err(|why| why.to_string())?;
-        let opened = opened.join().map_err(|_| "opening has panicked")?;
-        opened.map_err(|why| why.to_string())
-    })
+/// When there is none.
+pub fn job() -> Result<LocalJob, String> {
+    LocalJob::new(1 + VILLAINS).map_err(|why| why.to_string())
+}
+
+/// Joins a villain to a job, with its card. The victim comes last: nobody waits for it.
+///
+/// # Errors
+/// When the card is not taken.
+pub fn join(job: &LocalJob, villain: Rank, card: &[u8]) -> Result<(), String> {
+    let mut member = job.member(villain);
+    member.put(KEY, card).map_err(|why| why.to_string())?;
+    match member.fence(Duration::ZERO) {
+        Ok(()) | Err(tagwire_base::Error::FenceTimeout(_)) => Ok(()),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+/// Returns the victim's card.
+///
+/// # Errors
+/// When it has none.
+pub fn card(job: &LocalJob) -> Result<Vec<u8>, String> {
+    let mut member = job.member(Rank::new(VILLAINS));
+    let card = member.get(VICTIM, KEY, Duration::ZERO);
+    card.map_err(|why| why.to_string())
 }
 
 /// A villain with a transport of bytes.

@@ -1,10 +1,9 @@
 //! Victims over transports that match.
 
-use tagwire_base::bootstrap::{Bootstrap, LocalJob};
 use tagwire_conformance::Chance;
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_pml::cm::{Cm, CmOptions};
-use tagwire_pml::contact::{KEY, Stack};
+use tagwire_pml::contact::Stack;
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{ShmMatch, ShmOptions};
 use tagwire_transport::{
@@ -12,13 +11,12 @@ use tagwire_transport::{
     Sent, Token,
 };
 
-use super::bytes::open;
+use super::bytes::{card, job, join};
 use super::packet::Heard;
 use super::places::Scattered;
-use super::{Answer, Bed, Target, VICTIM, VILLAIN, Villain};
+use super::{Answer, Bed, Target, VICTIM, VILLAINS, Villain, villains};
 
 const LANE: Lane = Lane(0);
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// cm over a transport.
 #[derive(Debug)]
@@ -51,8 +49,8 @@ impl Target for Matching {
     }
 
     fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
-        let job = LocalJob::new(2).map_err(|why| why.to_string())?;
-        let network = MatchNetwork::new(2, MatchOptions::default());
+        let job = job()?;
+        let network = MatchNetwork::new(1 + VILLAINS, MatchOptions::default());
         let rail = |rank| -> Result<Box<dyn MatchTransport>, String> {
             if !self.is_shm {
                 return Ok(Box::new(network.rank(rank)));
@@ -60,29 +58,32 @@ impl Target for Matching {
             let opened = ShmMatch::open(ShmOptions::default(), &mut job.member(rank));
             Ok(Box::new(opened.map_err(|why| why.to_string())?))
         };
-        let (victim, mut rail) = (rail(VICTIM)?, rail(VILLAIN)?);
+        let victim = rail(VICTIM)?;
         let stack = Stack::new("cm", victim.name());
-        let card = stack.card(&rail.address());
-        let opened = open(
-            &job,
-            |member| Cm::open(&CmOptions::default(), victim, member),
-            &card,
-        )?;
-        let card = job
-            .member(VILLAIN)
-            .get(VICTIM, KEY, PATIENCE)
-            .map_err(|why| why.to_string())?;
+        let mut rails = Vec::new();
+        for rank in villains() {
+            let rail = rail(rank)?;
+            join(&job, rank, &stack.card(&rail.address()))?;
+            rails.push(rail);
+        }
+        let opened = Cm::open(&CmOptions::default(), victim, Box::new(job.member(VICTIM)));
+        let opened = opened.map_err(|why| why.to_string())?;
+        let card = card(&job)?;
         let theirs = &card[stack.card(&[]).len()..];
-        let to = rail
-            .connect(VICTIM, theirs)
-            .map_err(|why| why.to_string())?;
-        Ok(Bed {
-            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
-            villain: Box::new(Rail {
+        let mut villains: Vec<Box<dyn Villain>> = Vec::new();
+        for mut rail in rails {
+            let to = rail
+                .connect(VICTIM, theirs)
+                .map_err(|why| why.to_string())?;
+            villains.push(Box::new(Rail {
                 rail,
                 to,
                 heard: Listener(Heard::new(chance)),
-            }),
+            }));
+        }
+        Ok(Bed {
+            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
+            villains,
         })
     }
 }
@@ -112,10 +113,10 @@ impl MatchUpcalls for Listener {
 
 impl Villain for Rail {
     fn send(&mut self, chance: &mut Chance) -> Answer {
-        if let Some(remote) = self.rail.remote()
-            && chance.below(3) > 0
-        {
-            let (mut header, payload) = self.heard.0.packet(chance);
+        // A message breaks nothing, whatever its match bits are. Packets of ob1 are none of this layer's.
+        let is_rash = self.heard.0.is_rash(chance) && chance.below(3) > 0;
+        if let Some(remote) = self.rail.remote().filter(|_| is_rash) {
+            let (mut header, payload) = self.heard.0.hostile(chance);
             // The highest byte of a packet's first word is 0: others are the transport's own.
             header.0[0] &= !(0xff << 56);
             return remote.send_packet(self.to, header, &payload).into();

@@ -7,9 +7,9 @@
 //!     what it heard, changed     <----    its own packets
 //! ```
 //!
-//! A round is one villain, until the victim gives it up or the round has had its packets. The victim ends every round in
-//! good order: it can be asked what it waits for, and it closes. It never panics, and its memory does not grow from round to
-//! round.
+//! A round is one victim and some villains, one after the other: each until the victim gives it up, or it has sent its packets.
+//! The victim ends every round in good order: it can be asked what it waits for, and it closes. It never panics, and its memory
+//! does not grow from round to round. To open a rank takes a thousand times as long as a packet: so a victim has several villains.
 
 mod bytes;
 mod matching;
@@ -32,16 +32,16 @@ use crate::idle::wait_for_idle_processors;
 use crate::origin::Origin;
 use crate::record::{HostileRecord, Line, append, read};
 
-/// The victim's rank and the villain's.
+/// The victim's rank, and how many villains there are in a round: the ranks from 1 on.
 const VICTIM: Rank = Rank::new(0);
-const VILLAIN: Rank = Rank::new(1);
+const VILLAINS: u32 = 8;
 /// The tag of the victim's messages.
 const TAG: Tag = Tag::from_wire(1).expect("it is positive");
-/// Packets of a round at most.
+/// Packets of a villain at most.
 const PACKETS: u64 = 400;
 /// What the process may grow by, once it has had the rounds of its beginning.
 const MOST_KIB: u64 = 64 << 10;
-const BEGINNING: u64 = 500;
+const BEGINNING: u64 = 100;
 /// How long a victim may take to close: nobody answers it.
 const CLOSING: Duration = Duration::from_millis(1);
 /// Packets of a record at most.
@@ -79,10 +79,15 @@ pub trait Villain {
     fn hear(&mut self);
 }
 
-/// A victim and its villain.
+/// A victim and its villains, in the order of their ranks.
 pub struct Bed {
     victim: Messenger,
-    villain: Box<dyn Villain>,
+    villains: Vec<Box<dyn Villain>>,
+}
+
+/// Returns the ranks of the villains.
+fn villains() -> impl Iterator<Item = Rank> {
+    (1..=VILLAINS).map(Rank::new)
 }
 
 /// What a victim stands on.
@@ -93,7 +98,7 @@ pub trait Target: Sync {
     /// Returns one line for reports.
     fn about(&self) -> &'static str;
 
-    /// Opens a victim, and a villain in contact with it.
+    /// Opens a victim, and villains that can reach it.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -112,8 +117,10 @@ pub const ALL: &[&dyn Target] = &[
 /// What rounds have come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Villains.
+    /// Victims.
     pub rounds: u64,
+    /// Villains.
+    pub villains: u64,
     /// Packets that they sent.
     pub packets: u64,
     /// Villains that were given up.
@@ -128,34 +135,17 @@ pub struct Count {
 /// Says what is wrong.
 fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
     let mut chance = Chance::new(seed);
-    let Bed {
-        victim,
-        mut villain,
-    } = target.open(&mut chance)?;
+    let bed = target.open(&mut chance)?;
+    let victim = bed.victim;
     let mut count = Count {
         rounds: 1,
         ..Count::default()
     };
-    for number in 0..PACKETS {
-        if number % 16 == 0 {
-            begin_something(&victim, &mut chance)?;
-        }
-        if chance.below(3) == 0 {
-            villain.hear();
-        }
-        match villain.send(&mut chance) {
-            Answer::Sent => count.packets += 1,
-            Answer::Refused => {}
-            Answer::Gone => break,
-        }
-        if chance.below(2) == 0 {
-            victim.progress().map_err(|why| why.to_string())?;
-            // What it sends from now on nobody looks at.
-            if !victim.failed().map_err(|why| why.to_string())?.is_empty() {
-                count.given_up = 1;
-                break;
-            }
-        }
+    for (rank, mut villain) in villains().zip(bed.villains) {
+        count.villains += 1;
+        let (packets, is_given_up) = torment(&victim, rank, &mut *villain, &mut chance)?;
+        count.packets += packets;
+        count.given_up += u64::from(is_given_up);
     }
     for _ in 0..32 {
         victim.progress().map_err(|why| why.to_string())?;
@@ -168,8 +158,40 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
     Ok(count)
 }
 
+/// Lets one villain send. Returns how many packets it sent, and whether the victim has given it up.
+fn torment(
+    victim: &Messenger,
+    rank: Rank,
+    villain: &mut dyn Villain,
+    chance: &mut Chance,
+) -> Result<(u64, bool), String> {
+    let mut packets = 0;
+    for number in 0..PACKETS {
+        if number % 16 == 0 {
+            begin_something(victim, rank, chance)?;
+        }
+        if chance.below(3) == 0 {
+            villain.hear();
+        }
+        match villain.send(chance) {
+            Answer::Sent => packets += 1,
+            Answer::Refused => {}
+            Answer::Gone => break,
+        }
+        if chance.below(2) == 0 {
+            victim.progress().map_err(|why| why.to_string())?;
+            // What it sends from now on nobody looks at.
+            let failed = victim.failed().map_err(|why| why.to_string())?;
+            if failed.contains(&rank) {
+                return Ok((packets, true));
+            }
+        }
+    }
+    Ok((packets, false))
+}
+
 /// Has the victim receive and send: what the villain then says may be about that.
-fn begin_something(victim: &Messenger, chance: &mut Chance) -> Result<(), String> {
+fn begin_something(victim: &Messenger, villain: Rank, chance: &mut Chance) -> Result<(), String> {
     let len = chance.one_of(&[0, 8, 3_000, 100_000]);
     let refused = |why: tagwire_pml::Error| match why {
         // The villain has been given up.
@@ -178,12 +200,12 @@ fn begin_something(victim: &Messenger, chance: &mut Chance) -> Result<(), String
     };
     if chance.is_true() {
         let mode = chance.one_of(&[SendMode::Standard, SendMode::Synchronous]);
-        let sent = victim.isend(Scattered::of(len), VILLAIN, TAG, ContextId::WORLD, mode);
+        let sent = victim.isend(Scattered::of(len), villain, TAG, ContextId::WORLD, mode);
         return sent.map(drop).or_else(refused);
     }
     let (source, tag) = match chance.is_true() {
         true => (SourceSelector::ANY, TagSelector::ANY),
-        false => (SourceSelector::exact(VILLAIN), TagSelector::exact(TAG)),
+        false => (SourceSelector::exact(villain), TagSelector::exact(TAG)),
     };
     victim
         .irecv(buffer(len), source, tag, ContextId::WORLD)
@@ -308,7 +330,7 @@ fn part(target: &dyn Target, first: u64, packets: u64) -> HostileRecord {
         hostile: target.name().to_owned(),
         seed: first,
         end: first + count.rounds + count.wrong,
-        villains: count.rounds,
+        villains: count.villains,
         packets: count.packets,
         given_up: count.given_up,
         late,
@@ -346,6 +368,7 @@ fn rounds(target: &dyn Target, first: u64, packets: u64) -> (Count, Wrong, Slow)
         match round_of(target, seed) {
             Ok((count, took)) => {
                 sum.rounds += 1;
+                sum.villains += count.villains;
                 sum.packets += count.packets;
                 sum.given_up += count.given_up;
                 if took > BOUND {
@@ -413,13 +436,16 @@ mod tests {
 
         fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
             let bed = matching::MEMORY.open(chance)?;
-            let villain = Box::new(NarrowVillain {
-                inner: bed.villain,
-                room: self.room,
-                tried: 0,
-                taken: Arc::clone(&self.taken),
-            });
-            Ok(Bed { villain, ..bed })
+            let narrow = |inner| -> Box<dyn Villain> {
+                Box::new(NarrowVillain {
+                    inner,
+                    room: self.room,
+                    tried: 0,
+                    taken: Arc::clone(&self.taken),
+                })
+            };
+            let villains = bed.villains.into_iter().map(narrow).collect();
+            Ok(Bed { villains, ..bed })
         }
     }
 
@@ -479,14 +505,14 @@ mod tests {
             let (count, wrong, _) = rounds(*target, 0, 3_000);
             assert!(wrong.is_empty(), "{}: {wrong:?}", target.name());
             assert!(
-                count.packets > 2 * count.rounds,
+                count.packets > 2 * count.villains,
                 "{}: {count:?}",
                 target.name()
             );
             // Who sends what matches nothing breaks no protocol.
             let can_break = target.name() != matching::MEMORY.name();
             assert_eq!(
-                count.given_up > count.rounds / 2,
+                count.given_up > count.villains / 2,
                 can_break,
                 "{}: {count:?}",
                 target.name()

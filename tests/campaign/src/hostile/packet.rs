@@ -46,9 +46,24 @@ impl Heard {
 
     /// Returns a packet: a correct one, one of chance, or one that was heard, with changes.
     pub fn packet(&mut self, chance: &mut Chance) -> (AmHeader, Vec<u8>) {
+        match self.is_rash(chance) {
+            true => self.hostile(chance),
+            false => {
+                let (header, payload) = sound(chance);
+                (self.in_turn(chance, header), payload)
+            }
+        }
+    }
+
+    /// Whether the next packet is to be none of a correct peer.
+    pub fn is_rash(&self, chance: &mut Chance) -> bool {
+        chance.below(self.care) == 0
+    }
+
+    /// Returns a packet of chance, or one that was heard, with changes.
+    pub fn hostile(&mut self, chance: &mut Chance) -> (AmHeader, Vec<u8>) {
         let known = chance.below(self.packets.len() as u64) as usize;
         let (header, payload) = match (chance.below(3), self.packets.get(known)) {
-            _ if chance.below(self.care) > 0 => sound(chance),
             (0..2, Some((header, payload))) => changed(chance, *header, payload.clone()),
             _ => (drawn(chance), body(chance)),
         };
