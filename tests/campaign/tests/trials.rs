@@ -43,6 +43,20 @@ fn nothing_is_lost_wrong_late_or_left() {
     assert_eq!(finds, 0);
 }
 
+/// Finds that were mended: messages that were dropped without memory, and a first contact while a cable was out.
+#[test]
+fn what_was_found_stays_mended() {
+    for (seeds, ground, program, disturbance) in [
+        ("16..18", "ucx", "mesh", "memory"),
+        ("15..17", "hosts-ucx", "collectives", "flap"),
+    ] {
+        let mut command = campaign(&["--seeds", seeds, "--ground", ground]);
+        command.args(["--program", program, "--disturbance", disturbance]);
+        let [_, _, finds] = counts(&command.output().unwrap());
+        assert_eq!(finds, 0, "{seeds} on {ground}");
+    }
+}
+
 /// What runs everywhere, in an environment that somebody has filled with settings of their own.
 #[test]
 fn settings_around_a_campaign_are_not_those_of_its_trials() {

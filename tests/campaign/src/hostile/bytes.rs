@@ -92,22 +92,22 @@ impl Target for Bytes {
         let opened = opened.map_err(|why| why.to_string())?;
         let card = card(&job)?;
         let theirs = &card[stack.card(&[]).len() + front.len()..];
-        let mut villains: Vec<Box<dyn Villain>> = Vec::new();
-        for mut rail in rails {
+        let mut all: Vec<Box<dyn Villain>> = Vec::new();
+        for (rank, mut rail) in villains().zip(rails) {
             let to = rail
                 .connect(VICTIM, theirs)
                 .map_err(|why| why.to_string())?;
-            villains.push(Box::new(Rail {
+            all.push(Box::new(Rail {
                 rail,
                 to,
-                seals: self.below == Below::Dr,
+                seals: (self.below == Below::Dr).then_some(rank),
                 number: 0,
                 heard: Heard::new(chance),
             }));
         }
         Ok(Bed {
             victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
-            villains,
+            villains: all,
         })
     }
 }
@@ -147,8 +147,8 @@ pub fn card(job: &LocalJob) -> Result<Vec<u8>, String> {
 struct Rail {
     rail: Box<dyn ByteTransport>,
     to: EndpointId,
-    /// Whether packets are sealed as those of data reliability.
-    seals: bool,
+    /// Its rank, where packets are sealed as those of data reliability.
+    seals: Option<Rank>,
     number: u64,
     heard: Heard,
 }
@@ -156,8 +156,8 @@ struct Rail {
 impl Villain for Rail {
     fn send(&mut self, chance: &mut Chance) -> Answer {
         let (mut header, mut payload) = self.heard.packet(chance);
-        if self.seals {
-            (header, payload) = self.sealed(chance, header, &payload);
+        if let Some(rank) = self.seals {
+            (header, payload) = self.sealed(chance, rank, header, &payload);
         }
         let class = chance.one_of(&[Class::Data, Class::Control]);
         let post = self.rail.send(LANE, self.to, class, header, &payload);
@@ -174,6 +174,7 @@ impl Rail {
     fn sealed(
         &mut self,
         chance: &mut Chance,
+        rank: Rank,
         above: AmHeader,
         payload: &[u8],
     ) -> (AmHeader, Vec<u8>) {
@@ -201,7 +202,7 @@ impl Rail {
             _ => chance.below(4),
         };
         let first = number << 32 | flags | kind;
-        let start = crc::with_words(0, [1, 0], &[]);
+        let start = crc::with_words(0, [rank, VICTIM].map(|rank| rank.as_u32().into()), &[]);
         let sum = crc::with_words(start, [first, consumed], &bytes);
         (AmHeader([first, u64::from(sum) << 32 | consumed]), bytes)
     }
