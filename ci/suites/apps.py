@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import re
 import shlex
 import shutil
@@ -235,7 +236,7 @@ def cases(app, ways):
 
 @dataclasses.dataclass
 class Row:
-    """A line of the table; `seconds` by library, medians where there are several turns."""
+    """A line of the table; `seconds` by library, one number of each turn."""
 
     case: Case
     outcome: str
@@ -256,15 +257,35 @@ class Row:
     def line(self, libraries):
         listed = self.case.app.listed(self.case.way, self.case.ranks)
         outcome = f"skip: {self.said}" if self.outcome == "skip" else self.outcome if self.good and not listed else f"{self.outcome}, as listed" if self.good else f"**{self.outcome}**"
-        times = [f"{self.seconds[name]:.2f}" if name in self.seconds else "" for name in libraries]
-        others = [self.seconds[name] for name in libraries[1:] if name in self.seconds]
-        ratio = [f"{self.seconds[libraries[0]] / min(others):.2f}" if others else ""] if len(libraries) > 1 else []
-        return table_row([self.case.name, self.case.way, str(self.case.ranks or "its own"), outcome, *times, *ratio])
+        times = [spread(self.seconds.get(name, [])) for name in libraries]
+        return table_row([self.case.name, self.case.way, str(self.case.ranks or "its own"), outcome, *times, *([self.ratio(libraries)] if len(libraries) > 1 else [])])
+
+    def ratio(self, libraries):
+        """Returns our time over the best other's, by medians; in bold where all of our turns took longer than all of its."""
+        others = [self.seconds[name] for name in libraries[1:] if self.seconds.get(name)]
+        if not others or not (own := self.seconds.get(libraries[0])):
+            return ""
+        best = min(others, key=statistics.median)
+        text = f"{statistics.median(own) / statistics.median(best):.2f}"
+        return f"**{text}**" if min(own) > max(best) else text
 
 
 def head(libraries):
     names = ["application", "over", "ranks", "outcome", *(f"{name}, s" for name in libraries), *(["of the best"] if len(libraries) > 1 else [])]
     return table_row(names) + "\n" + table_row(["---"] * len(names))
+
+
+def spread(seconds):
+    """Returns the median of several runs, with the shortest and the longest."""
+    if not seconds:
+        return ""
+    return f"{statistics.median(seconds):.2f}" + (f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else "")
+
+
+def machine():
+    """Returns what the runs were made on, as a line."""
+    model = re.search(r"(?m)^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{model[1] if model else platform.machine()}, {min(PROCESSORS, os.cpu_count())} of {os.cpu_count()} processors, {platform.system()} {platform.release()}"
 
 
 def table_row(cells):
@@ -287,9 +308,10 @@ class Gate:
     def all(self, apps, ways):
         print(self.lines[0], flush=True)
         for app in apps:
+            wanted = [case for case in cases(app, ways) if case.run.get("timed") or not self.chosen.timed]
             reason = app.absent()
-            folders = {} if reason else self.built(app)
-            for case in cases(app, ways):
+            folders = {} if reason or not wanted else self.built(app)
+            for case in wanted:
                 if reason:
                     self.add(Row(case, "skip", reason))
                 elif isinstance(folders[self.own.name], sources.Failed):
@@ -331,7 +353,7 @@ class Gate:
                     outcome, said = ended, f"{last_said}\n{log}"
                 else:
                     print(f"{case.key}: {library.name}: {ended}: {last_said}", file=sys.stderr, flush=True)
-        row = Row(case, outcome, said, {name: statistics.median(all_of) for name, all_of in seconds.items()})
+        row = Row(case, outcome, said, seconds)
         self.known[case.key] = {"mark": mark, "outcome": outcome, "seconds": row.seconds}
         # Written anew at once: what is broken off goes on by --resume.
         partial = self.kept.with_suffix(".partial")

@@ -4,6 +4,8 @@
     archive = "ADDRESS", sha256 = "..."                              an archive (of a suite also without its checksum)
     debian = "PACKAGE", version = "...", file = "...", sha256 = ".." the archive of upstream in a source package of Debian
     crate = "NAME", version = "...", sha256 = "..."                  a crate, with all that it depends on
+    pypi = "NAME", version = "...", sha256 = "..."                   a source archive of PyPI; beside it, in `packages`, what `with` and `sources` name as
+                                                                     NAME==VERSION: packages as they come, and those that are to be built here
 
 What `only` names (patterns of tar) is unpacked alone.
 """
@@ -14,10 +16,14 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 
-KINDS = {"git": {"revision"}, "archive": {"sha256"}, "debian": {"version", "file", "sha256"}, "crate": {"version", "sha256"}}
+KINDS = {"git": {"revision"}, "archive": {"sha256"}, "debian": {"version", "file", "sha256"}, "crate": {"version", "sha256"},
+         "pypi": {"version", "sha256"}}
+# What a kind may have beyond.
+MORE = {"pypi": {"with", "sources"}}
 
 
 class Failed(Exception):
@@ -42,8 +48,10 @@ def wrong(source):
         return f"source is none of {', '.join(KINDS)}"
     if missing := sorted(KINDS[name] - source.keys()):
         return f"source {name} has no {missing[0]}"
-    if unknown := sorted(source.keys() - KINDS[name] - {name, "only"}):
+    if unknown := sorted(source.keys() - KINDS[name] - MORE.get(name, set()) - {name, "only"}):
         return f"source {name} has no setting {unknown[0]}"
+    if loose := [package for key in ("with", "sources") for package in source.get(key, []) if "==" not in package]:
+        return f"{loose[0]} of the source has no version"
     length = {"revision": 40, "sha256": 64}
     for key, digits in length.items():
         if key in source and not re.fullmatch(rf"[0-9a-f]{{{digits}}}", source[key]):
@@ -122,6 +130,22 @@ def of_crate(source, folder):
     (folder / ".cargo/config.toml").write_text(offline)
 
 
+def of_pypi(source, folder):
+    """Asks pip for a source archive, and for the packages that it is built and run with."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    with tempfile.TemporaryDirectory() as there:
+        name, packages = source["pypi"], pathlib.Path(there) / "packages"
+        run([*pip, "--no-binary", name, "--dest", there, f"{name}=={source['version']}"])
+        (archive,) = (path for path in pathlib.Path(there).iterdir() if path.is_file())
+        unpack(source, archive, folder)
+        for key in ("with", "sources"):
+            # By name: what pip builds them with may come as it is.
+            named = ",".join(package.partition("==")[0] for package in source.get(key, []))
+            if named:
+                run([*pip, *(["--no-binary", named] if key == "sources" else []), "--dest", packages, *source[key]])
+        shutil.copytree(packages, folder / "packages")
+
+
 def unpack(source, archive, folder):
     with open(archive, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -130,4 +154,4 @@ def unpack(source, archive, folder):
     run(["tar", "xf", archive, "--strip-components", "1", "-C", folder, *(["--wildcards", *source["only"]] if "only" in source else [])])
 
 
-BRINGS = {"git": of_git, "archive": of_archive, "debian": of_debian, "crate": of_crate}
+BRINGS = {"git": of_git, "archive": of_archive, "debian": of_debian, "crate": of_crate, "pypi": of_pypi}

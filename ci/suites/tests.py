@@ -30,6 +30,7 @@ class Stage(unittest.TestCase):
         self.folder = pathlib.Path(there.name)
         (self.folder / "tree/bin").mkdir(parents=True)
         self.resume = False
+        self.timed = False
 
     def app(self, text, name="a"):
         (self.folder / "sources" / name).mkdir(parents=True, exist_ok=True)
@@ -39,7 +40,7 @@ class Stage(unittest.TestCase):
     def rows(self, *wanted):
         """Runs applications over one way, with `echo` in the place of what starts ranks."""
         own = apps.Library("tagwire", self.folder / "tree", launch.Launcher(["echo", "ranks"]), "tagwire")
-        gate = apps.Gate(self.folder / "work", own, [], types.SimpleNamespace(resume=self.resume, turns=1, seconds=60))
+        gate = apps.Gate(self.folder / "work", own, [], types.SimpleNamespace(resume=self.resume, timed=self.timed, turns=1, seconds=60))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return gate.all(wanted, {"shm": {"WAY": "over shm"}})
 
@@ -98,6 +99,22 @@ class Stage(unittest.TestCase):
         self.rows(app)
         self.assertEqual(len(count.read_text()), 2)
 
+    def test_what_is_not_timed_is_left_out_on_request_and_not_built(self):
+        one, other = '[[run]]\nname = "one"\nline = "true"\nright = [""]\n', '[[run]]\nname = "other"\nline = "true"\nright = [""]\ntimed = true'
+        self.timed = True
+        self.assertEqual([row.case.name for row in self.rows(self.app("build = []\n" + one + other))], ["a other"])
+        mark = self.folder / "mark"
+        self.assertEqual(self.rows(self.app(f'build = ["touch {mark}"]\n' + one, "b")), [])
+        self.assertFalse(mark.exists())
+
+    def test_a_row_has_the_median_of_turns_and_is_marked_where_all_of_ours_took_longer(self):
+        (row,) = self.rows(self.app('build = []\n[[run]]\nline = "true"\nright = [""]'))
+        for own, said in (([2, 4, 3], "3.00 (2.00 to 4.00) | 1.50 (1.00 to 2.50) | 9.00 | 2.00"), ([3, 4, 5], "4.00 (3.00 to 5.00) | 1.50 (1.00 to 2.50) | 9.00 | **2.67**")):
+            row.seconds = {"tagwire": own, "mpich": [1, 2.5, 1.5], "openmpi": [9]}
+            self.assertIn(said, row.line(["tagwire", "mpich", "openmpi"]))
+        row.seconds = {"tagwire": [1]}
+        self.assertTrue(row.line(["tagwire", "mpich"]).endswith("| 1.00 |  |  |"))
+
     def test_descriptions_that_say_nothing_are_refused(self):
         for text, said in (
             ('[[run]]\nline = ""\nright = []', "there is no build"),
@@ -119,6 +136,10 @@ class Sources(unittest.TestCase):
         self.assertIn("40 digits", sources.wrong({"git": "a", "revision": "main"}))
         self.assertIn("no setting", sources.wrong({"git": "a", "revision": "0" * 40, "sha256": digits}))
         self.assertIn("none of", sources.wrong({}))
+        package = {"pypi": "a", "version": "1", "sha256": digits}
+        self.assertIsNone(sources.wrong({**package, "with": ["b==2"], "sources": ["c==3"]}))
+        self.assertIn("b of the source has no version", sources.wrong({**package, "with": ["b"]}))
+        self.assertIn("no setting with", sources.wrong({"archive": "a", "sha256": digits, "with": ["b==2"]}))
 
     def test_an_archive_is_there_whole_or_not_at_all(self):
         with tempfile.TemporaryDirectory() as there:
