@@ -255,6 +255,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/lend.rs",
     "pml/src/partitioned/held.rs",
     "pml/src/record/chunk.rs",
+    "pml/src/record/laps.rs",
     "pml/src/rma/owner.rs",
     "shim/abi/src/lib.rs",
     "shim/fortran/src/lib.rs",

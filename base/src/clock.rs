@@ -1,5 +1,4 @@
-//! Time, as protocols see it: read from a clock that comes from outside, so that the same code runs in real and in
-//! simulated time.
+//! Time, as protocols see it: read from a clock that comes from outside, so that code runs alike in real and simulated time.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -50,6 +49,12 @@ impl Clock {
         }
         let time = clock_gettime(ClockId::Monotonic);
         Time(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    /// Returns whether it is the machine's clock, and not one that is advanced.
+    #[must_use]
+    pub const fn is_of_machine(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -19,10 +19,11 @@
 //! there a bit for each of [`ContextAssertions`]. `time` and `lost` have a number of 64 bits in place of source and tag: the
 //! nanoseconds that passed where they fit in no record, and how many calls are missing behind the last one.
 //!
-//! A *ring* keeps the last calls: its records lie in parts of [`PART`] bytes each, the oldest of which is written over. Each part
-//! begins with `begin`, which has how many calls came before it as a number of 64 bits, and with `lengths` and `queued`, which
-//! have in place of source and tag how many receives and messages are queued then, and how many were so far. Parts are in
-//! the order of these numbers; one that does not begin so has nothing. Nothing here reads or writes files, or knows a clock.
+//! Records that begin with `begin` lie in parts of [`PART`] bytes each, in any order. Each begins so, with how many calls came
+//! before it as a number of 64 bits, and with `lengths` and `queued`, which have in place of source and tag how many receives and
+//! messages are queued then, and how many were so far. Parts are in the order of these numbers; one that does not begin so has
+//! nothing, and of two with the same number the one that comes first in the file counts. A *ring* keeps the last calls: its oldest
+//! part is written over. Nothing here reads or writes files, or knows a clock.
 
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 
@@ -40,10 +41,10 @@ pub const RECORD: usize = 16;
 /// Bytes before the first record.
 pub const HEADER: usize = 4096;
 
-/// Bytes of a part of a ring.
-pub const PART: usize = 1 << 20;
+/// Bytes of a part.
+pub const PART: usize = 1 << 18;
 
-/// Records that each part of a ring begins with.
+/// Records that each part begins with.
 pub const BEGINNING: usize = 3;
 
 /// One call of an engine.
@@ -72,7 +73,7 @@ pub enum Event {
     Time(u64),
     /// So many calls behind this record are missing: the trace was at its limit, or there was no room on the disk.
     Lost(u64),
-    /// A part of a ring begins, before which came so many calls.
+    /// A part begins, before which came so many calls.
     Begin(u64),
     /// So many entries are in the queues.
     Lengths(Both),
@@ -209,7 +210,7 @@ impl Packed {
         Self::number(LOST, ContextId::WORLD, calls, false)
     }
 
-    /// Returns the record of the beginning of a part of a ring, before which came so many calls.
+    /// Returns the record of the beginning of a part, before which came so many calls.
     #[must_use]
     pub const fn begin(calls: u64) -> Self {
         Self::number(BEGIN, ContextId::WORLD, calls, false)

@@ -1,26 +1,27 @@
 //! Recording: what ob1's engine is given, into a file for each rank. The format is that of [`tagwire_matching::trace`].
 //!
 //! ```text
-//!   Matcher -> engine, Recorded -> Recorder: time, place -> Chunk: a mapped piece of the file
+//!   Matcher -> engine, Recorded -> Recorder: time, place -> Chunk: the mapped first part of the file -> the others, by copies
 //! ```
 //!
-//! Records are stored into the file's mapping, so that those of a rank that dies are there up to its last call. The file grows by
-//! chunks, whose room on the disk is reserved before one is mapped. Where there is none, and at the limit, the last record says
-//! how many calls are missing. A ring goes on in its first chunk instead.
+//! Records are stored into a mapping of the file's first part, so that those of a rank that dies are there up to its last call.
+//! When it is full it is written behind the others, and filled again. Where there is no room for that on the disk, and at the
+//! limit, the last record says how many calls are missing. A ring writes over its oldest part instead.
 
 mod chunk;
+mod laps;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tagwire_base::clock::Time;
 use tagwire_base::config::Config;
 use tagwire_base::{Clock, topology};
 use tagwire_matching::trace::{BEGINNING, HEADER, Header, Packed, Queues, RECORD, Recorded, Sink};
 use tagwire_matching::{AnyEngine, Capacity, EngineName, Grade};
 
 use self::chunk::Chunk;
+use self::laps::Laps;
 use crate::error::{Error, Result};
 
 /// Where and how a rank's matching is recorded.
@@ -30,7 +31,7 @@ pub struct Recording {
     pub folder: PathBuf,
     /// The clock is read for one record in so many.
     pub every: u32,
-    /// Most bytes of a trace; it is rounded up to a whole number of chunks.
+    /// Most bytes of a trace; it is rounded up to a whole number of parts.
     pub limit: u64,
     /// Calls that are kept, the last ones, whatever the limit; 0: all.
     pub ring: u32,
@@ -42,28 +43,26 @@ pub(crate) struct Recorder {
     /// The clock is read for one record in so many, and next for the one behind so many that are not near.
     every: u32,
     unread: u32,
-    last: Time,
-    clock: Clock,
+    laps: Laps,
     file: File,
     path: PathBuf,
-    /// Where the chunk begins in the file, in bytes.
-    begin: u64,
-    limit: u64,
-    ring: Option<Ring>,
-    /// Calls that are not in the file; the last record says how many.
-    lost: Option<u64>,
-}
-
-/// What a file has of which the oldest chunk is written over.
-struct Ring {
-    /// How many there are at most.
-    chunks: u64,
-    /// Whether all of them were written.
-    is_full: bool,
+    room: Room,
+    /// How often the chunk was written to another part.
+    moved: u64,
     /// Calls before the chunk.
     calls: u64,
     /// Places of the chunk that have no call.
     others: u64,
+    /// Calls that are not in the file; the last record says how many.
+    lost: Option<u64>,
+}
+
+/// The parts of a file behind the mapped one.
+enum Room {
+    /// So many at most, and then the trace ends.
+    Limit(u64),
+    /// So many, the oldest of which is written over.
+    Ring(u64),
 }
 
 /// What is called directly beside the engines of the table: the default one, recorded.
@@ -160,19 +159,18 @@ impl Recorder {
             .create_new(true)
             .open(&path)?;
         file.write_all(&header.to_page())?;
-        let begin = HEADER as u64;
-        let chunk = Chunk::map(&file, begin)?;
+        let chunk = Chunk::map(&file, HEADER as u64)?;
         let mut recorder = Self {
             chunk,
             every: recording.every,
             unread: 0,
-            last: clock.now(),
-            clock,
+            laps: Laps::new(clock),
             file,
             path,
-            begin,
-            limit: recording.limit,
-            ring: (recording.ring > 0).then(|| Ring::of(recording.ring)),
+            room: Room::of(recording),
+            moved: 0,
+            calls: 0,
+            others: 0,
             lost: None,
         };
         recorder.begin_chunk(Queues::default());
@@ -181,6 +179,9 @@ impl Recorder {
 
     /// Stores a record for which the clock is to be read, or before which the chunk is full.
     fn store_slowly(&mut self, record: Packed, queues: &dyn Fn() -> Queues) {
+        if self.every == 1 {
+            return self.store_with_time(record, queues);
+        }
         if self.unread == 0 {
             self.unread = self.every;
             self.store_with_time(record, queues);
@@ -193,13 +194,10 @@ impl Recorder {
 
     /// Stores a record with the nanoseconds since the clock was read before.
     fn store_with_time(&mut self, record: Packed, queues: &dyn Fn() -> Queues) {
-        let now = self.clock.now();
-        let nanos = now.since(self.last).as_nanos();
-        self.last = now;
+        let nanos = self.laps.lap();
         if let Ok(nanos) = u32::try_from(nanos) {
             return self.store(record, nanos, queues);
         }
-        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         let time = Packed::time(nanos).after(0);
         // Where it has no place before the call, it has one behind it, unless the trace ends there.
         let is_before = self.store_other(time);
@@ -221,27 +219,22 @@ impl Recorder {
     fn store_other(&mut self, bytes: [u8; RECORD]) -> bool {
         let place = self.chunk.take();
         let is_stored = place.map(|place| *place = bytes).is_some();
-        if let (true, Some(ring)) = (is_stored, &mut self.ring) {
-            ring.others += 1;
-        }
+        self.others += u64::from(is_stored);
         is_stored
     }
 
-    /// Goes on in another chunk; says what is missing where there is none.
+    /// Empties the chunk into another part; says what is missing where there is none.
     fn store_last(&mut self, record: Packed, nanos: u32, queues: &dyn Fn() -> Queues) {
         if let Some(lost) = &mut self.lost {
             *lost += 1;
             let lost = Packed::lost(*lost);
             return self.write_last(lost.after(0));
         }
-        match self.next_chunk() {
-            Ok((begin, chunk)) => {
-                self.write_last(record.after(nanos));
-                (self.begin, self.chunk) = (begin, chunk);
-                if let Some(ring) = &mut self.ring {
-                    ring.calls += Chunk::LAST as u64 + 1 - ring.others;
-                    ring.others = 0;
-                }
+        self.write_last(record.after(nanos));
+        match self.move_chunk() {
+            Ok(()) => {
+                self.calls += Chunk::LAST as u64 + 1 - self.others;
+                self.others = 0;
                 self.begin_chunk(queues());
             }
             Err(why) => {
@@ -252,33 +245,26 @@ impl Recorder {
         }
     }
 
-    /// Returns where the next chunk begins, and the chunk.
-    fn next_chunk(&mut self) -> io::Result<(u64, Chunk)> {
-        let mut begin = self.begin + Chunk::BYTES;
-        let Some(ring) = &mut self.ring else {
-            if begin >= self.limit {
+    fn move_chunk(&mut self) -> io::Result<()> {
+        let part = match self.room {
+            Room::Ring(parts) => self.moved % parts,
+            Room::Limit(parts) if self.moved < parts => self.moved,
+            Room::Limit(_) => {
                 return Err(io::Error::other(
                     "it is at its limit (setting 'record-limit')",
                 ));
             }
-            return Ok((begin, Chunk::map(&self.file, begin)?));
         };
-        if begin >= HEADER as u64 + ring.chunks * Chunk::BYTES {
-            begin = HEADER as u64;
-            ring.is_full = true;
-        }
-        let mut chunk = Chunk::map(&self.file, begin)?;
-        if ring.is_full {
-            chunk.clear();
-        }
-        Ok((begin, chunk))
+        let begin = HEADER as u64 + (1 + part) * Chunk::BYTES;
+        self.chunk.move_to(&self.file, begin)?;
+        self.moved += 1;
+        Ok(())
     }
 
-    /// Stores what the chunks of a ring begin with.
+    /// Stores what a part begins with.
     fn begin_chunk(&mut self, queues: Queues) {
-        let Some(ring) = &self.ring else { return };
         let [lengths, queued] = Packed::queues(queues);
-        for record in [Packed::begin(ring.calls), lengths, queued] {
+        for record in [Packed::begin(self.calls), lengths, queued] {
             self.store_other(record.after(0));
         }
     }
@@ -290,15 +276,12 @@ impl Recorder {
     }
 }
 
-impl Ring {
-    /// A ring that has the last `calls` also when its last chunk has only begun.
-    fn of(calls: u32) -> Self {
-        let calls_of_chunk = (Chunk::LAST + 1 - BEGINNING) as u64;
-        Self {
-            chunks: u64::from(calls).div_ceil(calls_of_chunk) + 1,
-            is_full: false,
-            calls: 0,
-            others: 0,
+impl Room {
+    fn of(recording: &Recording) -> Self {
+        match recording.ring {
+            0 => Self::Limit(recording.limit.div_ceil(Chunk::BYTES).saturating_sub(1)),
+            // The last calls are there also when the mapped part has only begun.
+            calls => Self::Ring(u64::from(calls).div_ceil(CALLS)),
         }
     }
 }
@@ -314,16 +297,13 @@ impl Sink for Recorder {
     }
 }
 
-/// The file ends behind the last record.
+/// A file of one part ends behind its last record.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // The chunks of a ring stay whole once one was written over.
-        let records = match (&self.ring, self.lost) {
-            (Some(Ring { is_full: true, .. }), _) => return,
-            (_, None) => self.chunk.taken(),
-            (_, Some(_)) => Chunk::LAST + 1,
-        };
-        let length = self.begin + (records * RECORD) as u64;
+        if self.moved > 0 || self.lost.is_some() {
+            return;
+        }
+        let length = (HEADER + self.chunk.taken() * RECORD) as u64;
         if let Err(error) = self.file.set_len(length) {
             tracing::warn!("the trace {} keeps its room: {error}", self.path.display());
         }
@@ -332,6 +312,9 @@ impl Drop for Recorder {
 
 /// With a coarse clock, records for one look at it.
 const COARSE: u32 = 64;
+
+/// Calls of a part.
+const CALLS: u64 = (Chunk::LAST + 1 - BEGINNING) as u64;
 
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -362,15 +345,30 @@ mod tests {
         }
     }
 
-    /// The folder's one trace: its header and records.
-    fn read(folder: &Path) -> (Header, Vec<Record>) {
+    /// The folder's one trace: its header, and the records of its parts behind their beginnings, in the order of the file.
+    fn read_parts(folder: &Path) -> (Header, Vec<Vec<Record>>) {
         let mut files = fs::read_dir(folder).unwrap();
         let bytes = fs::read(files.next().unwrap().unwrap().path()).unwrap();
         assert!(files.next().is_none(), "one rank, one file");
         let header = Header::from_page(&bytes).unwrap();
-        let records = bytes[HEADER..].as_chunks::<RECORD>().0.iter();
-        let read = records.map_while(|bytes| Record::from_bytes(*bytes).unwrap());
-        (header, read.collect())
+        let records = bytes[HEADER..].as_chunks::<RECORD>().0;
+        let parts = records.chunks(Chunk::LAST + 1).map(|part| {
+            let read = part.iter();
+            read.map_while(|bytes| Record::from_bytes(*bytes).unwrap())
+                .collect()
+        });
+        (header, parts.collect())
+    }
+
+    /// The folder's one trace: its header, and its records without the beginnings of parts.
+    fn read(folder: &Path) -> (Header, Vec<Record>) {
+        let (header, mut parts) = read_parts(folder);
+        parts.sort_by_key(|part| match part[0].event {
+            Event::Begin(calls) => calls,
+            other => panic!("a part begins with {other:?}"),
+        });
+        let records = parts.iter().flat_map(|part| part[BEGINNING..].to_vec());
+        (header, records.collect())
     }
 
     fn open(recording: &Recording, clock: Clock) -> AnyEngine<Direct> {
@@ -405,19 +403,19 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_goes_on_over_chunks_up_to_its_limit_and_says_what_is_missing() {
+    fn a_trace_goes_on_over_parts_up_to_its_limit_and_says_what_is_missing() {
         let folder = tempfile::tempdir().unwrap();
         let limit = 2 * Chunk::BYTES;
         let mut engine = open(&recording(folder.path(), limit), Clock::default());
-        // Two chunks, without the last place, and three.
-        let count = 2 * (Chunk::LAST as i32 + 1) - 1 + 3;
+        // Two parts, without the last place, and three.
+        let count = 2 * CALLS as i32 - 1 + 3;
         for tag in 0..count {
             let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
         }
         for is_open in [true, false] {
             let (_, records) = read(folder.path());
             assert_eq!(records.last().unwrap().event, Event::Lost(3), "{is_open}");
-            assert_eq!(records.len(), 2 * (Chunk::LAST + 1));
+            assert_eq!(records.len() as u64, 2 * CALLS);
             let tags = records.iter().zip(0..count - 3);
             for (record, tag) in tags {
                 assert_eq!(record.event.message(), Some(message(tag)));
@@ -440,7 +438,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let clock = ManualClock::default();
             let mut engine = open(&recording(folder.path(), Chunk::BYTES), clock.clock());
-            for tag in 0..Chunk::LAST as i32 {
+            for tag in 0..CALLS as i32 - 1 {
                 let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
             }
             for seconds in [before, 10, 10] {
@@ -452,49 +450,30 @@ mod tests {
         }
     }
 
-    /// The first chunks are written over, and each says how much came before it and what was queued then.
+    /// The oldest part is written over, and each says how much came before it and what was queued then.
     #[test]
     fn a_ring_keeps_the_last_calls() {
         let folder = tempfile::tempdir().unwrap();
         let mut ring = recording(folder.path(), Chunk::BYTES);
-        ring.ring = 1000;
+        ring.ring = CALLS as u32 + 1;
         let mut opened = Some(open(&ring, Clock::default()));
         let engine = opened.as_mut().unwrap();
-        let each = (Chunk::LAST + 1 - BEGINNING) as i32;
-        let count = 2 * each + 500;
+        let each = CALLS as i32;
+        let count = 3 * each + 500;
         // The queue of receives has room for 8; the first message is taken at once, the others stay.
         let first = Pattern::exact(message(0));
         let _ = engine.post(first, Cookie(0));
         for tag in 0..count {
             let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
         }
-        let calls = |chunk: &[[u8; RECORD]]| -> Vec<Event> {
-            let read = chunk
-                .iter()
-                .map(|bytes| Record::from_bytes(*bytes).unwrap());
-            read.map_while(|record| Some(record?.event)).collect()
-        };
         for _ in 0..2 {
-            let bytes = fs::read(
-                folder
-                    .path()
-                    .read_dir()
-                    .unwrap()
-                    .next()
-                    .unwrap()
-                    .unwrap()
-                    .path(),
-            );
-            let bytes = bytes.unwrap();
-            assert_eq!(Header::from_page(&bytes).unwrap().ring, 1000);
-            let records = bytes[HEADER..].as_chunks::<RECORD>().0;
-            let mut chunks = records.chunks(Chunk::LAST + 1);
-            let (third, second) = (chunks.next().unwrap(), chunks.next().unwrap());
-            assert!(chunks.next().is_none());
-            // The post is one of the first chunk.
-            for (chunk, before, length) in [(second, each, each), (third, 2 * each, 501)] {
-                let read = calls(chunk);
-                assert_eq!(read.len() as i32, BEGINNING as i32 + length);
+            let (header, parts) = read_parts(folder.path());
+            assert_eq!(header.ring, ring.ring);
+            // The post is one of the first part, which the third has written over.
+            let wanted = [(3 * each, 501), (2 * each, each), (each, each)];
+            assert_eq!(parts.len(), wanted.len());
+            for (part, (before, length)) in parts.iter().zip(wanted) {
+                assert_eq!(part.len() as i32, BEGINNING as i32 + length);
                 let queued = Both {
                     posted: 1,
                     unexpected: before as u32 - 2,
@@ -503,8 +482,9 @@ mod tests {
                     posted: 0,
                     ..queued
                 };
+                let events = part[..BEGINNING].iter().map(|record| record.event);
                 assert_eq!(
-                    read[..BEGINNING],
+                    events.collect::<Vec<_>>(),
                     [
                         Event::Begin(before as u64),
                         Event::Lengths(lengths),
@@ -512,7 +492,8 @@ mod tests {
                     ]
                 );
                 let last = before - 1 + length - 1;
-                assert_eq!(read.last().unwrap().message(), Some(message(last)));
+                let event = part.last().unwrap().event;
+                assert_eq!(event.message(), Some(message(last)));
             }
             drop(opened.take());
         }

@@ -3,7 +3,7 @@
 //! The binary format is [`tagwire_matching::trace`]. The twin is CSV behind a `#` line for each line of the header; it is what
 //! `tagwire match cat` prints, and is read wherever a trace is.
 
-mod ring;
+mod parts;
 mod text;
 
 use std::fs;
@@ -148,11 +148,17 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
         lost: 0,
     };
     let (records, rest) = bytes[HEADER..].as_chunks::<RECORD>();
-    if trace.header.ring > 0 {
-        return Ok(ring::parse(trace, records));
-    }
-    if let Some(wrong) = parse_records(&mut trace, records, 0, &mut 0) {
-        return Ok((trace, Some(wrong)));
+    trace.header.ring = 0;
+    let parts = parts::found(records);
+    let (trace, wrong) = match parts.is_empty() {
+        true => {
+            let wrong = parse_records(&mut trace, records, 0, &mut 0);
+            (trace, wrong)
+        }
+        false => parts::join(trace, &parts),
+    };
+    if wrong.is_some() {
+        return Ok((trace, wrong));
     }
     let wrong = format!(
         "record {} has {} bytes of {RECORD}: the file was cut",
@@ -190,7 +196,7 @@ fn parse_records(
                     .then(|| format!("record {number} ends the trace, and others follow"));
             }
             Event::Begin(_) | Event::Lengths(_) | Event::Queued(_) => {
-                return Some(format!("record {number} is of a ring, and this is none"));
+                return Some(format!("record {number} begins a part where none begins"));
             }
             event => trace.calls.push(Call {
                 at: *at,

@@ -1,4 +1,4 @@
-//! A piece of a trace's file in memory.
+//! The piece of a trace's file that is in memory.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -14,7 +14,8 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use tagwire_matching::trace::{PART, RECORD};
 
-/// A mapped piece of a file: places for records, which are taken in order.
+/// A mapped piece of a file: places for records, which are taken in order. One that is full is copied to another place of the
+/// file and used again: a copy of pages costs a fraction of what it costs to map and touch as many.
 ///
 /// ```text
 ///   | taken | near: taken without a look at anything else | far, of which the last is a place of its own |
@@ -23,7 +24,7 @@ pub(super) struct Chunk {
     near: slice::IterMut<'static, [u8; RECORD]>,
     far: &'static mut [[u8; RECORD]],
     /// What the places above are in: private, so that they do not outlive it.
-    _map: MmapMut,
+    map: MmapMut,
 }
 
 impl Chunk {
@@ -43,14 +44,11 @@ impl Chunk {
         // calls of the system, into memory of their own. Who changes or cuts it from outside changes bytes that this process
         // writes and does not read; past a cut end the process is ended by a signal.
         let mut map = unsafe { options.map_mut(file) }?;
-        let first = map.as_mut_ptr().cast::<[u8; RECORD]>();
-        // SAFETY: the mapping has PART bytes, whole records of bytes, any of which is valid; it does not move with `map`, nobody
-        // else refers to it, and both stay in this value, from which references go out for as long as it is borrowed alone.
-        let far = unsafe { slice::from_raw_parts_mut(first, PART / RECORD) };
+        let far = places(&mut map);
         Ok(Self {
             near: [].iter_mut(),
             far,
-            _map: map,
+            map,
         })
     }
 
@@ -81,8 +79,20 @@ impl Chunk {
         places
     }
 
+    /// Writes what is in the chunk into the file at another place, and empties it. Where that fails, the last place alone is left.
+    pub(super) fn move_to(&mut self, file: &File, begin: u64) -> io::Result<()> {
+        (self.near, self.far) = ([].iter_mut(), &mut []);
+        let written = file.write_all_at(&self.map, begin);
+        self.far = places(&mut self.map);
+        match written {
+            Ok(()) => self.clear(),
+            Err(_) => self.far = &mut mem::take(&mut self.far)[Self::LAST..],
+        }
+        written
+    }
+
     /// Empties the chunk, of which no place is taken.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         let Some((first, rest)) = self.far.split_first_mut() else {
             return;
         };
@@ -96,6 +106,15 @@ impl Chunk {
     pub(super) fn taken(&self) -> usize {
         Self::LAST + 1 - self.near.len() - self.far.len()
     }
+}
+
+/// Returns the places of a mapping, of which no other reference may be there.
+fn places(map: &mut MmapMut) -> &'static mut [[u8; RECORD]] {
+    let first = map.as_mut_ptr().cast::<[u8; RECORD]>();
+    // SAFETY: the mapping has PART bytes, whole records of bytes, any of which is valid; it does not move with `map`. Both callers
+    // are of `Chunk`, which keeps the mapping as long as the places and gives out references to them only for as long as it is
+    // borrowed alone: `map` has no places yet, and `move_to` has dropped those of before.
+    unsafe { slice::from_raw_parts_mut(first, PART / RECORD) }
 }
 
 /// Makes room for a chunk on the disk. A file system that cannot reserve is written to. So is one whose reserving a signal has

@@ -1,6 +1,6 @@
-//! Rings: traces that keep the last calls.
+//! Traces in parts, as ranks write them.
 //!
-//! What was queued when the first call that is kept was made is not in the trace. It is nothing at the first moment at which
+//! What was queued when the first call that a ring keeps was made is not in the trace. It is nothing at the first moment at which
 //! both queues are empty, which their lengths tell: from there on the calls can be repeated and counted.
 
 use tagwire_matching::Capacity;
@@ -9,7 +9,7 @@ use tagwire_matching::trace::{BEGINNING, Both, Event, PART, Queues, RECORD, Reco
 use super::{Call, Parsed, Trace, parse_records};
 
 /// A part of the file, with what it begins with.
-struct Part<'a> {
+pub(super) struct Part<'a> {
     /// Calls before it.
     calls: u64,
     queues: Queues,
@@ -18,22 +18,28 @@ struct Part<'a> {
     place: usize,
 }
 
-/// Reads the records of a ring, of whose trace there is the header.
-pub(super) fn parse(mut trace: Trace, records: &[[u8; RECORD]]) -> Parsed {
-    trace.header.ring = 0;
+/// Returns the parts that records lie in, in the order of their calls; none where the records lie in a row.
+pub(super) fn found(records: &[[u8; RECORD]]) -> Vec<Part<'_>> {
     let size = PART / RECORD;
     let places = (0..records.len()).step_by(size);
     let parts = places.zip(records.chunks(size));
     let mut parts: Vec<Part<'_>> = parts
         .filter_map(|(place, records)| Part::of(place, records))
         .collect();
+    // One that was being copied when the rank died is there twice, and the first is whole.
     parts.sort_by_key(|part| part.calls);
+    parts.dedup_by_key(|part| part.calls);
+    parts
+}
+
+/// Adds the calls of parts to a trace, of which there is the header.
+pub(super) fn join(mut trace: Trace, parts: &[Part<'_>]) -> Parsed {
     let Some(first) = parts.first() else {
         return (trace, None);
     };
     let (before, mut queues) = (first.calls, first.queues);
     let mut at = 0;
-    for part in &parts {
+    for part in parts {
         let calls = before.saturating_add(trace.calls.len() as u64);
         if part.calls != calls {
             let (place, found) = (part.place + 1, part.calls);
@@ -52,7 +58,9 @@ pub(super) fn parse(mut trace: Trace, records: &[[u8; RECORD]]) -> Parsed {
         return (trace, Some(wrong.to_owned()));
     };
     trace.header.before = trace.header.before.saturating_add(start as u64);
-    trace.calls = renumbered(&trace.calls[start..], queues.queued);
+    if queues.queued != Both::default() {
+        trace.calls = renumbered(&trace.calls[start..], queues.queued);
+    }
     (trace, None)
 }
 
@@ -257,6 +265,29 @@ mod tests {
             .map(|one| (one.event, one.matched))
             .collect();
         assert_eq!(told, [post; 3]);
+    }
+
+    /// The rank died while it copied its second part behind the first, and that part is the mapped one as well.
+    #[test]
+    fn of_a_part_that_is_there_twice_the_whole_one_counts() {
+        let none = Both::default();
+        let each = (PART / RECORD - BEGINNING) as u64;
+        let second = full(each, none, none);
+        let mut copied = second.clone();
+        copied.truncate(5 * RECORD);
+        let mut bytes = file(&[second, full(0, none, none), copied]);
+        // It is no ring.
+        bytes[..HEADER].copy_from_slice(&header().to_page());
+        let whole = read(&bytes).unwrap();
+        assert_eq!((whole.header.before, whole.lost), (0, 0));
+        assert_eq!(whole.calls.len() as u64, 2 * each);
+        // Without the mapped one the trace ends where the copy does.
+        bytes[HEADER..HEADER + RECORD].fill(0);
+        assert_eq!(read(&bytes).unwrap().calls.len() as u64, each + 2);
+        // A file that was cut within a record.
+        bytes.extend([1; 3]);
+        let refused = read(&bytes).unwrap_err();
+        assert!(refused.contains("the file was cut"), "{refused}");
     }
 
     #[test]
