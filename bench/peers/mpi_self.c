@@ -13,8 +13,9 @@
  *     cas       MPI_Compare_and_swap of one
  *     acc       MPI_Accumulate of one
  *     flush     MPI_Win_flush of it
- *     fence     MPI_Win_fence
- *     pscw      MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait with itself
+ *     fence     MPI_Win_fence behind such a put
+ *     pscw      such a put between MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait with itself
+ *     lock      such a put between MPI_Win_lock, which excludes others, and MPI_Win_unlock
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ typedef void *handle; /* of the ABI: MPI-5.0, chapter 20 */
 #define LONG ((handle)0x20a)
 #define SUM ((handle)0x21)
 #define INFO_NULL ((handle)0x130)
-enum { WINDOW = 64, TAG = 7, BYTES = 8 };
+enum { WINDOW = 64, TAG = 7, BYTES = 8, EXCLUSIVE = 301 };
 
 static int (*init)(int *, char ***), (*finalize)(void);
 static int (*isend)(const void *, int, handle, int, int, handle, handle *);
@@ -38,6 +39,7 @@ static int (*sendrecv)(const void *, int, handle, int, int, void *, int, handle,
 
 static int (*allocate)(long, int, handle, handle, void *, handle *), (*free_win)(handle *);
 static int (*lock_all)(int, handle), (*unlock_all)(handle), (*flush)(int, handle);
+static int (*lock)(int, int, int, handle), (*unlock)(int, handle);
 static int (*put)(const void *, int, handle, int, long, int, handle, handle);
 static int (*fetch)(const void *, void *, handle, int, long, handle, handle);
 static int (*swap)(const void *, const void *, void *, handle, int, long, handle);
@@ -142,7 +144,11 @@ static void fence_case(long count) {
     handle win;
     void *memory;
     allocate(4096, 1, INFO_NULL, COMM_WORLD, &memory, &win);
-    while (count-- > 0) fence(0, win);
+    fence(0, win);
+    while (count-- > 0) {
+        put(out, BYTES, BYTE, 0, 64, BYTES, BYTE, win);
+        fence(0, win);
+    }
     free_win(&win);
 }
 
@@ -154,8 +160,21 @@ static void pscw_case(long count) {
     while (count-- > 0) {
         post(group, 0, win);
         start_epoch(group, 0, win);
+        put(out, BYTES, BYTE, 0, 64, BYTES, BYTE, win);
         complete(win);
         wait_epoch(win);
+    }
+    free_win(&win);
+}
+
+static void lock_case(long count) {
+    handle win;
+    void *memory;
+    allocate(4096, 1, INFO_NULL, COMM_WORLD, &memory, &win);
+    while (count-- > 0) {
+        lock(EXCLUSIVE, 0, 0, win);
+        put(out, BYTES, BYTE, 0, 64, BYTES, BYTE, win);
+        unlock(0, win);
     }
     free_win(&win);
 }
@@ -174,6 +193,7 @@ static const struct {
     {"test", test_case},     {"iprobe", iprobe_case}, {"put", put_case},
     {"fop", fop_case},       {"cas", cas_case},       {"acc", acc_case},
     {"flush", flush_case},   {"fence", fence_case},   {"pscw", pscw_case},
+    {"lock", lock_case},
 };
 
 int main(int argc, char **argv) {
@@ -195,6 +215,8 @@ int main(int argc, char **argv) {
     *(void **)&free_win = symbol(library, "MPI_Win_free");
     *(void **)&lock_all = symbol(library, "MPI_Win_lock_all");
     *(void **)&unlock_all = symbol(library, "MPI_Win_unlock_all");
+    *(void **)&lock = symbol(library, "MPI_Win_lock");
+    *(void **)&unlock = symbol(library, "MPI_Win_unlock");
     *(void **)&flush = symbol(library, "MPI_Win_flush");
     *(void **)&put = symbol(library, "MPI_Put");
     *(void **)&fetch = symbol(library, "MPI_Fetch_and_op");

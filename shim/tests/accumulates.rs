@@ -4,7 +4,7 @@
 mod common;
 
 use common::windows::{ALL, Ints, Made, SHARED, window};
-use common::{INT, barrier, code, data, ignore, ranks, result, room};
+use common::{INT, barrier, code, data, ignore, one_sided, ranks, result, room};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_shim::abi::{Datatype, Op, PROC_NULL, Request};
 use tagwire_shim::call::windows::{accumulates, transfers};
@@ -98,7 +98,7 @@ fn each_operation_does_what_it_does_in_reductions() {
                         if me == 0 {
                             let origin = data(&first).of(count as i64, datatype);
                             let place = bytes_at(&window, 1, count as i64, datatype);
-                            transfers::put(process, origin, place, window.win).unwrap();
+                            one_sided::put(process, origin, place, window.win).unwrap();
                         }
                         window.fence().unwrap();
                         let mut old = vec![9_u8; first.len()];
@@ -110,7 +110,7 @@ fn each_operation_does_what_it_does_in_reductions() {
                             let place = bytes_at(&window, 1, count as i64, datatype);
                             let win = window.win;
                             let done =
-                                accumulates::get_accumulate(process, origin, into, place, op, win);
+                                one_sided::get_accumulate(process, origin, into, place, op, win);
                             match is_defined {
                                 true => done.unwrap(),
                                 false => assert_eq!(code(done), Class::Op),
@@ -173,12 +173,12 @@ fn padding_of_pairs_is_not_written() {
                 let place = bytes_at(&window, target, 3, datatype);
                 if me == 0 {
                     let origin = data(&first).of(3, datatype);
-                    transfers::put(process, origin, place, window.win).unwrap();
+                    one_sided::put(process, origin, place, window.win).unwrap();
                 }
                 window.fence().unwrap();
                 if me == 0 {
                     let origin = data(&second).of(3, datatype);
-                    accumulates::accumulate(process, origin, place, MAXLOC, window.win).unwrap();
+                    one_sided::accumulate(process, origin, place, MAXLOC, window.win).unwrap();
                 }
                 window.fence().unwrap();
                 if me == target {
@@ -296,7 +296,7 @@ fn long_accumulates_are_whole() {
                 let count = COUNT as i64 - 1;
                 let (one, into) = (data(&numbers).of(count, INT), room(&mut old).of(count, INT));
                 let (place, win) = (window.place(0, 1, count), window.win);
-                accumulates::get_accumulate(process, one, into, place, common::SUM, win).unwrap();
+                one_sided::get_accumulate(process, one, into, place, common::SUM, win).unwrap();
                 window.flush(0).unwrap();
                 let mut got = vec![0_i32; COUNT];
                 window.get(&mut got, 0, 0).unwrap();
@@ -318,7 +318,7 @@ fn long_accumulates_are_whole() {
 fn swap(window: &Ints, compare: i32, new: i32, rank: i32) -> tagwire_shim::Result<i32> {
     let (mut old, place) = (-7, window.place(rank, 0, 1));
     let values = [compare, new];
-    accumulates::compare_and_swap(
+    one_sided::compare_and_swap(
         &window.process,
         data(&values[1..]),
         data(&values),
@@ -375,15 +375,15 @@ fn operations_and_types_are_checked() {
         let place = window.place(1 - me, 0, 1);
         let origin = data(&[1_i32]).of(1, INT);
         // An operation of the program is none of windows.
-        let made = accumulates::accumulate(process, origin, place, Op(0x20), win);
+        let made = one_sided::accumulate(process, origin, place, Op(0x20), win);
         assert_eq!(code(made), Class::Op);
         let others = data(&one).of(1, double);
-        let made = accumulates::accumulate(process, others, place, common::SUM, win);
+        let made = one_sided::accumulate(process, others, place, common::SUM, win);
         assert_eq!(code(made), Class::Truncate);
         let four = data(&[0_f32]).of(1, Datatype(0x210));
-        let made = accumulates::accumulate(process, four, place, common::SUM, win);
+        let made = one_sided::accumulate(process, four, place, common::SUM, win);
         assert_eq!(code(made), Class::Type);
-        let swapped = accumulates::compare_and_swap(
+        let swapped = one_sided::compare_and_swap(
             process,
             data(&one),
             data(&one),
@@ -398,10 +398,9 @@ fn operations_and_types_are_checked() {
         datatypes::type_contiguous(process, Twin::Int, 2, INT, result(&mut pair)).unwrap();
         datatypes::type_commit(process, result(&mut pair)).unwrap();
         let (from, into) = (data(&one), room(&mut old));
-        let fetched = accumulates::fetch_and_op(process, from, into, pair, 0, 0, common::SUM, win);
+        let fetched = one_sided::fetch_and_op(process, from, into, pair, 0, 0, common::SUM, win);
         assert_eq!(code(fetched), Class::Type);
-        accumulates::fetch_and_op(process, from, into, INT, PROC_NULL, 0, common::SUM, win)
-            .unwrap();
+        one_sided::fetch_and_op(process, from, into, INT, PROC_NULL, 0, common::SUM, win).unwrap();
         window.fence().unwrap();
         window.free().unwrap();
     });
@@ -422,7 +421,7 @@ fn derived_datatypes_are_combined_value_by_value() {
             if me == 0 {
                 let origin: Elements<In> = data(&pairs).of(3, pair);
                 let place = bytes_at(&window, 1, 1, apart);
-                accumulates::accumulate(process, origin, place, Op(0x39), window.win).unwrap();
+                one_sided::accumulate(process, origin, place, Op(0x39), window.win).unwrap();
             }
             window.fence().unwrap();
             if me == 0 {
@@ -431,7 +430,7 @@ fn derived_datatypes_are_combined_value_by_value() {
                 let place = bytes_at(&window, 1, 1, apart);
                 let nothing = common::nowhere().read().of(0, INT);
                 let win = window.win;
-                accumulates::get_accumulate(process, nothing, into, place, Op(0x3d), win).unwrap();
+                one_sided::get_accumulate(process, nothing, into, place, Op(0x3d), win).unwrap();
                 let got = without_padding(Basic::F64Int, &old);
                 assert_eq!(got, without_padding(Basic::F64Int, &pairs), "{made:?}");
             }

@@ -5,8 +5,8 @@ mod common;
 
 use common::windows::{ALL, EXCLUSIVE, Ints, Made, SHARED, window};
 use common::{
-    INT, WORLD, barrier, code, count_out, data, library, number, out_at, ranks, result, room, said,
-    text, text_out,
+    INT, WORLD, barrier, code, count_out, data, library, number, one_sided, out_at, ranks, result,
+    room, said, text, text_out,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Group, Info, PROC_NULL, Win};
@@ -117,7 +117,7 @@ fn elements_with_gaps_go_where_their_datatypes_say() {
             if me == 0 {
                 // One block to every second value.
                 let (three, place) = (data(&values).of(3, INT), window.elements(1, 1, 1, apart));
-                transfers::put(process, three, place, win).unwrap();
+                one_sided::put(process, three, place, win).unwrap();
             }
             window.fence().unwrap();
             if me == 1 {
@@ -127,9 +127,9 @@ fn elements_with_gaps_go_where_their_datatypes_say() {
             if me == 0 {
                 // Every second value to one block, and every second to every second.
                 let (three, place) = (data(&values).of(1, apart), window.place(1, 0, 3));
-                transfers::put(process, three, place, win).unwrap();
+                one_sided::put(process, three, place, win).unwrap();
                 let (three, place) = (data(&values).of(1, apart), window.elements(1, 3, 1, apart));
-                transfers::put(process, three, place, win).unwrap();
+                one_sided::put(process, three, place, win).unwrap();
             }
             window.fence().unwrap();
             if me == 1 {
@@ -138,7 +138,7 @@ fn elements_with_gaps_go_where_their_datatypes_say() {
             if me == 0 {
                 let mut got = [9_i32; 6];
                 let place = window.elements(1, 3, 1, apart);
-                transfers::get(process, room(&mut got).of(1, apart), place, win).unwrap();
+                one_sided::get(process, room(&mut got).of(1, apart), place, win).unwrap();
                 window.fence().unwrap();
                 assert_eq!(got, [1, 9, 3, 9, 5, 9], "{made:?}");
             } else {
@@ -390,7 +390,7 @@ fn misuse_of_synchronization_is_found() {
         sync(window.unlock_all());
         sync(window.flush(0));
         sync(synchronization::win_flush_all(process, win));
-        sync(synchronization::win_flush_local(process, 1, win));
+        sync(one_sided::win_flush_local(process, 1, win));
         sync(synchronization::win_flush_local_all(process, win));
         sync(window.complete());
         sync(window.wait());
@@ -513,19 +513,19 @@ fn pieces_that_touch_each_other_are_one_memory() {
             count,
             datatype: INT,
         };
-        transfers::put(process, data(&values).of(7, INT), place(3, 7), win).unwrap();
-        let past = transfers::put(process, data(&values).of(7, INT), place(6, 7), win);
+        one_sided::put(process, data(&values).of(7, INT), place(3, 7), win).unwrap();
+        let past = one_sided::put(process, data(&values).of(7, INT), place(6, 7), win);
         assert_eq!(code(past), Class::RmaRange);
         synchronization::win_fence(process, 0, win).unwrap();
         let mut got = [0_i32; 9];
-        transfers::get(process, room(&mut got).of(9, INT), place(2, 9), win).unwrap();
+        one_sided::get(process, room(&mut got).of(9, INT), place(2, 9), win).unwrap();
         synchronization::win_fence(process, 0, win).unwrap();
         assert_eq!(got, [0, 1, 2, 3, 4, 5, 6, 7, 0]);
         assert_eq!(memory, [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0]);
         // The middle one is missing.
         creation::win_detach(process, win, data(&memory[4..])).unwrap();
         barrier(process);
-        let gap = transfers::put(process, data(&values).of(7, INT), place(3, 7), win);
+        let gap = one_sided::put(process, data(&values).of(7, INT), place(3, 7), win);
         assert_eq!(code(gap), Class::RmaRange);
         // A hole of a datatype reaches over it.
         let mut apart = Datatype::NULL;
@@ -537,7 +537,7 @@ fn pieces_that_touch_each_other_are_one_memory() {
                 datatype,
                 ..place(at, 1)
             };
-            let done = transfers::put(process, data(&values).of(2, INT), place, win);
+            let done = one_sided::put(process, data(&values).of(2, INT), place, win);
             match is_attached {
                 true => done.unwrap(),
                 false => assert_eq!(code(done), Class::RmaRange),
@@ -552,7 +552,7 @@ fn pieces_that_touch_each_other_are_one_memory() {
                 displacement,
                 ..place(0, 7)
             };
-            let past = transfers::put(process, data(&values).of(7, INT), place, win);
+            let past = one_sided::put(process, data(&values).of(7, INT), place, win);
             assert_eq!(code(past), Class::RmaRange, "{displacement:#x}");
         }
         synchronization::win_fence(process, 0, win).unwrap();

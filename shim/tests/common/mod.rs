@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 pub mod files;
+pub mod one_sided;
 pub mod sides;
 pub mod sites;
 pub mod windows;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Group, Info, Win};
 use tagwire_shim::call::communicators::comm_size;
-use tagwire_shim::call::windows::{accumulates, creation, queries, synchronization, transfers};
+use tagwire_shim::call::windows::{creation, queries, synchronization};
 use tagwire_shim::raw::{Elements, In, Out, Place, Pointer};
 use tagwire_shim::{Process, Result};
 
-use super::{INT, WORLD, out_at, result, room};
+use super::{INT, WORLD, one_sided, out_at, result, room};
 
 /// `MPI_LOCK_EXCLUSIVE`, `MPI_LOCK_SHARED`.
 pub const EXCLUSIVE: i32 = 301;
@@ -123,27 +123,27 @@ impl Ints {
     pub fn put(&self, values: &[i32], rank: i32, at: i64) -> Result {
         let count = values.len() as i64;
         let origin: Elements<In> = super::data(values).of(count, INT);
-        transfers::put(&self.process, origin, self.place(rank, at, count), self.win)
+        one_sided::put(&self.process, origin, self.place(rank, at, count), self.win)
     }
 
     pub fn get(&self, values: &mut [i32], rank: i32, at: i64) -> Result {
         let count = values.len() as i64;
         let origin: Elements<Out> = room(values).of(count, INT);
-        transfers::get(&self.process, origin, self.place(rank, at, count), self.win)
+        one_sided::get(&self.process, origin, self.place(rank, at, count), self.win)
     }
 
     pub fn add(&self, values: &[i32], rank: i32, at: i64) -> Result {
         let count = values.len() as i64;
         let origin: Elements<In> = super::data(values).of(count, INT);
         let place = self.place(rank, at, count);
-        accumulates::accumulate(&self.process, origin, place, super::SUM, self.win)
+        one_sided::accumulate(&self.process, origin, place, super::SUM, self.win)
     }
 
     /// Adds 1 to a value. Returns what it was, once the window is flushed.
     pub fn fetch_add(&self, old: &mut i32, rank: i32, at: i64) -> Result {
         let one = [1_i32];
         let place = self.place(rank, at, 1);
-        accumulates::fetch_and_op(
+        one_sided::fetch_and_op(
             &self.process,
             super::data(&one),
             room(std::slice::from_mut(old)),
@@ -168,7 +168,7 @@ impl Ints {
     }
 
     pub fn flush(&self, rank: i32) -> Result {
-        synchronization::win_flush(&self.process, rank, self.win)
+        one_sided::win_flush(&self.process, rank, self.win)
     }
 
     pub fn lock_all(&self) -> Result {

@@ -9,7 +9,7 @@ use tagwire_shim::raw::{In, Out, Place, Twin};
 use tagwire_shim::{Process, Result};
 
 use crate::common::windows::{EXCLUSIVE, Made, SHARED};
-use crate::common::{DOUBLE, SUM, data, result, room};
+use crate::common::{DOUBLE, SUM, data, one_sided, result, room};
 use crate::program::Kind;
 use crate::rank::Rank;
 use crate::shapes::VALUES;
@@ -256,10 +256,8 @@ impl Wrong {
             Call::Unlock(member) => synchronization::win_unlock(process, number(member), win),
             Call::LockAll => synchronization::win_lock_all(process, 0, win),
             Call::UnlockAll => synchronization::win_unlock_all(process, win),
-            Call::Flush(member) => synchronization::win_flush(process, number(member), win),
-            Call::FlushLocally(member) => {
-                synchronization::win_flush_local(process, number(member), win)
-            }
+            Call::Flush(member) => one_sided::win_flush(process, number(member), win),
+            Call::FlushLocally(member) => one_sided::win_flush_local(process, number(member), win),
             Call::FlushAll => synchronization::win_flush_all(process, win),
             Call::FlushAllLocally => synchronization::win_flush_local_all(process, win),
             Call::Free => creation::win_free(process, result(&mut { win })),
@@ -281,16 +279,16 @@ impl Wrong {
         let mut asked = Request::NULL;
         let request = &mut asked;
         match self.call {
-            Call::Put(to) => transfers::put(process, from.of(1, byte), one(to), win),
-            Call::Get(to) => transfers::get(process, into.of(1, byte), one(to), win),
+            Call::Put(to) => one_sided::put(process, from.of(1, byte), one(to), win),
+            Call::Get(to) => one_sided::get(process, into.of(1, byte), one(to), win),
             Call::Accumulate(to) => {
-                accumulates::accumulate(process, from.of(1, byte), one(to), SUM, win)
+                one_sided::accumulate(process, from.of(1, byte), one(to), SUM, win)
             }
             Call::FetchAndOp(to) => {
                 let Place {
                     rank, displacement, ..
                 } = one(to);
-                accumulates::fetch_and_op(process, from, into, byte, rank, displacement, SUM, win)
+                one_sided::fetch_and_op(process, from, into, byte, rank, displacement, SUM, win)
             }
             Call::CompareAndSwap(to) => swap(process, (from, into), one(to), win),
             Call::SwapOf(to, datatype) => swap(process, (from, into), at(to, 1, datatype), win),
@@ -311,27 +309,27 @@ impl Wrong {
             }
             Call::PutAt(number, displacement) => {
                 let place = rank.byte_at(number, displacement);
-                transfers::put(process, from.of(1, byte), place, win)
+                one_sided::put(process, from.of(1, byte), place, win)
             }
             Call::PutOf(to, count, datatype) => {
                 let place = at(to, count, datatype);
-                transfers::put(process, from.of(count, datatype), place, win)
+                one_sided::put(process, from.of(count, datatype), place, win)
             }
-            Call::PutLonger(to) => transfers::put(process, from.of(2, byte), one(to), win),
+            Call::PutLonger(to) => one_sided::put(process, from.of(2, byte), one(to), win),
             Call::PutUncommitted(to) => {
                 let mut pair = Datatype::NULL;
                 datatypes::type_contiguous(process, Twin::Int, 1, byte, result(&mut pair))?;
-                let done = transfers::put(process, from.of(1, pair), at(to, 1, pair), win);
+                let done = one_sided::put(process, from.of(1, pair), at(to, 1, pair), win);
                 datatypes::type_free(process, result(&mut pair))?;
                 done
             }
             Call::AccumulateBy(to, op, datatype) => {
                 let place = at(to, 1, datatype);
-                accumulates::accumulate(process, from.of(1, datatype), place, op, win)
+                one_sided::accumulate(process, from.of(1, datatype), place, op, win)
             }
             Call::AccumulateOthers(to) => {
                 let place = at(to, 4, byte);
-                accumulates::accumulate(process, from.of(1, word), place, SUM, win)
+                one_sided::accumulate(process, from.of(1, word), place, SUM, win)
             }
             call => panic!("{call:?} is no access"),
         }
@@ -345,5 +343,5 @@ fn swap(
     win: tagwire_shim::abi::Win,
 ) -> Result {
     let (rank, displacement, datatype) = (place.rank, place.displacement, place.datatype);
-    accumulates::compare_and_swap(process, from, from, into, datatype, rank, displacement, win)
+    one_sided::compare_and_swap(process, from, from, into, datatype, rank, displacement, win)
 }

@@ -9,7 +9,7 @@ use tagwire_shim::call::{collectives, complete, groups};
 use tagwire_shim::raw::{Place, Pointer};
 
 use crate::common::windows::{EXCLUSIVE, Made, SHARED};
-use crate::common::{WORLD, barrier, data, ignore, list, out_at, result, room};
+use crate::common::{WORLD, barrier, data, ignore, list, one_sided, out_at, result, room};
 use crate::oracle::{Change, bytes, number};
 use crate::program::{Access, CELL, Epoch, Flush, Kind, Part, Program, Step};
 use crate::shapes::VALUES;
@@ -318,10 +318,8 @@ impl<'p> Rank<'p> {
     fn flush(&mut self, flush: Flush) {
         let (process, win) = (&*self.process, self.win);
         let done = match flush {
-            Flush::One(target) => synchronization::win_flush(process, target as i32, win),
-            Flush::OneLocally(target) => {
-                synchronization::win_flush_local(process, target as i32, win)
-            }
+            Flush::One(target) => one_sided::win_flush(process, target as i32, win),
+            Flush::OneLocally(target) => one_sided::win_flush_local(process, target as i32, win),
             Flush::All => synchronization::win_flush_all(process, win),
             Flush::AllLocally => synchronization::win_flush_local_all(process, win),
             Flush::Order => synchronization::win_sync(process, win),
@@ -364,7 +362,7 @@ impl<'p> Rank<'p> {
             let origin = data(&spread).of(count, datatype);
             match access.by_request {
                 true => transfers::rput(&process, origin, place, win, result(&mut request)),
-                false => transfers::put(&process, origin, place, win),
+                false => one_sided::put(&process, origin, place, win),
             }
             .unwrap();
         });
@@ -379,7 +377,7 @@ impl<'p> Rank<'p> {
             let origin = room(&mut into).of(count, datatype);
             match access.by_request {
                 true => transfers::rget(&process, origin, place, win, result(&mut request)),
-                false => transfers::get(&process, origin, place, win),
+                false => one_sided::get(&process, origin, place, win),
             }
             .unwrap();
         });
@@ -396,7 +394,7 @@ impl<'p> Rank<'p> {
             let asked = result(&mut request);
             match access.by_request {
                 true => accumulates::raccumulate(&process, origin, place, op, win, asked),
-                false => accumulates::accumulate(&process, origin, place, op, win),
+                false => one_sided::accumulate(&process, origin, place, op, win),
             }
             .unwrap();
         });
@@ -417,7 +415,7 @@ impl<'p> Rank<'p> {
             let (old, asked) = (room(&mut into).of(count, datatype), result(&mut request));
             match access.by_request {
                 true => accumulates::rget_accumulate(&process, origin, old, place, op, win, asked),
-                false => accumulates::get_accumulate(&process, origin, old, place, op, win),
+                false => one_sided::get_accumulate(&process, origin, old, place, op, win),
             }
             .unwrap();
         });
@@ -438,7 +436,7 @@ impl<'p> Rank<'p> {
             rank, displacement, ..
         } = self.place(access.target, (access.start, 1, datatype));
         let (from, room, op) = (data(&value), room(&mut into), change.handle());
-        accumulates::fetch_and_op(process, from, room, datatype, rank, displacement, op, win)
+        one_sided::fetch_and_op(process, from, room, datatype, rank, displacement, op, win)
             .unwrap();
         let reading = Reading::new(access, into, old);
         self.started(Request::NULL, access, Some(reading), value);
@@ -453,7 +451,7 @@ impl<'p> Rank<'p> {
         } = self.place(access.target, (access.start, 1, datatype));
         let (compare, new) = (data(&both), data(&both[compare.len()..]));
         let room = room(&mut into);
-        accumulates::compare_and_swap(
+        one_sided::compare_and_swap(
             process,
             new,
             compare,
@@ -473,11 +471,11 @@ impl<'p> Rank<'p> {
         let mut word = vec![0; CELL];
         let place = self.place(target, (cell * CELL, 1, value.handle));
         let into = room(&mut word).of(1, value.handle);
-        transfers::get(process, into, place, win).unwrap();
-        synchronization::win_flush(process, target as i32, win).unwrap();
+        one_sided::get(process, into, place, win).unwrap();
+        one_sided::win_flush(process, target as i32, win).unwrap();
         let word = bytes(number(&word).wrapping_add(1), CELL);
         let from = data(&word).of(1, value.handle);
-        transfers::put(process, from, place, win).unwrap();
+        one_sided::put(process, from, place, win).unwrap();
         self.settle(|one| one == target);
         self.under_way.push(UnderWay {
             target,

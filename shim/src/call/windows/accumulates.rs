@@ -304,7 +304,7 @@ pub fn try_accumulate(
     try_change(process, kind, at, win, (origin.address, None))
 }
 
-/// `MPI_Accumulate`.
+/// `MPI_Accumulate`, where its short form does nothing.
 pub fn accumulate(
     process: &Process,
     origin: Elements<In>,
@@ -312,9 +312,6 @@ pub fn accumulate(
     op: Op,
     win: Win,
 ) -> Result {
-    if try_accumulate(process, origin, place, op, win).is_some() {
-        return Ok(());
-    }
     update(process, win, place, Completion::Epoch, || {
         Update::new(process, origin, None, place, op)
     })
@@ -339,7 +336,7 @@ pub fn try_get_accumulate(
     try_change(process, kind, at, win, ends)
 }
 
-/// `MPI_Get_accumulate`.
+/// `MPI_Get_accumulate`, where its short form does nothing.
 pub fn get_accumulate(
     process: &Process,
     origin: Elements<In>,
@@ -348,9 +345,6 @@ pub fn get_accumulate(
     op: Op,
     win: Win,
 ) -> Result {
-    if try_get_accumulate(process, origin, result, place, op, win).is_some() {
-        return Ok(());
-    }
     update(process, win, place, Completion::Epoch, || {
         Update::new(process, origin, Some(result), place, op)
     })
@@ -444,7 +438,7 @@ pub fn try_fetch_and_op(
     try_change(process, kind, at, win, ends)
 }
 
-/// `MPI_Fetch_and_op`.
+/// `MPI_Fetch_and_op`, where its short form does nothing.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn fetch_and_op(
     process: &Process,
@@ -456,19 +450,6 @@ pub fn fetch_and_op(
     op: Op,
     win: Win,
 ) -> Result {
-    let short = try_fetch_and_op(
-        process,
-        origin,
-        result,
-        datatype,
-        rank,
-        displacement,
-        op,
-        win,
-    );
-    if short.is_some() {
-        return Ok(());
-    }
     let place = Place {
         rank,
         displacement,
@@ -522,7 +503,7 @@ pub fn try_compare_and_swap(
     })
 }
 
-/// `MPI_Compare_and_swap`.
+/// `MPI_Compare_and_swap`, where its short form does nothing.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn compare_and_swap(
     process: &Process,
@@ -534,19 +515,6 @@ pub fn compare_and_swap(
     displacement: i64,
     win: Win,
 ) -> Result {
-    let short = try_compare_and_swap(
-        process,
-        origin,
-        compare,
-        result,
-        datatype,
-        rank,
-        displacement,
-        win,
-    );
-    if short.is_some() {
-        return Ok(());
-    }
     on_win(process, win, |window| {
         let Some(target) = target(window, rank, Completion::Epoch)? else {
             return Ok(());

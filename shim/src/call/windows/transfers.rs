@@ -180,11 +180,8 @@ pub fn try_put(process: &Process, origin: Elements<In>, place: Place, win: Win) 
     })
 }
 
-/// `MPI_Put`.
+/// `MPI_Put`, where its short form does nothing.
 pub fn put(process: &Process, origin: Elements<In>, place: Place, win: Win) -> Result {
-    if try_put(process, origin, place, win).is_some() {
-        return Ok(());
-    }
     on_win(process, win, |window| {
         write(process, window, origin, place, Completion::Epoch).map(drop)
     })
@@ -198,11 +195,8 @@ pub fn try_get(process: &Process, origin: Elements<Out>, place: Place, win: Win)
     })
 }
 
-/// `MPI_Get`.
+/// `MPI_Get`, where its short form does nothing.
 pub fn get(process: &Process, origin: Elements<Out>, place: Place, win: Win) -> Result {
-    if try_get(process, origin, place, win).is_some() {
-        return Ok(());
-    }
     on_win(process, win, |window| {
         read(process, window, origin, place, Completion::Epoch).map(drop)
     })
