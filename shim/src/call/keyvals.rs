@@ -5,7 +5,7 @@
 
 use crate::abi::{Comm, Datatype, Win};
 use crate::call::on_comm;
-use crate::call::windows::on_win;
+use crate::call::windows::on_kept_win;
 use crate::error::Result;
 use crate::functions::{CommCopy, CommDelete, Functions, TypeCopy, TypeDelete, WinCopy, WinDelete};
 use crate::object::attributes::{Attributes, invalid, key as keys};
@@ -35,7 +35,7 @@ fn of_type(
 
 /// Runs the body of a call on the attributes of a window.
 fn of_win(process: &Process, win: Win, body: impl FnOnce(&Attributes) -> Result) -> Result {
-    on_win(process, win, |window| body(window.attributes()))
+    on_kept_win(process, win, |window| body(window.attributes()))
 }
 
 /// Makes the calls for a kind of objects: `kind of functions(its types), name in MPI: keys that are like it, the calls, by body`.
@@ -142,7 +142,7 @@ pub fn win_get_attr(
     value: Ref<Pointer>,
     flag: Ref<i32>,
 ) -> Result {
-    on_win(process, win, |window| {
+    on_kept_win(process, win, |window| {
         let known = match window.predefined_attribute(key) {
             None => window.attributes().get(&process.keys.get(key, &WIN)?),
             predefined => predefined,

@@ -9,7 +9,7 @@ use crate::abi::{Datatype, Op, Request, Win};
 use crate::call::windows::on_win;
 use crate::call::windows::transfers::{Completion, target};
 use crate::error::{Class, Error, Result};
-use crate::object::datatype::{Span, no_buffer};
+use crate::object::datatype::{Span, Word, no_buffer};
 use crate::object::operation::predefined;
 use crate::object::request::DONE;
 use crate::object::window::Window;
@@ -301,7 +301,17 @@ pub fn try_accumulate(
         return None;
     }
     let (kind, at) = ((origin.datatype, op), (place.rank, place.displacement));
-    try_change(process, kind, at, win, (origin.address, None))
+    let data = origin.address;
+    try_change(
+        process,
+        kind,
+        at,
+        win,
+        !data.is_constant(),
+        |step, word, at| {
+            step.apply(word, at, data, None);
+        },
+    )
 }
 
 /// `MPI_Accumulate`, where its short form does nothing.
@@ -332,8 +342,11 @@ pub fn try_get_accumulate(
         return None;
     }
     let (kind, at) = ((place.datatype, op), (place.rank, place.displacement));
-    let ends = (origin.address, Some(result.address));
-    try_change(process, kind, at, win, ends)
+    let (data, old) = (origin.address, result.address);
+    let are_there = !data.is_constant() && !old.is_constant();
+    try_change(process, kind, at, win, are_there, |step, word, at| {
+        step.apply(word, at, data, Some(old));
+    })
 }
 
 /// `MPI_Get_accumulate`, where its short form does nothing.
@@ -397,26 +410,27 @@ fn value(process: &Process, datatype: Datatype) -> Result<Basic> {
     })
 }
 
-/// Changes one value of mapped memory by an instruction: the fast path of the thread that initialized MPI. `None`, with nothing done,
-/// where anything stands in its way, errors too.
+/// Has `change` change one value of mapped memory by an instruction: the fast path of the thread that initialized MPI. `None`, with
+/// nothing done, where anything stands in its way, errors too.
+// Of a closure of each caller an instance is made that has one caller, so that all of it is inlined.
 #[inline(always)]
 fn try_change(
     process: &Process,
     (datatype, op): (Datatype, Op),
     (rank, displacement): (i32, i64),
     win: Win,
-    (origin, result): (In, Option<Out>),
+    are_there: bool,
+    change: impl FnOnce(Step, Word, Out),
 ) -> Option<()> {
     let word = process.types.word(datatype)?;
     let step = Step::of(op, word)?;
-    let is_nowhere = origin.is_constant() || result.is_some_and(Out::is_constant);
     process.shortcuts.find(win, |window| {
         let (to, at) = window.mapped(rank, displacement, word.size())?;
-        if is_nowhere || !atomics::is_aligned(word, at) {
+        if !are_there || !atomics::is_aligned(word, at) {
             return None;
         }
         let _way = window.quick_way(to)?;
-        step.apply(word, at, origin, result);
+        change(step, word, at);
         Some(())
     })
 }
@@ -434,8 +448,11 @@ pub fn try_fetch_and_op(
     op: Op,
     win: Win,
 ) -> Option<()> {
-    let (kind, at, ends) = ((datatype, op), (rank, displacement), (origin, Some(result)));
-    try_change(process, kind, at, win, ends)
+    let (kind, at) = ((datatype, op), (rank, displacement));
+    let are_there = !origin.is_constant() && !result.is_constant();
+    try_change(process, kind, at, win, are_there, |step, word, at| {
+        step.apply(word, at, origin, Some(result));
+    })
 }
 
 /// `MPI_Fetch_and_op`, where its short form does nothing.

@@ -3,7 +3,7 @@
 use crate::abi::{Comm, Info, PROC_NULL, Win};
 use crate::call::allocations::alignment;
 use crate::call::on_comm;
-use crate::call::windows::on_win;
+use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, Result};
 use crate::object::info::Entries;
 use crate::object::window::make::{Wanted, make};
@@ -184,7 +184,7 @@ pub fn win_detach(process: &Process, win: Win, base: In) -> Result {
 /// `MPI_Win_free`. It returns once all members have called it: then nobody accesses the memory of this process.
 pub fn win_free(process: &Process, win: Ref<Win>) -> Result {
     let handle = win.get()?;
-    on_win(process, handle, |window| {
+    on_kept_win(process, handle, |window| {
         window.epochs().check_free()?;
         window.attributes().delete_all(handle.0)?;
         // What has failed has ended too; after a failure of a member nobody is waited for.

@@ -230,9 +230,11 @@ pub fn win_lock(process: &Process, kind: i32, rank: i32, assertion: i32, win: Wi
         let Some(target) = window.member(rank)? else {
             return Ok(());
         };
-        window.epochs().check_lock(target)?;
-        window.lock(target, how)?;
-        window.epochs().lock(target, how);
+        window.epochs().lock(target, how)?;
+        if let Err(error) = window.lock(target, how) {
+            window.epochs().unlock(target)?;
+            return Err(error);
+        }
         window.open_all(Open::None);
         window.open_one(target, Open::Passive);
         Ok(())
@@ -245,14 +247,17 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         let Some(target) = window.member(rank)? else {
             return Ok(());
         };
-        let how = window.epochs().locked(target)?;
-        window.count_call()?;
-        let flushed = window.flush(target);
+        // Whatever fails from here on, so that the window can be freed.
+        let how = window.epochs().unlock(target)?;
         window.open_one(target, Open::None);
-        // Whatever fails, so that the window can be freed.
-        window.epochs().unlock(target);
+        let counted = window.count_call();
+        let flushed = match how {
+            Locked::Unchecked => window.flush(target),
+            // The word that is changed orders what was written here before.
+            _ => window.flush_started(target),
+        };
         let unlocked = window.unlock(target, how);
-        flushed.and(unlocked)
+        counted.and(flushed).and(unlocked)
     })
 }
 

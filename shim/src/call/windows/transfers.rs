@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tagwire_pml::AccessId;
 
 use crate::abi::{Comm, Request, Win};
-use crate::call::windows::on_win;
+use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, On, Result};
 use crate::object::datatype::Span;
 use crate::object::pending::{End, Pending, PendingOperation};
@@ -211,7 +211,7 @@ pub fn rput(
     request: Ref<Request>,
 ) -> Result {
     request.set(Request::NULL);
-    on_win(process, win, |window| {
+    on_kept_win(process, win, |window| {
         let started = write(process, window, origin, place, Completion::Request)?;
         request.set(requested(process, Arc::clone(window), started)?);
         Ok(())
@@ -227,7 +227,7 @@ pub fn rget(
     request: Ref<Request>,
 ) -> Result {
     request.set(Request::NULL);
-    on_win(process, win, |window| {
+    on_kept_win(process, win, |window| {
         let started = read(process, window, origin, place, Completion::Request)?;
         request.set(requested(process, Arc::clone(window), started)?);
         Ok(())

@@ -34,25 +34,26 @@ enum Access {
     },
     /// To these members.
     Started(Arc<[usize]>),
-    /// Targets that are locked, by member, and how many.
-    Locked(Vec<Option<Locked>>, usize),
+    /// So many targets are locked.
+    Locked(usize),
     LockedAll(Locked),
 }
 
 /// The epochs that a process has open on a window.
 #[derive(Debug)]
 pub(crate) struct Epochs {
-    members: usize,
     access: Access,
+    /// How each member is locked by a call of its own.
+    locked: Box<[Option<Locked>]>,
     /// The members that the window is exposed to.
     exposed: Option<Arc<[usize]>>,
 }
 
 impl Epochs {
-    pub(crate) const fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
-            members,
             access: Access::Closed,
+            locked: vec![None; members].into(),
             exposed: None,
         }
     }
@@ -65,7 +66,7 @@ impl Epochs {
                 Some("accesses have been made since MPI_Win_fence, which another fence has to end")
             }
             Access::Started(_) => Some("the epoch of MPI_Win_start is not complete"),
-            Access::Locked(..) => Some("a target is locked"),
+            Access::Locked(_) => Some("a target is locked"),
             Access::LockedAll(_) => Some("all targets are locked"),
         }
     }
@@ -94,7 +95,7 @@ impl Epochs {
                 true
             }
             Access::Started(group) => group.contains(&target),
-            Access::Locked(all, _) => all.get(target).is_some_and(Option::is_some),
+            Access::Locked(_) => self.locked.get(target).is_some_and(Option::is_some),
             Access::LockedAll(_) => true,
         };
         match allows {
@@ -110,7 +111,7 @@ impl Epochs {
     #[inline]
     pub(crate) fn passive(&self, target: usize) -> Result {
         let allows = match &self.access {
-            Access::Locked(all, _) => all.get(target).is_some_and(Option::is_some),
+            Access::Locked(_) => self.locked.get(target).is_some_and(Option::is_some),
             Access::LockedAll(_) => true,
             _ => false,
         };
@@ -126,11 +127,12 @@ impl Epochs {
     /// `MPI_ERR_RMA_SYNC` where none is.
     pub(crate) fn all_passive(&self) -> Result<Vec<usize>> {
         match &self.access {
-            Access::Locked(all, _) => {
-                let locked = (0..all.len()).filter(|target| all[*target].is_some());
+            Access::Locked(_) => {
+                let members = 0..self.locked.len();
+                let locked = members.filter(|target| self.locked[*target].is_some());
                 Ok(locked.collect())
             }
-            Access::LockedAll(_) => Ok((0..self.members).collect()),
+            Access::LockedAll(_) => Ok((0..self.locked.len()).collect()),
             _ => Err(wrong("no rank of the window is locked")),
         }
     }
@@ -208,58 +210,44 @@ impl Epochs {
         self.exposed = None;
     }
 
-    /// Checks that a target may be locked.
+    /// Notes that a target is locked.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC` where it is locked, or inside of another kind of epoch.
-    pub(crate) fn check_lock(&self, target: usize) -> Result {
-        match &self.access {
-            Access::Locked(all, _) => match all.get(target).copied().flatten() {
-                None => Ok(()),
-                Some(_) => Err(wrong(format!("rank {target} of the window is locked"))),
-            },
-            _ => self.check_closed(),
-        }
-    }
-
-    /// A target is locked.
-    pub(crate) fn lock(&mut self, target: usize, how: Locked) {
-        if !matches!(self.access, Access::Locked(..)) {
-            self.access = Access::Locked(vec![None; self.members], 0);
-        }
-        if let Access::Locked(all, count) = &mut self.access
-            && let Some(place) = all.get_mut(target)
-        {
-            *count += usize::from(place.replace(how).is_none());
-        }
-    }
-
-    /// Returns how a target is locked that is to be unlocked.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RMA_SYNC` where it is not, or all are by one call.
-    pub(crate) fn locked(&self, target: usize) -> Result<Locked> {
-        let found = match &self.access {
-            Access::Locked(all, _) => all.get(target).copied().flatten(),
-            _ => None,
+    /// `MPI_ERR_RMA_SYNC` where it is locked before, or inside of another kind of epoch.
+    pub(crate) fn lock(&mut self, target: usize, how: Locked) -> Result {
+        let others = match &self.access {
+            Access::Locked(others) => *others,
+            _ => {
+                self.check_closed()?;
+                0
+            }
         };
-        found.ok_or_else(|| {
+        if let Some(place) = self.locked.get_mut(target) {
+            if place.is_some() {
+                return Err(wrong(format!("rank {target} of the window is locked")));
+            }
+            *place = Some(how);
+            self.access = Access::Locked(others + 1);
+        }
+        Ok(())
+    }
+
+    /// Notes that a target is not locked any more. Returns how it was.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` where it was not, or all are by one call.
+    pub(crate) fn unlock(&mut self, target: usize) -> Result<Locked> {
+        let found = self.locked.get_mut(target).and_then(Option::take);
+        let how = found.ok_or_else(|| {
             wrong(format!(
                 "rank {target} of the window was not locked by MPI_Win_lock"
             ))
-        })
-    }
-
-    /// A target is unlocked.
-    pub(crate) fn unlock(&mut self, target: usize) {
-        if let Access::Locked(all, count) = &mut self.access
-            && let Some(place) = all.get_mut(target)
-        {
-            *count -= usize::from(place.take().is_some());
-            if *count == 0 {
-                self.access = Access::Closed;
-            }
-        }
+        })?;
+        self.access = match self.access {
+            Access::Locked(others) if others > 1 => Access::Locked(others - 1),
+            _ => Access::Closed,
+        };
+        Ok(how)
     }
 
     /// Checks that all targets may be locked.

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use tagwire_base::thread;
 
 use crate::abi::Win;
+use crate::error::Result;
 use crate::lock::Lock;
 use crate::object::window::Window;
 
@@ -95,14 +96,45 @@ impl Shortcuts {
     /// window and frees none.
     #[inline(always)]
     pub(crate) fn find<R>(&self, win: Win, look: impl FnOnce(&Window) -> Option<R>) -> Option<R> {
+        let window = self.entry(win)?;
+        // SAFETY: the pointer is that of a window which `held` keeps: this thread alone drops what is held, in `enter` and `remove`,
+        // neither of which `look` calls.
+        // JUSTIFICATION: a guard and a look into the table of windows take 30 instructions, of 120 that a put may take.
+        look(unsafe { &*window })
+    }
+
+    /// Calls `body` with a window: that of its place here, else the one that `all` finds. `body` does not free the window.
+    ///
+    /// # Errors
+    /// Those of `all`.
+    #[inline]
+    pub(crate) fn with<R>(
+        &self,
+        win: Win,
+        all: impl FnOnce() -> Result<Arc<Window>>,
+        body: impl FnOnce(&Window) -> R,
+    ) -> Result<R> {
+        let found;
+        let window = match self.entry(win) {
+            // SAFETY: the pointer is that of a window which the table of all windows keeps too, until the program frees it, which it
+            // does not while a call on it goes on: `held` may drop its own where `body` makes another window, or frees one.
+            // JUSTIFICATION: as above; an epoch is two calls, or four.
+            Some(window) => unsafe { &*window },
+            None => {
+                found = all()?;
+                &found
+            }
+        };
+        Ok(body(window))
+    }
+
+    /// Returns the window in its place, on the first thread.
+    #[inline(always)]
+    fn entry(&self, win: Win) -> Option<*const Window> {
         let place = win.0 % PLACES;
         if thread::number() != self.owner || self.handles[place].load(Relaxed) != win.0 {
             return None;
         }
-        let window = self.windows[place].load(Relaxed);
-        // SAFETY: the entry has this handle, so that the pointer is that of the window which was entered with it, and `held` keeps
-        // that: this thread alone drops what is held, in `enter` and `remove`, neither of which `look` calls.
-        // JUSTIFICATION: a guard and a look into the table of windows take 30 instructions, of 120 that a put may take.
-        look(unsafe { &*window })
+        Some(self.windows[place].load(Relaxed))
     }
 }

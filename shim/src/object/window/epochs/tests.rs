@@ -12,14 +12,10 @@ fn call(epochs: &mut Epochs, call: Call) -> bool {
         "complete" => epochs.complete().map(drop),
         "post" => epochs.post(Arc::from([1])),
         "wait" => epochs.posted().map(drop).map(|()| epochs.close()),
-        "lock 0" => epochs
-            .check_lock(0)
-            .map(|()| epochs.lock(0, Locked::Shared)),
-        "lock 1" => epochs
-            .check_lock(1)
-            .map(|()| epochs.lock(1, Locked::Exclusive)),
-        "unlock 0" => epochs.locked(0).map(|_| epochs.unlock(0)),
-        "unlock 1" => epochs.locked(1).map(|_| epochs.unlock(1)),
+        "lock 0" => epochs.lock(0, Locked::Shared),
+        "lock 1" => epochs.lock(1, Locked::Exclusive),
+        "unlock 0" => epochs.unlock(0).map(drop),
+        "unlock 1" => epochs.unlock(1).map(drop),
         "lock_all" => epochs
             .check_lock_all()
             .map(|()| epochs.lock_all(Locked::Shared)),
@@ -205,9 +201,9 @@ fn a_call_that_is_refused_leaves_the_epochs_as_they_were() {
 #[test]
 fn locks_are_given_back_as_they_were_taken() {
     let mut epochs = after(&["lock 0", "lock 1"]);
-    assert_eq!(epochs.locked(0).unwrap(), Locked::Shared);
-    assert_eq!(epochs.locked(1).unwrap(), Locked::Exclusive);
     assert_eq!(epochs.all_passive().unwrap(), [0, 1]);
-    epochs.unlock(0);
+    assert_eq!(epochs.unlock(0).unwrap(), Locked::Shared);
     assert_eq!(epochs.all_passive().unwrap(), [1]);
+    assert_eq!(epochs.unlock(1).unwrap(), Locked::Exclusive);
+    assert!(epochs.all_passive().is_err());
 }
