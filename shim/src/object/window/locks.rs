@@ -227,3 +227,7 @@ fn pass_all() -> Result {
 pub(super) fn register() -> bool {
     membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests;
