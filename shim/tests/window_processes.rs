@@ -57,7 +57,7 @@ fn process_rank(process: &Process) -> i32 {
 }
 
 /// Windows that are made. In each somebody goes the long way for the first time once: that time has the barrier on all processors.
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 40;
 
 /// Values that one accumulate changes: every other one, so that they are copied out, changed, and written back.
 const MANY: usize = 512;

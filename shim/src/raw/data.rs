@@ -132,6 +132,12 @@ impl In {
         unsafe { self.bytes(0, bytes) }.to_vec()
     }
 
+    /// Appends a copy of so many bytes to others.
+    pub(crate) fn append(self, bytes: usize, to: &mut Vec<u8>) {
+        // SAFETY: as above.
+        to.extend_from_slice(unsafe { self.bytes(0, bytes) });
+    }
+
     /// Returns the memory around the address.
     #[must_use]
     pub const fn source(self, span: Range<i64>) -> Source<'static> {
@@ -309,15 +315,20 @@ pub(crate) struct StagingBuffer {
     bytes: usize,
 }
 
-impl StagingBuffer {
-    pub(crate) fn new(bytes: usize) -> Self {
-        let mut memory = vec![0; bytes];
-        let address = Out(memory.as_mut_ptr());
+impl From<Vec<u8>> for StagingBuffer {
+    fn from(mut memory: Vec<u8>) -> Self {
+        let (address, bytes) = (Out(memory.as_mut_ptr()), memory.len());
         Self {
             _memory: memory,
             address,
             bytes,
         }
+    }
+}
+
+impl StagingBuffer {
+    pub(crate) fn new(bytes: usize) -> Self {
+        vec![0; bytes].into()
     }
 
     /// Returns the address of all of the memory.

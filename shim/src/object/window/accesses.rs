@@ -13,6 +13,7 @@ use tagwire_pml::{AccessId, Messenger, Target};
 use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
 use crate::object::datatype::Span;
+use crate::object::window::run::Run;
 use crate::raw::{In, Out, StagingBuffer};
 
 /// Every so many accesses make progress, so that those which have ended do not gather in the transport.
@@ -45,12 +46,12 @@ impl Parts {
     fn each_of(
         &self,
         (span, offset): (&Span, i64),
-        mut each: impl FnMut(&Target, u64, usize) -> Result,
+        each: &mut dyn FnMut(&Target, u64, usize) -> Result,
     ) -> Result {
         for block in span.program.blocks(span.count)? {
             let start = offset + block.offset;
             let range = (start, start + block.length as i64);
-            self.pieces(range, &mut each)?;
+            self.pieces(range, each)?;
         }
         Ok(())
     }
@@ -62,7 +63,7 @@ impl Parts {
     fn pieces(
         &self,
         (mut start, end): (i64, i64),
-        mut each: impl FnMut(&Target, u64, usize) -> Result,
+        each: &mut dyn FnMut(&Target, u64, usize) -> Result,
     ) -> Result {
         while start < end {
             let mut parts = self.0.iter();
@@ -105,6 +106,8 @@ pub(crate) struct Accesses {
     under_way: Lock<Vec<Started>>,
     /// How many were started.
     count: AtomicUsize,
+    /// Short data that is not under way yet.
+    gathered: Lock<Option<Run>>,
 }
 
 impl fmt::Debug for Accesses {
@@ -119,6 +122,7 @@ impl Accesses {
             messenger: Arc::clone(messenger),
             under_way: Lock::default(),
             count: AtomicUsize::new(0),
+            gathered: Lock::default(),
         }
     }
 
@@ -133,9 +137,23 @@ impl Accesses {
         (span, offset): (&Span, i64),
         (data, kept): (In, Option<StagingBuffer>),
     ) -> Result<Vec<AccessId>> {
+        let each = |start: &mut dyn FnMut(&Target, u64, usize) -> Result| {
+            parts.each_of((span, offset), start)
+        };
+        self.write_each((member, ends), parts, each, (data, kept))
+    }
+
+    /// The same of the parts for which `each` calls what it is given.
+    fn write_each(
+        &self,
+        (member, ends): (usize, Ends),
+        parts: &Parts,
+        each: impl FnOnce(&mut dyn FnMut(&Target, u64, usize) -> Result) -> Result,
+        (data, kept): (In, Option<StagingBuffer>),
+    ) -> Result<Vec<AccessId>> {
         let window = self.door(ends);
         let (mut position, mut started) = (0, Vec::new());
-        let all = parts.each_of((span, offset), |target, at, bytes| {
+        let all = each(&mut |target, at, bytes| {
             started.push(window.put(data.buffer(position, bytes), target, at)?);
             position += bytes as i64;
             self.progress_with(started.len())
@@ -144,6 +162,43 @@ impl Accesses {
         let kept = kept.map(|data| (data, started.clone()));
         let noted = self.note(member, parts, kept);
         self.end_unless(all.and(noted), started)
+    }
+
+    /// Writes short data of one block into regions, by the next flush at the latest: what follows other such data goes with it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), of data that were given before.
+    pub(super) fn gather(
+        &self,
+        member: usize,
+        (parts, offset): (&Parts, i64),
+        (data, bytes): (In, usize),
+    ) -> Result {
+        let mut gathered = self.gathered.lock();
+        let before = match &mut *gathered {
+            Some(run) if run.takes(member, offset, bytes) => {
+                run.append(data, bytes);
+                return Ok(());
+            }
+            other => other.replace(Run::new(member, (parts, offset), (data, bytes))),
+        };
+        drop(gathered);
+        before.map_or(Ok(()), |run| self.write_run(run))
+    }
+
+    fn write_run(&self, run: Run) -> Result {
+        let (member, parts, range, data) = run.into_parts();
+        let each =
+            |start: &mut dyn FnMut(&Target, u64, usize) -> Result| parts.pieces(range, start);
+        let data = (data.address().read(), Some(data));
+        self.write_each((member, Ends::Flushed), &parts, each, data)
+            .map(drop)
+    }
+
+    /// Starts what was gathered for a member that is meant.
+    fn spill(&self, is_meant: impl Fn(usize) -> bool) -> Result {
+        let run = self.gathered.lock().take_if(|run| is_meant(run.member()));
+        run.map_or(Ok(()), |run| self.write_run(run))
     }
 
     /// Starts to read elements of regions, packed.
@@ -159,7 +214,7 @@ impl Accesses {
     ) -> Result<Vec<AccessId>> {
         let window = self.door(ends);
         let (mut position, mut started) = (0, Vec::new());
-        let all = parts.each_of((span, offset), |target, at, bytes| {
+        let all = parts.each_of((span, offset), &mut |target, at, bytes| {
             let room = to.moved(position).buffer(0, bytes);
             started.push(window.get(room, target, at)?);
             position += bytes as i64;
@@ -232,8 +287,9 @@ impl Accesses {
     /// # Errors
     /// When one is gone.
     pub(super) fn flush(&self, is_meant: impl Fn(usize) -> bool) -> Result {
+        let spilled = self.spill(&is_meant);
         if self.count.load(Relaxed) == 0 {
-            return Ok(());
+            return spilled;
         }
         let mut targets: Vec<Target> = Vec::new();
         let under_way = self.under_way.lock();
@@ -246,7 +302,7 @@ impl Accesses {
         }
         drop(under_way);
         if targets.is_empty() {
-            return Ok(());
+            return spilled;
         }
         let targets: Vec<&Target> = targets.iter().collect();
         let window = self.messenger.window();
@@ -261,7 +317,7 @@ impl Accesses {
             let kept = one.kept.as_ref();
             !is_flushed || !kept.is_none_or(|(_, accesses)| have_ended(accesses))
         });
-        Ok(flushed?)
+        spilled.and(Ok(flushed?))
     }
 
     /// Makes progress where so many accesses were started.

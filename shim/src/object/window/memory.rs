@@ -11,6 +11,7 @@ use tagwire_pml::AccessId;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
 use crate::object::window::accesses::{Ends, Parts};
+use crate::object::window::run::SHORT;
 use crate::object::window::{Data, Member, Open, Window};
 use crate::raw::{In, Out, StagingBuffer};
 
@@ -122,6 +123,11 @@ impl Window {
                 Ok(Vec::new())
             }
             At::There(parts, offset) => {
+                if let Some((data, position)) = self.short(member, ends, (origin, from), target) {
+                    let to = (&parts, offset + position);
+                    self.accesses.gather(member, to, (data, origin.bytes))?;
+                    return Ok(Vec::new());
+                }
                 let (data, kept) = match origin.block() {
                     Some(block) => (from.moved(block), None),
                     None => {
@@ -134,6 +140,22 @@ impl Window {
                     .write((member, ends), &parts, (target, offset), (data, kept))
             }
         }
+    }
+
+    /// Returns where short data is, and where it goes: of a put that is a call of the system, and that no request waits for. What goes
+    /// through a network is under way the sooner the better.
+    fn short(
+        &self,
+        member: usize,
+        ends: Ends,
+        (origin, from): (&Span, In),
+        target: &Span,
+    ) -> Option<(In, i64)> {
+        let is_short = (1..=SHORT).contains(&origin.bytes);
+        if !is_short || ends != Ends::Flushed || !self.members[member].block.is_mapped() {
+            return None;
+        }
+        Some((from.moved(origin.block()?), target.block()?))
     }
 
     /// Reads elements out of the memory of a member. Those that are elsewhere, and are no block here, are waited for.

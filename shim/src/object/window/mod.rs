@@ -6,6 +6,7 @@
 //!       members   how this process reaches each member
 //!         block   its control block: words
 //!         data    its memory: mapped, remote, or what it attaches
+//!       accesses  what is under way to memory that is not mapped, and what is gathered for it
 //!       locks     taking turns, by words of a control block
 //!       meeting   meeting all members, by such words
 //!       waits     waiting for words, and waking who does
@@ -26,6 +27,7 @@ mod locks;
 pub(crate) mod make;
 pub(crate) mod meeting;
 pub(crate) mod memory;
+mod run;
 pub(crate) mod shortcuts;
 mod waits;
 
