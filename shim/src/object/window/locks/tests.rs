@@ -14,7 +14,7 @@ use crate::object::window::make::{Wanted, make};
 use crate::process::Process;
 
 /// Meetings of a quick way with the first long way of a window.
-const ROUNDS: u64 = 12_000;
+const ROUNDS: u64 = 4000;
 
 /// Windows whose notes are stored just before: a store waits for those before it, each of which takes a line from the other process.
 const OTHERS: usize = 8;
