@@ -15,6 +15,7 @@ use crate::object::request::DONE;
 use crate::object::window::Window;
 use crate::object::window::accesses::Parts;
 use crate::object::window::atomics::{self, Change, Step};
+use crate::object::window::exchange::{BYTES, What};
 use crate::object::window::memory::{At, copy};
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref, StagingBuffer};
@@ -27,6 +28,7 @@ const PIECE: usize = 64 * 1024;
 
 /// A change of values, with its ends.
 struct Update {
+    op: Op,
     change: Change,
     elements: usize,
     /// None where nothing is read: of `MPI_NO_OP`.
@@ -130,6 +132,7 @@ impl Update {
             None => None,
         };
         Ok(Self {
+            op,
             change,
             elements,
             origin,
@@ -148,6 +151,7 @@ impl Update {
                 }),
                 None => self.here(window, member, at),
             },
+            At::There(_, offset) if self.asks(window, member, offset)? => Ok(()),
             At::There(parts, offset) => window.long_way(member, || match self.pieces() {
                 None => self.there(window, member, &parts, offset),
                 Some(pieces) => pieces.iter().try_for_each(|(start, piece)| {
@@ -155,6 +159,31 @@ impl Update {
                 }),
             }),
         }
+    }
+
+    /// Asks the target to change one value. Returns whether it has.
+    fn asks(&self, window: &Window, member: usize, offset: i64) -> Result<bool> {
+        let basic = self.change.basic;
+        let (Some(word), 1) = (atomics::word(basic), self.elements) else {
+            return Ok(false);
+        };
+        // Where each value is at its address.
+        let block = |span: &Span| span.block().unwrap_or_default();
+        let Some(position) = self.target.block() else {
+            return Ok(false);
+        };
+        let mut data = [0; BYTES];
+        if let Some((span, from)) = &self.origin {
+            Out::over(&mut data).copy(from.moved(block(span)), word.size());
+        }
+        let what = What::Change(self.op, basic);
+        let Some(old) = window.ask(member, offset + position, what, &data)? else {
+            return Ok(false);
+        };
+        if let Some((span, room)) = &self.result {
+            room.moved(block(span)).copy(In::over(&old), word.size());
+        }
+        Ok(true)
     }
 
     /// Returns the parts of many values that lie as arrays without padding, and where each begins at the target: what of them is under
@@ -175,6 +204,7 @@ impl Update {
             let origin = self.origin.as_ref().map(|(_, data)| data.moved(offset));
             let result = self.result.as_ref().map(|(_, room)| room.moved(offset));
             let piece = Self {
+                op: self.op,
                 change: self.change.clone(),
                 elements,
                 origin: origin.map(|data| (array(basic, elements), data)),
@@ -544,6 +574,7 @@ pub fn compare_and_swap(
         let bytes = basic.size();
         let span = array(basic, 1);
         let at = window.place(target, displacement, &span)?;
+        let values = (compare, origin, result);
         if let (At::Here(at), Some(word)) = (&at, atomics::word(basic))
             && atomics::is_aligned(word, *at)
         {
@@ -561,6 +592,9 @@ pub fn compare_and_swap(
                 }
                 Ok(())
             }),
+            At::There(_, offset) if asks_to_swap(window, (target, offset), basic, values)? => {
+                Ok(())
+            }
             At::There(parts, offset) => window.long_way(target, || {
                 let there = window.accesses().fetch(target, &parts, (&span, offset))?;
                 let found = there.address().read();
@@ -575,4 +609,26 @@ pub fn compare_and_swap(
             }),
         }
     })
+}
+
+/// Asks the target to compare and swap. Returns whether it has.
+fn asks_to_swap(
+    window: &Window,
+    (target, offset): (usize, i64),
+    basic: Basic,
+    (compare, origin, result): (In, In, Out),
+) -> Result<bool> {
+    let Some(word) = atomics::word(basic) else {
+        return Ok(false);
+    };
+    let mut data = [0; BYTES];
+    let room = Out::over(&mut data);
+    room.copy(compare, word.size());
+    room.moved(8).copy(origin, word.size());
+    let what = What::CompareSwap(basic);
+    let old = window.ask(target, offset, what, &data)?;
+    if let Some(old) = &old {
+        result.copy(In::over(old), word.size());
+    }
+    Ok(old.is_some())
 }

@@ -7,7 +7,7 @@ use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, Result};
 use crate::object::info::Entries;
 use crate::object::window::make::{Wanted, make};
-use crate::object::window::{Data, Flavor, Window, hints};
+use crate::object::window::{Data, Flavor, Window, hints, served};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
 
@@ -60,6 +60,7 @@ fn enter(
         let handle = process.windows.insert_with(made)?;
         let window = process.windows.find(handle)?;
         process.shortcuts.enter(&window);
+        served::start(&window);
         *window.hints() = entries;
         Ok(window)
     })

@@ -13,7 +13,6 @@ use tagwire_pml::{AccessId, Messenger, Target};
 use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
 use crate::object::datatype::Span;
-use crate::object::window::run::Run;
 use crate::raw::{In, Out, StagingBuffer};
 
 /// Every so many accesses make progress, so that those which have ended do not gather in the transport.
@@ -106,8 +105,6 @@ pub(crate) struct Accesses {
     under_way: Lock<Vec<Started>>,
     /// How many were started.
     count: AtomicUsize,
-    /// Short data that is not under way yet.
-    gathered: Lock<Option<Run>>,
 }
 
 impl fmt::Debug for Accesses {
@@ -122,7 +119,6 @@ impl Accesses {
             messenger: Arc::clone(messenger),
             under_way: Lock::default(),
             count: AtomicUsize::new(0),
-            gathered: Lock::default(),
         }
     }
 
@@ -164,41 +160,21 @@ impl Accesses {
         self.end_unless(all.and(noted), started)
     }
 
-    /// Writes short data of one block into regions, by the next flush at the latest: what follows other such data goes with it.
+    /// Writes data into a range of positions, and keeps them until they are there.
     ///
     /// # Errors
-    /// As [`write`](Self::write), of data that were given before.
-    pub(super) fn gather(
+    /// As [`write`](Self::write).
+    pub(super) fn write_range(
         &self,
         member: usize,
-        (parts, offset): (&Parts, i64),
-        (data, bytes): (In, usize),
+        (parts, range): (&Parts, (i64, i64)),
+        data: StagingBuffer,
     ) -> Result {
-        let mut gathered = self.gathered.lock();
-        let before = match &mut *gathered {
-            Some(run) if run.takes(member, offset, bytes) => {
-                run.append(data, bytes);
-                return Ok(());
-            }
-            other => other.replace(Run::new(member, (parts, offset), (data, bytes))),
-        };
-        drop(gathered);
-        before.map_or(Ok(()), |run| self.write_run(run))
-    }
-
-    fn write_run(&self, run: Run) -> Result {
-        let (member, parts, range, data) = run.into_parts();
         let each =
             |start: &mut dyn FnMut(&Target, u64, usize) -> Result| parts.pieces(range, start);
         let data = (data.address().read(), Some(data));
-        self.write_each((member, Ends::Flushed), &parts, each, data)
-            .map(drop)
-    }
-
-    /// Starts what was gathered for a member that is meant.
-    fn spill(&self, is_meant: impl Fn(usize) -> bool) -> Result {
-        let run = self.gathered.lock().take_if(|run| is_meant(run.member()));
-        run.map_or(Ok(()), |run| self.write_run(run))
+        let written = self.write_each((member, Ends::Flushed), parts, each, data);
+        written.map(drop)
     }
 
     /// Starts to read elements of regions, packed.
@@ -287,9 +263,8 @@ impl Accesses {
     /// # Errors
     /// When one is gone.
     pub(super) fn flush(&self, is_meant: impl Fn(usize) -> bool) -> Result {
-        let spilled = self.spill(&is_meant);
         if self.count.load(Relaxed) == 0 {
-            return spilled;
+            return Ok(());
         }
         let mut targets: Vec<Target> = Vec::new();
         let under_way = self.under_way.lock();
@@ -302,7 +277,7 @@ impl Accesses {
         }
         drop(under_way);
         if targets.is_empty() {
-            return spilled;
+            return Ok(());
         }
         let targets: Vec<&Target> = targets.iter().collect();
         let window = self.messenger.window();
@@ -317,7 +292,7 @@ impl Accesses {
             let kept = one.kept.as_ref();
             !is_flushed || !kept.is_none_or(|(_, accesses)| have_ended(accesses))
         });
-        spilled.and(Ok(flushed?))
+        Ok(flushed?)
     }
 
     /// Makes progress where so many accesses were started.

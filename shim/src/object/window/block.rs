@@ -4,11 +4,13 @@
 //!     0    long, waiting              the member that changes many values here, and one; how many wait for words of this block
 //!     64   tickets, serving, readers  the lock of the window's memory at this member
 //!     128  version, attached          of the table behind: odd while it is changed; how many entries it has
-//!     192  a line for each member     quick: whether its first thread changes a single value here by an instruction
+//!     192  looked, called             of accesses that others ask for: when its process has looked; somebody has woken it
+//!     256  lines of each member       quick: whether its first thread changes a single value here by an instruction
 //!                                     short: how many of its other threads do
 //!                                     posts: how often it has exposed its memory to this member
 //!                                     dones: how often it has completed its accesses to this member
 //!                                     meetings: how many of all members it has begun, where it tells this member
+//!                                     a line for what it asks of this member, and one for the reply
 //!     ...  the table of attached memory, of a dynamic window alone
 //! ```
 //!
@@ -31,7 +33,13 @@ use crate::raw::{KeptWords, Out};
 const LINE: usize = 64;
 
 /// Where the lines of members begin.
-const LINES: usize = 3 * LINE;
+const LINES: usize = 4 * LINE;
+
+/// The number of the word that says when the process has looked.
+const LOOKED: usize = 3 * LINE / 8;
+
+/// Bytes of the lines of a member.
+const STRIDE: usize = 3 * LINE;
 
 /// A word of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,18 +78,18 @@ impl Word {
             Self::Waiting => 8,
             Self::Version => 2 * LINE,
             Self::Attached => 2 * LINE + 8,
-            Self::Quick(member) => LINES + member * LINE,
-            Self::Short(member) => LINES + member * LINE + 8,
-            Self::Posts(member) => LINES + member * LINE + 16,
-            Self::Dones(member) => LINES + member * LINE + 24,
-            Self::Meetings(member) => LINES + member * LINE + 32,
+            Self::Quick(member) => LINES + member * STRIDE,
+            Self::Short(member) => LINES + member * STRIDE + 8,
+            Self::Posts(member) => LINES + member * STRIDE + 16,
+            Self::Dones(member) => LINES + member * STRIDE + 24,
+            Self::Meetings(member) => LINES + member * STRIDE + 32,
         }
     }
 }
 
 /// Returns how many bytes the block of a member has, before its table of attached memory.
 pub(crate) const fn bytes(members: usize) -> usize {
-    LINES + members * LINE
+    LINES + members * STRIDE
 }
 
 /// Memory that this process has mapped, or its own.
@@ -183,6 +191,47 @@ impl Block {
             return None;
         };
         Some(QuickWords { long, waiting, own })
+    }
+
+    /// Returns the lines by which a member asks for accesses: `None` where the block is not mapped.
+    #[inline]
+    pub(super) fn lines(&self, member: usize) -> Option<Lines<'_>> {
+        let Self::Mapped { words, .. } = self else {
+            return None;
+        };
+        let words = words.get();
+        let first = (LINES + member * STRIDE + LINE) / 8;
+        let (ask, reply) = words.get(first..first + 2 * LINE / 8)?.split_at(LINE / 8);
+        let [looked, called, ..] = words.get(LOOKED..)? else {
+            return None;
+        };
+        Some(Lines {
+            ask,
+            reply,
+            looked,
+            called,
+        })
+    }
+
+    /// Returns the same block once more: `None` where it is not mapped.
+    pub(super) fn again(&self) -> Option<Self> {
+        let Self::Mapped {
+            memory,
+            at,
+            words,
+            quick,
+        } = self
+        else {
+            return None;
+        };
+        let (at, count) = (*at, words.get().len());
+        let members = (count * 8 - LINES) / STRIDE;
+        Some(Self::Mapped {
+            memory: Arc::clone(memory),
+            at,
+            quick: *quick,
+            words: KeptWords::new(memory, |memory| memory.words(at, members)),
+        })
     }
 
     /// Adds to a word. Returns what it was.
@@ -303,6 +352,17 @@ impl Block {
             }
         }
     }
+}
+
+/// The lines by which a member asks another for accesses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines<'w> {
+    pub(super) ask: &'w [AtomicU64],
+    pub(super) reply: &'w [AtomicU64],
+    /// When the target has looked last.
+    pub(super) looked: &'w AtomicU64,
+    /// An origin has woken the target.
+    pub(super) called: &'w AtomicU64,
 }
 
 /// The words of a mapped block that the quick way needs.

@@ -132,6 +132,25 @@ impl Window {
         Ok(changed)
     }
 
+    /// The same without a wait. `None`, with nothing done, where somebody is on the long way.
+    ///
+    /// # Errors
+    /// When the member is gone.
+    pub(crate) fn try_short_way<R>(
+        &self,
+        target: usize,
+        change: impl FnOnce() -> R,
+    ) -> Result<Option<R>> {
+        let (block, messenger) = (&self.members[target].block, self.messenger());
+        let own = Word::Short(self.me());
+        block.add(messenger, own, 1)?;
+        let is_free = block.get(messenger, Word::Long)? & !long::FREE == 0;
+        let changed = is_free.then(change);
+        block.subtract(messenger, own, 1)?;
+        self.wake(target)?;
+        Ok(changed)
+    }
+
     /// Begins a short way of the one thread of this process that finds [shortcuts](crate::object::window::shortcuts): without a wait,
     /// and with a word of its own, which nobody else of the process changes. `None`, with nothing begun, where somebody is on the long
     /// way.

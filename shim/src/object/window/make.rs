@@ -32,6 +32,7 @@ use crate::object::window::accesses::{Accesses, Part, Parts};
 use crate::object::window::attached::{Attached, TABLE};
 use crate::object::window::block::{self, Block, Mapping, Word, long};
 use crate::object::window::epochs::Epochs;
+use crate::object::window::run::Gathered;
 use crate::object::window::{Count, Data, Flavor, Member, Open, Values, Window};
 use crate::process::Process;
 use crate::raw::{Out, Pointer};
@@ -106,6 +107,7 @@ struct Made {
     mapping: Arc<Mapping>,
     members: Vec<Member>,
     exposed: Exposed,
+    is_asked: bool,
     base: Pointer,
     allocated: Option<Pointer>,
 }
@@ -269,6 +271,8 @@ impl<'p> Making<'p> {
         }
         let base = self.agree(base)?;
         let (exposed, keys) = self.agree(self.expose(&mapping, own_block, base))?;
+        let has_name = !keys[1].ends_with(&NO_NAME.to_ne_bytes());
+        let is_asked = is_shared && self.wanted.flavor == Flavor::Create && !has_name;
         let keys = [self.gathered(&keys[0])?, self.gathered(&keys[1])?];
         let members = (0..self.team.size()).map(|member| {
             let place = places.iter().find(|(near, _)| *near == member);
@@ -288,6 +292,7 @@ impl<'p> Making<'p> {
             mapping,
             members,
             exposed,
+            is_asked,
             base,
             allocated: *allocated,
         })
@@ -441,6 +446,7 @@ impl<'p> Making<'p> {
             _allocations: allocations,
             starts: Count::default(),
             posts: Count::default(),
+            asker: Lock::default(),
         })
     }
 
@@ -485,6 +491,9 @@ impl Made {
             lost: OnceLock::new(),
             hints: Lock::new(Entries::default()),
             regions: Lock::new(std::mem::take(&mut self.exposed.regions)),
+            is_asked: self.is_asked,
+            serving: Lock::default(),
+            gathered: Gathered::default(),
             allocated: Lock::new(self.allocated),
             team: self.team,
             _mapping: self.mapping,

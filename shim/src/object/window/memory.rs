@@ -11,7 +11,8 @@ use tagwire_pml::AccessId;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
 use crate::object::window::accesses::{Ends, Parts};
-use crate::object::window::run::SHORT;
+use crate::object::window::exchange::{self, BYTES, What};
+use crate::object::window::run::{Run, SHORT};
 use crate::object::window::{Data, Member, Open, Window};
 use crate::raw::{In, Out, StagingBuffer};
 
@@ -125,7 +126,8 @@ impl Window {
             At::There(parts, offset) => {
                 if let Some((data, position)) = self.short(member, ends, (origin, from), target) {
                     let to = (&parts, offset + position);
-                    self.accesses.gather(member, to, (data, origin.bytes))?;
+                    let before = self.gathered.add(member, to, (data, origin.bytes));
+                    before.map_or(Ok(()), |run| self.write_run(run))?;
                     return Ok(Vec::new());
                 }
                 let (data, kept) = match origin.block() {
@@ -140,6 +142,54 @@ impl Window {
                     .write((member, ends), &parts, (target, offset), (data, kept))
             }
         }
+    }
+
+    /// Asks a member for an access at an offset of its memory. Returns what was there, or `None` where the access is still to be
+    /// done.
+    ///
+    /// # Errors
+    /// When the member fails while it does the access.
+    pub(crate) fn ask(
+        &self,
+        member: usize,
+        offset: i64,
+        what: What,
+        data: &exchange::Data,
+    ) -> Result<Option<exchange::Data>> {
+        let to = &self.members[member];
+        let (Data::Remote(_), Some(lines)) = (&to.data, to.block.lines(self.me())) else {
+            return Ok(None);
+        };
+        let serve = || self.serve();
+        let wait = |is_over: &dyn Fn() -> bool| {
+            self.wait(member, "an access that its target does", || Ok(is_over()))
+        };
+        let (clock, waker) = (self.messenger.clock(), to.waker.as_deref());
+        let mut asker = to.asker.lock();
+        asker.ask(lines, (what, offset, data), (clock, waker), serve, wait)
+    }
+
+    /// Writes what was gathered: its target does, or this process starts it.
+    fn write_run(&self, run: Run) -> Result {
+        let (start, data) = run.data();
+        let mut line = [0; BYTES];
+        if let Some(room) = line.get_mut(..data.len()) {
+            room.copy_from_slice(data);
+            let what = What::Put(data.len());
+            if self.ask(run.member(), start, what, &line)?.is_some() {
+                return Ok(());
+            }
+        }
+        let (member, parts, range, data) = run.into_parts();
+        self.accesses.write_range(member, (&parts, range), data)
+    }
+
+    /// Writes what was gathered for members that are meant, and waits until all accesses to these have ended.
+    fn flush_where(&self, is_meant: impl Fn(usize) -> bool) -> Result {
+        let run = self.gathered.take(&is_meant);
+        let written = run.map_or(Ok(()), |run| self.write_run(run));
+        let flushed = self.accesses.flush(is_meant);
+        written.and(flushed)
     }
 
     /// Returns where short data is, and where it goes: of a put that is a call of the system, and that no request waits for. What goes
@@ -177,6 +227,14 @@ impl Window {
             At::There(parts, offset) => match origin.block() {
                 Some(block) => {
                     let to = to.moved(block);
+                    if let (1..=BYTES, Some(position)) = (origin.bytes, target.block()) {
+                        let what = What::Get(origin.bytes);
+                        let got = self.ask(member, offset + position, what, &[0; BYTES])?;
+                        if let Some(got) = got {
+                            to.copy(In::over(&got), origin.bytes);
+                            return Ok(Vec::new());
+                        }
+                    }
                     let from = (target, offset);
                     self.accesses.read((member, ends), &parts, from, to)
                 }
@@ -209,7 +267,7 @@ impl Window {
         if matches!(self.members[member].data, Data::Mapped(_) | Data::Empty) {
             return Ok(());
         }
-        self.accesses.flush(|other| other == member)
+        self.flush_where(|other| other == member)
     }
 
     /// The same of all members.
@@ -218,7 +276,7 @@ impl Window {
     /// When one is gone.
     pub(crate) fn flush_all(&self) -> Result {
         fence(SeqCst);
-        self.accesses.flush(|_| true)
+        self.flush_where(|_| true)
     }
 }
 

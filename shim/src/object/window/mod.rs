@@ -13,8 +13,9 @@
 //!       shortcuts which windows the first thread finds without a lock
 //! ```
 //!
-//! On one host nobody serves: who accesses memory does it by itself. Mapped memory is read and written in place, and changed by
-//! instructions or under a lock. All other memory is reached by the rank's remote memory access, where its owner has the
+//! On one host nobody has to serve: who accesses memory does it by itself. Mapped memory is read and written in place, and changed by
+//! instructions or under a lock. Short accesses to other memory of the host are left to its owner while that waits (`served`). All
+//! other memory is reached by the rank's remote memory access, where its owner has the
 //! transport's help or serves it in its progress.
 
 pub(crate) mod accesses;
@@ -22,12 +23,14 @@ pub(crate) mod atomics;
 pub(crate) mod attached;
 pub(crate) mod block;
 pub(crate) mod epochs;
+pub(crate) mod exchange;
 pub(crate) mod hints;
 mod locks;
 pub(crate) mod make;
 pub(crate) mod meeting;
 pub(crate) mod memory;
 mod run;
+pub(crate) mod served;
 pub(crate) mod shortcuts;
 mod waits;
 
@@ -52,6 +55,8 @@ use crate::object::window::accesses::{Accesses, Parts};
 use crate::object::window::attached::Attached;
 use crate::object::window::block::{Block, Mapping};
 use crate::object::window::epochs::Epochs;
+use crate::object::window::exchange::{Asker, Serving};
+use crate::object::window::run::Gathered;
 use crate::raw::{Out, Pointer};
 
 /// How a window was made: the values of `MPI_WIN_CREATE_FLAVOR`.
@@ -108,6 +113,8 @@ pub(crate) struct Member {
     pub(crate) starts: Count,
     /// How often this process is exposed to it: as many completions of it end that.
     pub(crate) posts: Count,
+    /// What this process has asked of it.
+    asker: Lock<Asker>,
 }
 
 /// A number that one thread of this process changes at a time: two that synchronize a window at once are an error of the program.
@@ -203,6 +210,11 @@ pub(crate) struct Window {
     hints: Lock<Entries>,
     /// What others reach by remote memory access.
     regions: Lock<Vec<Region>>,
+    /// Others of this host reach the memory of this process by calls of the system: they may ask for short accesses.
+    is_asked: bool,
+    serving: Lock<Option<Serving>>,
+    /// Short data that is not under way yet.
+    gathered: Gathered,
     /// The code and the text of what has broken it: a member that has failed.
     lost: OnceLock<(i32, String)>,
     /// Memory of this process that was allocated for the window.
@@ -347,6 +359,7 @@ impl Window {
     /// # Errors
     /// `MPI_ERR_INTERN` on a thread that may not call.
     pub(crate) fn withdraw(&self) -> Result<Option<Pointer>> {
+        drop(self.serving.lock().take());
         let regions = std::mem::take(&mut *self.regions.lock());
         for region in regions.into_iter().chain(self.attached.take_regions()) {
             self.messenger.window().withdraw(region)?;

@@ -3,6 +3,7 @@
 //! A put into memory that is not mapped is a call of the system. Programs that put value by value up to a flush, each behind the last,
 //! so make one of many.
 
+use crate::lock::Lock;
 use crate::object::window::accesses::Parts;
 use crate::raw::{In, StagingBuffer};
 
@@ -11,6 +12,34 @@ pub(super) const SHORT: usize = 512;
 
 /// Most bytes of a run.
 const MOST: usize = 16 * 1024;
+
+/// The run that data is added to.
+#[derive(Debug, Default)]
+pub(super) struct Gathered(Lock<Option<Run>>);
+
+impl Gathered {
+    /// Adds data for a position of a member's memory. Returns the run before, where it does not follow that.
+    pub(super) fn add(
+        &self,
+        member: usize,
+        (parts, start): (&Parts, i64),
+        (data, bytes): (In, usize),
+    ) -> Option<Run> {
+        let mut run = self.0.lock();
+        match &mut *run {
+            Some(run) if run.takes(member, start, bytes) => {
+                run.append(data, bytes);
+                None
+            }
+            other => other.replace(Run::new(member, (parts, start), (data, bytes))),
+        }
+    }
+
+    /// Takes the run of a member that is meant.
+    pub(super) fn take(&self, is_meant: impl Fn(usize) -> bool) -> Option<Run> {
+        self.0.lock().take_if(|run| is_meant(run.member))
+    }
+}
 
 /// Data for a range of a target's memory.
 #[derive(Debug)]
@@ -24,11 +53,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Returns the run of the first data.
-    pub(super) fn new(
-        member: usize,
-        (parts, start): (&Parts, i64),
-        (data, bytes): (In, usize),
-    ) -> Self {
+    fn new(member: usize, (parts, start): (&Parts, i64), (data, bytes): (In, usize)) -> Self {
         let parts = parts.clone();
         let data = data.to_vec(bytes);
         Self {
@@ -44,13 +69,18 @@ impl Run {
     }
 
     /// Returns whether data at a position is the next of this run.
-    pub(super) const fn takes(&self, member: usize, position: i64, bytes: usize) -> bool {
+    const fn takes(&self, member: usize, position: i64, bytes: usize) -> bool {
         let length = self.data.len();
         member == self.member && position == self.start + length as i64 && length + bytes <= MOST
     }
 
-    pub(super) fn append(&mut self, data: In, bytes: usize) {
+    fn append(&mut self, data: In, bytes: usize) {
         data.append(bytes, &mut self.data);
+    }
+
+    /// Returns where it begins, and the data.
+    pub(super) fn data(&self) -> (i64, &[u8]) {
+        (self.start, &self.data)
     }
 
     /// Returns the member, its regions, the range of positions there, and the data.

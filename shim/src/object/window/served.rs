@@ -1,0 +1,164 @@
+//! Short accesses that a target does for their origin while it waits in a call of MPI: memory that is not mapped is reached by calls of
+//! the system, which take longer than a word there and back.
+//!
+//! ```text
+//!     origin                                    target, whenever it makes progress
+//!     sees that the target has looked lately    says from time to time that it looks
+//!     writes what it wants, and a new number    sees the number, and takes the access:
+//!     waits a little for the reply                a swap in the reply's line
+//!       done: has it                            does it, and writes the reply
+//!       not taken: withdraws, by a swap in
+//!         the reply's line, and goes itself
+//! ```
+//!
+//! Nobody depends on the target: one that computes, or sleeps, has not looked lately, and its memory is accessed by calls of the system.
+//! Whichever swap comes first decides who does it. Where a target sleeps and many accesses come, their origin wakes it.
+//!
+//! Accumulates are done by instructions, noted as those of the target itself, so that they are atomic beside those of others.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Weak};
+
+use tagwire_pml::{Driver, Messenger};
+
+use crate::object::operation::predefined;
+use crate::object::window::atomics::{self, Change};
+use crate::object::window::block::Block;
+use crate::object::window::exchange::{Data, LOOKS_PER_STAMP, STAMP, Serving, What, taken};
+use crate::object::window::{Member, Window};
+use crate::raw::{In, Out};
+
+/// Does what other members ask of this process, on a window whose memory they do not map.
+pub(super) struct Server {
+    messenger: Arc<Messenger>,
+    window: Weak<Window>,
+    block: Block,
+    /// The numbers of the last accesses of each member that are over.
+    numbers: Box<[AtomicU64]>,
+    looks: AtomicU32,
+    stamped: AtomicU64,
+}
+
+impl Server {
+    fn new(window: &Arc<Window>, block: Block) -> Self {
+        let members = window.members.len();
+        Self {
+            messenger: Arc::clone(&window.messenger),
+            window: Arc::downgrade(window),
+            block,
+            numbers: (0..members).map(|_| AtomicU64::new(0)).collect(),
+            looks: AtomicU32::new(0),
+            stamped: AtomicU64::new(0),
+        }
+    }
+
+    /// Says that it looks, where the last time is a while ago.
+    #[cold]
+    fn stamp(&self, looked: &AtomicU64) {
+        let now = self.messenger.clock().now().as_nanos();
+        if now.saturating_sub(self.stamped.load(Relaxed)) > STAMP {
+            self.stamped.store(now, Relaxed);
+            looked.store(now, Relaxed);
+        }
+    }
+
+    /// Does what a member asks for, where that is new. Returns whether it was.
+    fn serve(&self, member: usize) -> bool {
+        let lines = self.block.lines(member);
+        let Some(taken) = lines.and_then(|lines| taken(lines, &self.numbers[member])) else {
+            return false;
+        };
+        let asked = taken.asked().zip(self.window.upgrade());
+        taken.answer(asked.and_then(|(asked, window)| Self::act(&window, asked)));
+        true
+    }
+
+    /// Does an access that another member asks for. `None` where it cannot be done so.
+    fn act(window: &Window, (what, offset, mut data): (What, u64, Data)) -> Option<Data> {
+        let me = window.me();
+        let Member { size, start, .. } = &window.members[me];
+        let end = offset.checked_add(what.bytes() as u64)?;
+        if end > *size {
+            return None;
+        }
+        let at = start.inside(i64::try_from(offset).ok()?);
+        match what {
+            What::Put(bytes) => at.copy(In::over(&data), bytes),
+            What::Get(bytes) => Out::over(&mut data).copy(at.read(), bytes),
+            What::Change(op, basic) => {
+                let change = Change::new(predefined(op)?, basic).ok()?;
+                if !change.has_instructions(at) {
+                    return None;
+                }
+                let (operand, old) = (data, Out::over(&mut data));
+                window
+                    .try_short_way(me, || change.apply(at, In::over(&operand), Some(old), 1))
+                    .ok()??;
+            }
+            What::CompareSwap(basic) => {
+                let word = atomics::word(basic).filter(|word| word.is_compared())?;
+                if !atomics::is_aligned(word, at) {
+                    return None;
+                }
+                let values = data;
+                let (compare, new) = (In::over(&values), In::over(&values[8..]));
+                let old = Out::over(&mut data);
+                window
+                    .try_short_way(me, || {
+                        atomics::compare_and_swap(word, at, compare, new, old)
+                    })
+                    .ok()??;
+            }
+        }
+        Some(data)
+    }
+}
+
+impl Driver for Server {
+    fn drive(&self) -> usize {
+        let Some(lines) = self.block.lines(0) else {
+            return 0;
+        };
+        let looks = self.looks.load(Relaxed).wrapping_add(1);
+        self.looks.store(looks, Relaxed);
+        if looks.is_multiple_of(LOOKS_PER_STAMP) {
+            self.stamp(lines.looked);
+        }
+        let members = 0..self.numbers.len();
+        let served = members.filter(|member| self.serve(*member)).count();
+        if lines.called.load(Relaxed) == 0 {
+            return served;
+        }
+        // One who was woken for accesses stays awake for a while.
+        lines.called.store(0, Relaxed);
+        self.stamp(lines.looked);
+        served + 1
+    }
+}
+
+/// Has this process do what other members ask for, whenever it makes progress, until the window is freed: where they do not map its
+/// memory.
+pub(crate) fn start(window: &Arc<Window>) {
+    let own = &window.members[window.me()];
+    let (true, Some(block)) = (window.is_asked, own.block.again()) else {
+        return;
+    };
+    let server: Arc<dyn Driver> = Arc::new(Server::new(window, block));
+    let driven = window.messenger.drive_with(Arc::clone(&server));
+    *window.serving.lock() = Some(Serving::new(server, driven));
+}
+
+impl Window {
+    /// Does what other members ask for now.
+    pub(super) fn serve(&self) {
+        let server = self.serving.lock().as_ref().map(Serving::server);
+        if let Some(server) = server {
+            server.drive();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests;

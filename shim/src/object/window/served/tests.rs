@@ -1,0 +1,190 @@
+//! Accesses that are asked for: what is done, what is refused, and that each is done once, by whom ever.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_layout::{Datatype, Program};
+
+use tagwire_layout::Basic;
+
+use super::*;
+use crate::abi::{Comm, Op};
+use crate::object::datatype::Span;
+use crate::object::window::exchange::{self, Asker, BYTES, LATELY};
+use crate::object::window::make::{Wanted, make};
+use crate::object::window::{Data as Memory, Flavor};
+use crate::process::Process;
+
+/// Bytes of each window.
+const SIZE: usize = 64;
+
+const SUM: Op = Op(0x21);
+
+/// Runs `body` on two ranks, with a window over memory of their own.
+fn on_two(body: impl Fn(&Process, &Arc<Window>) + Sync) {
+    let job = LocalJob::new(2).unwrap();
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            let (job, body) = (&job, &body);
+            scope.spawn(move || {
+                let member = Box::new(job.member(Rank::new(rank)));
+                let process = Process::open(member, &[("wait", "yield")]).unwrap();
+                let mut memory = [0_u8; SIZE];
+                let wanted = Wanted {
+                    flavor: Flavor::Create,
+                    bytes: SIZE,
+                    unit: 1,
+                    base: Some(Out::over(&mut memory)),
+                    has_gaps: false,
+                    alignment: 8,
+                };
+                let world = process.comm(Comm::WORLD).unwrap();
+                let window = Arc::new(make(&process, &world, Ok(wanted)).unwrap()(0));
+                start(&window);
+                body(&process, &window);
+                window.barrier().unwrap();
+                assert!(window.withdraw().unwrap().is_none());
+                drop(window);
+                process.finalize().unwrap();
+            });
+        }
+    });
+}
+
+/// Asks rank 1, which looks all the time, until it does the access.
+fn asked(window: &Window, offset: i64, what: What, data: &exchange::Data) -> exchange::Data {
+    loop {
+        if let Some(old) = window.ask(1, offset, what, data).unwrap() {
+            return old;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Returns words as the data of an access.
+fn words(values: &[u64]) -> exchange::Data {
+    let mut data = [0; BYTES];
+    for (to, value) in data.as_chunks_mut::<8>().0.iter_mut().zip(values) {
+        *to = value.to_ne_bytes();
+    }
+    data
+}
+
+#[test]
+fn a_target_that_waits_does_what_it_is_asked_for() {
+    on_two(|_, window| {
+        if window.me() == 0 {
+            asked(window, 8, What::Put(16), &words(&[5, 6]));
+            let old = asked(window, 8, What::Change(SUM, Basic::U64), &words(&[2]));
+            assert_eq!(old[..8], 5_u64.to_ne_bytes());
+            let wrong = asked(window, 8, What::CompareSwap(Basic::U64), &words(&[5, 9]));
+            let right = asked(window, 8, What::CompareSwap(Basic::U64), &words(&[7, 9]));
+            assert_eq!([&wrong[..8], &right[..8]], [&7_u64.to_ne_bytes()[..]; 2]);
+            let got = asked(window, 0, What::Get(24), &[0; BYTES]);
+            assert_eq!(got, words(&[0, 9, 6]));
+        }
+        window.barrier().unwrap();
+    });
+}
+
+#[test]
+fn what_cannot_be_done_so_is_refused() {
+    on_two(|_, window| {
+        let data = words(&[1]);
+        let size = SIZE as u64;
+        for (what, offset) in [
+            (What::Put(8), size - 7),
+            (What::Get(1), size),
+            (What::Get(1), u64::MAX),
+            (What::Change(SUM, Basic::U64), size - 4),
+            // A long double has no instruction, a character no sum, and there is no such operation.
+            (What::Change(SUM, Basic::LongDouble), 0),
+            (What::Change(Op(0xff), Basic::U64), 0),
+            (What::CompareSwap(Basic::F64), 0),
+            (What::CompareSwap(Basic::I128), 0),
+        ] {
+            assert_eq!(
+                Server::act(window, (what, offset, data)),
+                None,
+                "{what:?} at {offset}"
+            );
+        }
+        assert!(Server::act(window, (What::Put(8), size - 8, data)).is_some());
+    });
+    for wrong in [4, 0, 41 << 8, 1, u64::MAX, 2 | 0xff << 16, 3 | 1 << 40] {
+        assert_eq!(What::decode(wrong), None, "{wrong:#x}");
+    }
+    for what in [
+        What::Put(1),
+        What::Get(BYTES),
+        What::Change(SUM, Basic::F64),
+        What::CompareSwap(Basic::Byte),
+    ] {
+        assert_eq!(What::decode(what.encode()), Some(what));
+    }
+}
+
+/// The target looks now and then, so that accesses are done, withdrawn and not asked for: none is lost, and none is done twice.
+#[test]
+fn each_access_is_done_once() {
+    const DONE: u64 = 60;
+    let is_over = AtomicBool::new(false);
+    on_two(|process, window| {
+        if window.me() == 1 {
+            let mut turns = 0_u32;
+            while !is_over.load(Acquire) {
+                turns = turns.wrapping_add(1);
+                // Up to some dozen looks, then none for a while.
+                for _ in 0..turns % 41 {
+                    process.messenger.progress().unwrap();
+                }
+                (0..turns % 977).for_each(|_| std::hint::spin_loop());
+                std::thread::yield_now();
+            }
+            return;
+        }
+        let mut done = 0_u64;
+        while done < DONE {
+            let old = window.ask(1, 0, What::Change(SUM, Basic::U64), &words(&[1]));
+            match old.unwrap() {
+                Some(old) => {
+                    assert_eq!(old[..8], done.to_ne_bytes());
+                    done += 1;
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        is_over.store(true, Release);
+        let span = Span {
+            program: Program::of(&Datatype::of(Basic::U64)),
+            count: 1,
+            bytes: 8,
+        };
+        let Memory::Remote(parts) = &window.members()[1].data else {
+            panic!("it is mapped");
+        };
+        let found = window.accesses().fetch(1, parts, (&span, 0)).unwrap();
+        assert_eq!(found.address().read().to_vec(8), done.to_ne_bytes());
+    });
+}
+
+#[test]
+fn a_target_that_comes_late_is_asked_seldom() {
+    let (mut asker, mut asked) = (Asker::default(), 0);
+    for access in 1..=100_000 {
+        let now = access * 10;
+        if asker.asks(now, now - 1) {
+            asked += 1;
+            asker.miss(now);
+        }
+    }
+    assert!((10..=120).contains(&asked), "{asked}");
+    assert!(!asker.asks(2 * LATELY, LATELY - 1), "it looked long ago");
+    let mut fresh = Asker::default();
+    fresh.miss(50);
+    assert!(!fresh.asks(60, 50), "it has not looked since");
+    let calls = (0..1000).filter(|_| fresh.calls(70)).count();
+    assert_eq!(calls, 1, "of many accesses at once one wakes it");
+}
