@@ -7,6 +7,7 @@ use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, Result};
 use crate::object::info::Entries;
 use crate::object::window::make::{Wanted, make};
+use crate::object::window::memory::Epoch;
 use crate::object::window::{Data, Flavor, Window, hints, served};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
@@ -189,7 +190,7 @@ pub fn win_free(process: &Process, win: Ref<Win>) -> Result {
         window.epochs().check_free()?;
         window.attributes().delete_all(handle.0)?;
         // What has failed has ended too; after a failure of a member nobody is waited for.
-        let flushed = window.flush_all();
+        let flushed = window.flush_all(Epoch::Active);
         let met = window.barrier();
         if let Some(memory) = window.withdraw()? {
             process.memory.free(memory)?;

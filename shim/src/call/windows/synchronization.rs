@@ -9,6 +9,7 @@ use crate::call::windows::on_win;
 use crate::error::{Class, Error, Result};
 use crate::object::window::block::Word;
 use crate::object::window::epochs::Locked;
+use crate::object::window::memory::Epoch;
 use crate::object::window::{Open, Window, meeting};
 use crate::process::Process;
 use crate::raw::Ref;
@@ -63,7 +64,7 @@ pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
         let is_empty = NO_PRECEDE | NO_SUCCEED;
         if assertion & is_empty != is_empty {
             window.count_call()?;
-            window.flush_all()?;
+            window.flush_all(Epoch::Active)?;
             meeting::meet(window)?;
         }
         let succeeds = assertion & NO_SUCCEED == 0;
@@ -144,7 +145,7 @@ pub fn win_complete(process: &Process, win: Win) -> Result {
         each(group.iter().copied(), |target| {
             window.open_one(target, Open::None);
             // The word that is added to orders what was written here before.
-            let flushed = window.flush_started(target);
+            let flushed = window.flush_started(target, Epoch::Active);
             let block = &window.members()[target].block;
             block.add(window.messenger(), done, 1)?;
             window.wake(target)?;
@@ -254,7 +255,7 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         let flushed = match how {
             Locked::Unchecked => window.flush(target),
             // The word that is changed orders what was written here before.
-            _ => window.flush_started(target),
+            _ => window.flush_started(target, Epoch::Passive),
         };
         let unlocked = window.unlock(target, how);
         counted.and(flushed).and(unlocked)
@@ -289,7 +290,7 @@ pub fn win_unlock_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         let how = window.epochs().locked_all()?;
         window.count_call()?;
-        let flushed = window.flush_all();
+        let flushed = window.flush_all(Epoch::Passive);
         window.open_all(Open::None);
         // Whatever fails, so that the window can be freed.
         window.epochs().unlock_all();
@@ -331,7 +332,7 @@ pub fn win_flush_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.epochs().all_passive()?;
         window.count_call()?;
-        window.flush_all()
+        window.flush_all(Epoch::Passive)
     })
 }
 

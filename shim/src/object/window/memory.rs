@@ -27,6 +27,15 @@ pub(crate) enum At {
     Nowhere,
 }
 
+/// The epochs whose accesses a flush completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Epoch {
+    /// The target comes to the same synchronization, and waits there for nothing but it: it is asked for no access meanwhile.
+    Active,
+    /// The target may wait for anything.
+    Passive,
+}
+
 impl Window {
     /// Returns where elements are that begin at a displacement of a member.
     ///
@@ -127,7 +136,7 @@ impl Window {
                 if let Some((data, position)) = self.short(member, ends, (origin, from), target) {
                     let to = (&parts, offset + position);
                     let before = self.gathered.add(member, to, (data, origin.bytes));
-                    before.map_or(Ok(()), |run| self.write_run(run))?;
+                    before.map_or(Ok(()), |run| self.write_run(run, Epoch::Passive))?;
                     return Ok(Vec::new());
                 }
                 let (data, kept) = match origin.block() {
@@ -169,11 +178,11 @@ impl Window {
         asker.ask(lines, (what, offset, data), (clock, waker), serve, wait)
     }
 
-    /// Writes what was gathered: its target does, or this process starts it.
-    fn write_run(&self, run: Run) -> Result {
+    /// Writes what was gathered: its target does, where the epoch is passive, or this process starts it.
+    fn write_run(&self, run: Run, by: Epoch) -> Result {
         let (start, data) = run.data();
         let mut line = [0; BYTES];
-        if let Some(room) = line.get_mut(..data.len()) {
+        if let (Epoch::Passive, Some(room)) = (by, line.get_mut(..data.len())) {
             room.copy_from_slice(data);
             let what = What::Put(data.len());
             if self.ask(run.member(), start, what, &line)?.is_some() {
@@ -185,9 +194,9 @@ impl Window {
     }
 
     /// Writes what was gathered for members that are meant, and waits until all accesses to these have ended.
-    fn flush_where(&self, is_meant: impl Fn(usize) -> bool) -> Result {
+    fn flush_where(&self, by: Epoch, is_meant: impl Fn(usize) -> bool) -> Result {
         let run = self.gathered.take(&is_meant);
-        let written = run.map_or(Ok(()), |run| self.write_run(run));
+        let written = run.map_or(Ok(()), |run| self.write_run(run, by));
         let flushed = self.accesses.flush(is_meant);
         written.and(flushed)
     }
@@ -255,7 +264,7 @@ impl Window {
     pub(crate) fn flush(&self, member: usize) -> Result {
         // Orders what was written here before what others are told of it.
         fence(SeqCst);
-        self.flush_started(member)
+        self.flush_started(member, Epoch::Passive)
     }
 
     /// The same of accesses to memory that is not mapped.
@@ -263,20 +272,20 @@ impl Window {
     /// # Errors
     /// When the member is gone.
     #[inline]
-    pub(crate) fn flush_started(&self, member: usize) -> Result {
+    pub(crate) fn flush_started(&self, member: usize, by: Epoch) -> Result {
         if matches!(self.members[member].data, Data::Mapped(_) | Data::Empty) {
             return Ok(());
         }
-        self.flush_where(|other| other == member)
+        self.flush_where(by, |other| other == member)
     }
 
     /// The same of all members.
     ///
     /// # Errors
     /// When one is gone.
-    pub(crate) fn flush_all(&self) -> Result {
+    pub(crate) fn flush_all(&self, by: Epoch) -> Result {
         fence(SeqCst);
-        self.flush_where(|_| true)
+        self.flush_where(by, |_| true)
     }
 }
 

@@ -13,9 +13,6 @@ use crate::object::window::block::Word;
 /// So many looks are made before anything else is.
 const LOOKS: u32 = 64;
 
-/// Every so many of them are followed by a look at what others ask for.
-const LOOKS_PER_SERVICE: u32 = 4;
-
 /// How long the news of a failure may take to all ranks.
 const NEWS: Duration = Duration::from_secs(1);
 
@@ -36,13 +33,9 @@ impl Window {
             true => LOOKS,
             false => 1,
         };
-        for look in 1..=looks {
+        for _ in 0..looks {
             if ready()? {
                 return Ok(());
-            }
-            // What is waited for may come behind an access that this process is asked for.
-            if self.is_asked && look.is_multiple_of(LOOKS_PER_SERVICE) {
-                self.serve();
             }
             std::hint::spin_loop();
         }
