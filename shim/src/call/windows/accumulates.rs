@@ -13,10 +13,10 @@ use crate::object::datatype::{Span, Word, no_buffer};
 use crate::object::operation::predefined;
 use crate::object::request::DONE;
 use crate::object::window::Window;
-use crate::object::window::accesses::Parts;
+use crate::object::window::accesses::{At, Parts};
 use crate::object::window::atomics::{self, Change, Step};
 use crate::object::window::exchange::{BYTES, What};
-use crate::object::window::memory::{At, copy};
+use crate::object::window::memory::copy;
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref, StagingBuffer};
 
@@ -177,7 +177,10 @@ impl Update {
             Out::over(&mut data).copy(from.moved(block(span)), word.size());
         }
         let what = What::Change(self.op, basic);
-        let Some(old) = window.ask(member, offset + position, what, &data)? else {
+        let Some(old) = window
+            .elsewhere()
+            .ask(member, offset + position, what, &data)?
+        else {
             return Ok(false);
         };
         if let Some((span, room)) = &self.result {
@@ -626,7 +629,7 @@ fn asks_to_swap(
     room.copy(compare, word.size());
     room.moved(8).copy(origin, word.size());
     let what = What::CompareSwap(basic);
-    let old = window.ask(target, offset, what, &data)?;
+    let old = window.elsewhere().ask(target, offset, what, &data)?;
     if let Some(old) = &old {
         result.copy(In::over(old), word.size());
     }

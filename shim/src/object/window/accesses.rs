@@ -78,6 +78,17 @@ impl Parts {
     }
 }
 
+/// Where elements of a target are.
+#[derive(Debug, Clone)]
+pub(crate) enum At {
+    /// From an address of this process on.
+    Here(Out),
+    /// In regions, from a position on; what is accessed was checked to be inside.
+    There(Parts, i64),
+    /// Nowhere: there are no bytes.
+    Nowhere,
+}
+
 /// Who takes the ends of accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {

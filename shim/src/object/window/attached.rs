@@ -19,9 +19,8 @@ use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
 use crate::object::datatype::Span;
 use crate::object::window::Window;
-use crate::object::window::accesses::Part;
+use crate::object::window::accesses::{At, Part};
 use crate::object::window::block::{self, Word};
-use crate::object::window::memory::At;
 use crate::raw::Out;
 
 /// Bytes of an entry.

@@ -10,31 +10,10 @@ use tagwire_pml::AccessId;
 
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
-use crate::object::window::accesses::{Ends, Parts};
-use crate::object::window::exchange::{self, BYTES, What};
-use crate::object::window::run::{Run, SHORT};
+use crate::object::window::accesses::{At, Ends};
+use crate::object::window::elsewhere::Epoch;
 use crate::object::window::{Data, Member, Open, Window};
 use crate::raw::{In, Out, StagingBuffer};
-
-/// Where elements of a target are.
-#[derive(Debug, Clone)]
-pub(crate) enum At {
-    /// From an address of this process on.
-    Here(Out),
-    /// In regions, from a position on; what is accessed was checked to be inside.
-    There(Parts, i64),
-    /// Nowhere: there are no bytes.
-    Nowhere,
-}
-
-/// The epochs whose accesses a flush completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Epoch {
-    /// The target comes to the same synchronization, and waits there for nothing but it: it is asked for no access meanwhile.
-    Active,
-    /// The target may wait for anything.
-    Passive,
-}
 
 impl Window {
     /// Returns where elements are that begin at a displacement of a member.
@@ -133,88 +112,10 @@ impl Window {
                 Ok(Vec::new())
             }
             At::There(parts, offset) => {
-                if let Some((data, position)) = self.short(member, ends, (origin, from), target) {
-                    let to = (&parts, offset + position);
-                    let before = self.gathered.add(member, to, (data, origin.bytes));
-                    before.map_or(Ok(()), |run| self.write_run(run, Epoch::Passive))?;
-                    return Ok(Vec::new());
-                }
-                let (data, kept) = match origin.block() {
-                    Some(block) => (from.moved(block), None),
-                    None => {
-                        let kept = StagingBuffer::new(origin.bytes);
-                        origin.pack(from, kept.address())?;
-                        (kept.address().read(), Some(kept))
-                    }
-                };
-                self.accesses
-                    .write((member, ends), &parts, (target, offset), (data, kept))
+                let to = (target, &parts, offset);
+                self.elsewhere().put((member, ends), (origin, from), to)
             }
         }
-    }
-
-    /// Asks a member for an access at an offset of its memory. Returns what was there, or `None` where the access is still to be
-    /// done.
-    ///
-    /// # Errors
-    /// When the member fails while it does the access.
-    pub(crate) fn ask(
-        &self,
-        member: usize,
-        offset: i64,
-        what: What,
-        data: &exchange::Data,
-    ) -> Result<Option<exchange::Data>> {
-        let to = &self.members[member];
-        let (Data::Remote(_), Some(lines)) = (&to.data, to.block.lines(self.me())) else {
-            return Ok(None);
-        };
-        let serve = || self.serve();
-        let wait = |is_over: &dyn Fn() -> bool| {
-            self.wait(member, "an access that its target does", || Ok(is_over()))
-        };
-        let (clock, waker) = (self.messenger.clock(), to.waker.as_deref());
-        let mut asker = to.asker.lock();
-        asker.ask(lines, (what, offset, data), (clock, waker), serve, wait)
-    }
-
-    /// Writes what was gathered: its target does, where the epoch is passive, or this process starts it.
-    fn write_run(&self, run: Run, by: Epoch) -> Result {
-        let (start, data) = run.data();
-        let mut line = [0; BYTES];
-        if let (Epoch::Passive, Some(room)) = (by, line.get_mut(..data.len())) {
-            room.copy_from_slice(data);
-            let what = What::Put(data.len());
-            if self.ask(run.member(), start, what, &line)?.is_some() {
-                return Ok(());
-            }
-        }
-        let (member, parts, range, data) = run.into_parts();
-        self.accesses.write_range(member, (&parts, range), data)
-    }
-
-    /// Writes what was gathered for members that are meant, and waits until all accesses to these have ended.
-    fn flush_where(&self, by: Epoch, is_meant: impl Fn(usize) -> bool) -> Result {
-        let run = self.gathered.take(&is_meant);
-        let written = run.map_or(Ok(()), |run| self.write_run(run, by));
-        let flushed = self.accesses.flush(is_meant);
-        written.and(flushed)
-    }
-
-    /// Returns where short data is, and where it goes: of a put that is a call of the system, and that no request waits for. What goes
-    /// through a network is under way the sooner the better.
-    fn short(
-        &self,
-        member: usize,
-        ends: Ends,
-        (origin, from): (&Span, In),
-        target: &Span,
-    ) -> Option<(In, i64)> {
-        let is_short = (1..=SHORT).contains(&origin.bytes);
-        if !is_short || ends != Ends::Flushed || !self.members[member].block.is_mapped() {
-            return None;
-        }
-        Some((from.moved(origin.block()?), target.block()?))
     }
 
     /// Reads elements out of the memory of a member. Those that are elsewhere, and are no block here, are waited for.
@@ -233,26 +134,10 @@ impl Window {
                 copy((target, from.read()), (origin, to))?;
                 Ok(Vec::new())
             }
-            At::There(parts, offset) => match origin.block() {
-                Some(block) => {
-                    let to = to.moved(block);
-                    if let (1..=BYTES, Some(position)) = (origin.bytes, target.block()) {
-                        let what = What::Get(origin.bytes);
-                        let got = self.ask(member, offset + position, what, &[0; BYTES])?;
-                        if let Some(got) = got {
-                            to.copy(In::over(&got), origin.bytes);
-                            return Ok(Vec::new());
-                        }
-                    }
-                    let from = (target, offset);
-                    self.accesses.read((member, ends), &parts, from, to)
-                }
-                None => {
-                    let packed = self.accesses.fetch(member, &parts, (target, offset))?;
-                    origin.unpack(packed.address().read(), to)?;
-                    Ok(Vec::new())
-                }
-            },
+            At::There(parts, offset) => {
+                let from = (target, &parts, offset);
+                self.elsewhere().get((member, ends), (origin, to), from)
+            }
         }
     }
 
@@ -276,7 +161,7 @@ impl Window {
         if matches!(self.members[member].data, Data::Mapped(_) | Data::Empty) {
             return Ok(());
         }
-        self.flush_where(by, |other| other == member)
+        self.elsewhere().flush(by, |other| other == member)
     }
 
     /// The same of all members.
@@ -285,7 +170,7 @@ impl Window {
     /// When one is gone.
     pub(crate) fn flush_all(&self, by: Epoch) -> Result {
         fence(SeqCst);
-        self.flush_where(by, |_| true)
+        self.elsewhere().flush(by, |_| true)
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod accesses;
 pub(crate) mod atomics;
 pub(crate) mod attached;
 pub(crate) mod block;
+pub(crate) mod elsewhere;
 pub(crate) mod epochs;
 pub(crate) mod exchange;
 pub(crate) mod hints;

@@ -149,13 +149,11 @@ pub(crate) fn start(window: &Arc<Window>) {
     *window.serving.lock() = Some(Serving::new(server, driven));
 }
 
-impl Window {
-    /// Does what other members ask for now.
-    pub(super) fn serve(&self) {
-        let server = self.serving.lock().as_ref().map(Serving::server);
-        if let Some(server) = server {
-            server.drive();
-        }
+/// Does what other members ask for now.
+pub(super) fn serve(window: &Window) {
+    let server = window.serving.lock().as_ref().map(Serving::server);
+    if let Some(server) = server {
+        server.drive();
     }
 }
 

@@ -56,7 +56,7 @@ fn on_two(body: impl Fn(&Process, &Arc<Window>) + Sync) {
 /// Asks rank 1, which looks all the time, until it does the access.
 fn asked(window: &Window, offset: i64, what: What, data: &exchange::Data) -> exchange::Data {
     loop {
-        if let Some(old) = window.ask(1, offset, what, data).unwrap() {
+        if let Some(old) = window.elsewhere().ask(1, offset, what, data).unwrap() {
             return old;
         }
         std::thread::yield_now();
@@ -147,7 +147,9 @@ fn each_access_is_done_once() {
         }
         let mut done = 0_u64;
         while done < DONE {
-            let old = window.ask(1, 0, What::Change(SUM, Basic::U64), &words(&[1]));
+            let old = window
+                .elsewhere()
+                .ask(1, 0, What::Change(SUM, Basic::U64), &words(&[1]));
             match old.unwrap() {
                 Some(old) => {
                     assert_eq!(old[..8], done.to_ne_bytes());
