@@ -192,19 +192,19 @@ impl<'t> BoardCall<'t> {
                         return Ok(Some(Ok(())));
                     }
                 }
-                if let Err(error) = team.check_members() {
-                    return Ok(Some(Err(error)));
-                }
                 // Who leaves says before why.
                 let left = || left(board).map(|member| board.broken().unwrap_or(member));
-                if let Some(member) = board.broken().or_else(left) {
-                    // What it has shown before counts.
-                    return Ok(Some(match ready(board) {
-                        true => Ok(()),
-                        false => Err(Error::Gone { member }),
-                    }));
-                }
-                Ok(None)
+                let gone = || board.broken().or_else(left);
+                let checked = team.check_members();
+                let ended = checked.and_then(|()| match gone() {
+                    Some(member) => Err(Error::Gone { member }),
+                    None => Ok(()),
+                });
+                Ok(ended.err().map(|error| match ready(board) {
+                    // What was shown before counts.
+                    true => Ok(()),
+                    false => Err(error),
+                }))
             })?
     }
 
