@@ -225,7 +225,8 @@ fn large_messages_survive_without_cross_attach() {
 }
 
 fn launches_and_percentiles_are_reported() {
-    let document = measure("bench latency -m 8 -i 50 -x 1 --launches 3 -z 50,99.9 --seed 5");
+    let document =
+        measure("bench latency -m 8 -i 50 -x 1 --launches 3 -z 50,99.9 --seed 5 --bind none");
     assert_eq!(rows(&document).len(), 3);
     for (launch, row) in rows(&document).iter().enumerate() {
         assert_eq!(row["launch"], launch);

@@ -19,6 +19,14 @@ const TRIALS: u32 = 4 * BLOCK;
 /// Of a block so many are not timed: readers still have what was written before it.
 const SETTLING: u32 = 8;
 
+/// A period is shorter by fewer copies than this.
+const JITTER: u32 = 1024;
+
+/// Whether a time is less than another one by more than a sixteenth: what is as fast is not changed for.
+const fn is_less(time: u64, other: u64) -> bool {
+    time < other - other / 16
+}
+
 /// How copies of one writer are made.
 #[derive(Debug)]
 pub(crate) struct SharedWrites {
@@ -112,8 +120,16 @@ impl SharedWrites {
         self.bytes.fetch_add(len, Relaxed);
         if turn == TRIALS {
             let [plain, streamed] = self.best.each_ref().map(|best| best.load(Relaxed));
-            self.stream.store(streamed < plain, Relaxed);
-            return streamed < plain;
+            let stream = match self.stream.load(Relaxed) {
+                true => !is_less(plain, streamed),
+                false => is_less(streamed, plain),
+            };
+            self.stream.store(stream, Relaxed);
+            // Two ranks that answer each other count alike: where one tried one way whenever the other tried the other, neither would
+            // see a difference. So they do not try at the same time again.
+            let ahead = now as u32 % JITTER;
+            self.count.store(turn + 1 + ahead, Relaxed);
+            return stream;
         }
         block % 2 == 1
     }
@@ -207,12 +223,13 @@ mod tests {
         }
     }
 
-    /// A clock by which copies take so many ticks each way, whatever their length.
+    /// A clock by which copies take so many times 1,024 ticks each way, whatever their length, so that no period is shorter.
     fn period(writes: &SharedWrites, plain: u64, streamed: u64) -> Vec<bool> {
         let mut now = 0;
         let copies = (0..PERIOD).map(|_| {
             let streams = writes.streams(LEAST, || now);
-            now += if streams { streamed } else { plain };
+            let took = if streams { streamed } else { plain };
+            now += took * u64::from(JITTER);
             streams
         });
         copies.collect()
@@ -222,14 +239,46 @@ mod tests {
     #[test]
     fn the_faster_way_is_taken() {
         let writes = SharedWrites::new(LEAST);
-        for (plain, streamed) in [(1200, 800), (800, 1200), (800, 800)] {
+        for (plain, streamed) in [(1200, 800), (800, 1200), (800, 800), (800, 780)] {
             let copies = period(&writes, plain, streamed);
             let (tried, taken) = copies.split_at(TRIALS as usize);
             let streams = tried.iter().filter(|streams| **streams).count();
             assert_eq!(streams, tried.len() / 2);
-            let is_faster = streamed < plain;
+            let is_faster = is_less(streamed, plain);
             assert!(taken.iter().all(|streams| *streams == is_faster));
         }
+    }
+
+    /// What is known stays where the other way is as fast.
+    #[test]
+    fn a_way_that_is_as_fast_is_not_changed_for() {
+        let writes = SharedWrites::new(LEAST);
+        for (plain, streamed, streams) in [
+            (1200, 800, true),
+            (780, 800, true),
+            (800, 1200, false),
+            (800, 780, false),
+        ] {
+            assert_eq!(period(&writes, plain, streamed).last(), Some(&streams));
+        }
+    }
+
+    /// Ranks whose copies take as long do not go on trying at the same time.
+    #[test]
+    fn periods_differ() {
+        let writes = SharedWrites::new(LEAST);
+        let mut now = 0;
+        let mut trials = Vec::new();
+        for copy in 0..4 * PERIOD {
+            if writes.count.load(Relaxed) == 0 {
+                trials.push(copy);
+            }
+            let _ = writes.streams(LEAST, || now);
+            now += 1237;
+        }
+        let lengths: Vec<u32> = trials.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(lengths.len() >= 3 && lengths.iter().all(|length| *length <= PERIOD));
+        assert!(lengths.windows(2).any(|pair| pair[0] != pair[1]));
     }
 
     /// A pause in one block of each way, as where the system runs another, decides nothing.
