@@ -216,6 +216,7 @@ const TESTED: &[&str] = &[
 /// lent buffers, locks.
 const UNSAFE: &[&str] = &[
     "base/src/thread.rs",
+    "base/src/ticks.rs",
     "bench/examples/exchange.rs",
     "bench/examples/room.rs",
     "bench/sim/src/lent.rs",
@@ -255,7 +256,6 @@ const UNSAFE: &[&str] = &[
     "pml/src/lend.rs",
     "pml/src/partitioned/held.rs",
     "pml/src/record/chunk.rs",
-    "pml/src/record/laps.rs",
     "pml/src/rma/owner.rs",
     "shim/abi/src/lib.rs",
     "shim/fortran/src/lib.rs",

@@ -18,6 +18,7 @@ pub mod owner;
 pub mod slab;
 pub mod sync;
 pub mod thread;
+pub mod ticks;
 pub mod topology;
 pub mod unwind;
 

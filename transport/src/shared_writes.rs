@@ -9,6 +9,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use tagwire_base::ticks::ticks;
+
 use crate::data::copy_bytes;
 
 /// Of so many copies the first [`TRIALS`] are tried.
@@ -62,7 +64,7 @@ impl SharedWrites {
     /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
     #[inline]
     pub(crate) unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        let streams = len >= self.least && way::CAN_STREAM && self.streams(len, way::ticks);
+        let streams = len >= self.least && way::CAN_STREAM && self.streams(len, ticks);
         match streams {
             // SAFETY: as the caller promises.
             true => unsafe { way::stream(from, to, len) },
@@ -127,8 +129,7 @@ impl SharedWrites {
             self.stream.store(stream, Relaxed);
             // Two ranks that answer each other count alike: where one tried one way whenever the other tried the other, neither would
             // see a difference. So they do not try at the same time again.
-            let ahead = now as u32 % JITTER;
-            self.count.store(turn + 1 + ahead, Relaxed);
+            self.count.store(turn + 1 + now as u32 % JITTER, Relaxed);
             return stream;
         }
         block % 2 == 1
@@ -137,18 +138,11 @@ impl SharedWrites {
 
 #[cfg(target_arch = "x86_64")]
 mod way {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _rdtsc};
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
     use super::copy_bytes;
 
     pub(super) const CAN_STREAM: bool = true;
-
-    /// Returns the processor's own count of time.
-    pub(super) fn ticks() -> u64 {
-        // SAFETY: every processor of the architecture has it, and it changes nothing.
-        // JUSTIFICATION: it takes 10 ns, where a copy may take 300.
-        unsafe { _rdtsc() }
-    }
 
     /// Copies `len` bytes past the caches.
     ///
@@ -182,10 +176,6 @@ mod way {
 #[cfg(not(target_arch = "x86_64"))]
 mod way {
     pub(super) const CAN_STREAM: bool = false;
-
-    pub(super) fn ticks() -> u64 {
-        0
-    }
 
     /// # Safety
     /// As [`copy_bytes`](super::copy_bytes).

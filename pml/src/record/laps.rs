@@ -1,8 +1,8 @@
 //! Times between records.
-#![allow(unsafe_code)]
 
 use tagwire_base::Clock;
 use tagwire_base::clock::Time;
+use tagwire_base::ticks::ticks;
 
 /// The times between looks at a clock, whose sum is never ahead of the clock by more than a look at it takes.
 ///
@@ -46,7 +46,7 @@ impl Laps {
     /// Returns the nanoseconds since the call before, or since the start.
     #[inline]
     pub(super) fn lap(&mut self) -> u64 {
-        match self.counter.lap(way::ticks()) {
+        match self.counter.lap(ticks()) {
             Some(nanos) => {
                 self.told += nanos;
                 nanos
@@ -59,9 +59,9 @@ impl Laps {
     #[cold]
     #[inline(never)]
     fn look(&mut self) -> u64 {
-        let before = way::ticks();
+        let before = ticks();
         let now = self.clock.now();
-        let ticks = way::ticks();
+        let ticks = ticks();
         let nanos = (now.since(self.start).as_nanos() as u64).saturating_sub(self.told);
         self.told += nanos;
         if self.clock.is_of_machine() {
@@ -108,25 +108,6 @@ impl Counter {
         let scale = scale.filter(|scale| (1..1000 << 32).contains(scale));
         self.scale = scale.unwrap_or(0) as u64;
         self.most = scale.map_or(0, |_| MOST);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod way {
-    /// Returns the processor's own count of time.
-    #[inline]
-    pub(super) fn ticks() -> u64 {
-        // SAFETY: every processor of the architecture has it, and it changes nothing.
-        // JUSTIFICATION: it takes 10 ns, where a look at the clock takes 23.
-        unsafe { std::arch::x86_64::_rdtsc() }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod way {
-    /// Returns a count that stands still, so that it is never used.
-    pub(super) const fn ticks() -> u64 {
-        0
     }
 }
 

@@ -96,7 +96,6 @@ pub(super) trait RingMemory {
     /// Stores a payload.
     fn write(&self, place: Place, data: &[u8]);
     /// Stores a piece of a transfer. Pieces go through the ring where both processors share a cache, as trials of the ways find.
-    #[inline]
     fn write_plain(&self, place: Place, data: &[u8]) {
         self.write(place, data);
     }

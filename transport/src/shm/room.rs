@@ -181,7 +181,6 @@ impl RoomOut {
     }
 
     /// The size that it may have.
-    #[inline]
     pub(super) const fn granted(&self) -> Size {
         self.grant.size
     }

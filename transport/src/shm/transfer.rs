@@ -113,8 +113,8 @@ pub(super) struct Transfer {
     pub watch: Option<Box<Stopwatch>>,
     /// Since when this side waits for the other to move it.
     waits: Option<Time>,
-    /// It has waited in vain.
-    is_alone: bool,
+    /// It has done so in vain.
+    has_waited_in_vain: bool,
     /// Units that this side may still stage before anybody claims it, and whether it has staged any.
     early: u32,
     has_staged: bool,
@@ -182,7 +182,7 @@ impl Transfer {
             end: None,
             watch: None,
             waits: None,
-            is_alone: false,
+            has_waited_in_vain: false,
             early: 0,
             has_staged: false,
             came: 0,

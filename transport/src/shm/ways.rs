@@ -341,13 +341,10 @@ impl Chooser {
             return Plan::of(known, Timed::Nothing);
         }
         trial.is_open = true;
-        let first = match (trial.part, trial.is_known_due()) {
-            (Part::All, true) => None,
-            (part, true) => Some((known, part)),
-            (part, false) => Some((trial.way, part)),
-        };
+        let way = [trial.way, known][usize::from(trial.is_known_due())];
+        let is_first = (way, trial.part) != (known, Part::All);
         Plan {
-            first,
+            first: is_first.then_some((way, trial.part)),
             rest: known,
             timed: Timed::Trial,
             limit: limit.unwrap_or(u64::MAX),
@@ -464,13 +461,11 @@ impl Chooser {
 
     /// Chooses between the ways of a trial once enough whole messages went by either.
     fn compare(&mut self, mut trial: Trial) -> Option<Trial> {
-        let (candidate, known) = (trial.candidate.median(), trial.known.median());
-        let (Some(candidate), Some(known)) = (candidate, known) else {
+        let is_round_over = trial.whole.is_multiple_of(2 * BLOCK);
+        let medians = trial.candidate.median().zip(trial.known.median());
+        let Some((candidate, known)) = medians.filter(|_| is_round_over) else {
             return Some(trial);
         };
-        if !trial.whole.is_multiple_of(2 * BLOCK) {
-            return Some(trial);
-        }
         // Less than a twentieth is not worth a change.
         let is_better = candidate.saturating_mul(20) < known.saturating_mul(19);
         // One that becomes faster with each round, since what it goes through grows, has another one.

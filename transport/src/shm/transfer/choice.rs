@@ -272,7 +272,7 @@ impl Transfers {
         };
         // Nothing is claimed for memory that was shown, and moved through the ring.
         let choice = self.choices(transfer.endpoint).of(run.total, false);
-        choice.ring.note(!transfer.is_alone);
+        choice.ring.note(!transfer.has_waited_in_vain);
     }
 
     /// Looks whether the part of a transfer is moved that is tried, or has taken so long that the rest is moved by the known way.
@@ -408,8 +408,8 @@ impl Transfer {
     pub(super) fn has_waited(&mut self, run: &Run, now: impl Fn() -> Time) -> bool {
         let now = now();
         let since = *self.waits.get_or_insert(now);
-        let is_alone = now.since(since) > PATIENCE + Duration::from_nanos(run.total);
-        self.is_alone |= is_alone;
-        is_alone
+        let is_in_vain = now.since(since) > PATIENCE + Duration::from_nanos(run.total);
+        self.has_waited_in_vain |= is_in_vain;
+        is_in_vain
     }
 }
