@@ -491,6 +491,36 @@ fn memory_is_attached_and_detached() {
     });
 }
 
+/// Puts that follow each other may go to pieces that were attached one by one.
+#[test]
+fn puts_on_either_side_of_a_border_are_there() {
+    ranks(2, |process, me| {
+        let (mut win, mut memory) = (Win::NULL, vec![0_i32; 8]);
+        creation::win_create_dynamic(process, Info::NULL, WORLD, result(&mut win)).unwrap();
+        for piece in memory.chunks_exact_mut(4) {
+            creation::win_attach(process, win, room(piece), 16).unwrap();
+        }
+        let (own, mut all) = ([memory.as_mut_ptr().expose_provenance() as i64], [0; 2]);
+        let (sent, long) = (data(&own).of(1, Datatype(0x201)), Datatype(0x201));
+        allgather(process, sent, room(&mut all).of(1, long), WORLD).unwrap();
+        synchronization::win_fence(process, 0, win).unwrap();
+        for at in 2..6 {
+            let place = Place {
+                rank: 1 - me,
+                displacement: all[(1 - me) as usize] + 4 * at,
+                count: 1,
+                datatype: INT,
+            };
+            let value = [at as i32];
+            one_sided::put(process, data(&value).of(1, INT), place, win).unwrap();
+        }
+        synchronization::win_fence(process, 0, win).unwrap();
+        assert_eq!(memory, [0, 0, 2, 3, 4, 5, 0, 0]);
+        barrier(process);
+        creation::win_free(process, result(&mut win)).unwrap();
+    });
+}
+
 /// An access may reach over several pieces that were attached one by one.
 #[test]
 fn pieces_that_touch_each_other_are_one_memory() {

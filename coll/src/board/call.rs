@@ -194,9 +194,8 @@ impl<'t> BoardCall<'t> {
                 }
                 // Who leaves says before why.
                 let left = || left(board).map(|member| board.broken().unwrap_or(member));
-                let gone = || board.broken().or_else(left);
                 let checked = team.check_members();
-                let ended = checked.and_then(|()| match gone() {
+                let ended = checked.and_then(|()| match board.broken().or_else(left) {
                     Some(member) => Err(Error::Gone { member }),
                     None => Ok(()),
                 });

@@ -38,6 +38,12 @@ impl From<Vec<Part>> for Parts {
 }
 
 impl Parts {
+    /// Returns whether one region has all of a range of positions.
+    pub(super) fn have(&self, (start, end): (i64, i64)) -> bool {
+        let mut parts = self.0.iter();
+        parts.any(|part| part.start <= start && end <= part.end)
+    }
+
     /// Calls `each` with the parts of all blocks of elements that begin at an offset, in their order.
     ///
     /// # Errors

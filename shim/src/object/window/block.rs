@@ -213,25 +213,12 @@ impl Block {
         })
     }
 
-    /// Returns the same block once more: `None` where it is not mapped.
-    pub(super) fn again(&self) -> Option<Self> {
-        let Self::Mapped {
-            memory,
-            at,
-            words,
-            quick,
-        } = self
-        else {
-            return None;
-        };
-        let (at, count) = (*at, words.get().len());
-        let members = (count * 8 - LINES) / STRIDE;
-        Some(Self::Mapped {
-            memory: Arc::clone(memory),
-            at,
-            quick: *quick,
-            words: KeptWords::new(memory, |memory| memory.words(at, members)),
-        })
+    /// Returns the same block once more, as [`at`](Self::at) does: `None` where it is not mapped.
+    pub(super) fn again(&self, group: (usize, usize)) -> Option<Self> {
+        match self {
+            Self::Mapped { memory, at, .. } => Some(Self::at(memory, *at, group)),
+            Self::Remote(_) => None,
+        }
     }
 
     /// Adds to a word. Returns what it was.

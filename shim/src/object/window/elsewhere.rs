@@ -46,8 +46,9 @@ impl Elsewhere<'_> {
     ) -> Result<Vec<AccessId>> {
         if let Some((data, position)) = self.short(member, ends, (origin, from), target) {
             let to = (parts, offset + position);
-            let before = self.window.gathered.add(member, to, (data, origin.bytes));
-            before.map_or(Ok(()), |run| self.write_run(run, Epoch::Passive))?;
+            let write = |run| self.write_run(run, Epoch::Passive);
+            let data = (data, origin.bytes);
+            self.window.gathered.add(member, to, data, write)?;
             return Ok(Vec::new());
         }
         let (data, kept) = match origin.block() {
@@ -121,8 +122,8 @@ impl Elsewhere<'_> {
     /// # Errors
     /// When one is gone.
     pub(super) fn flush(self, by: Epoch, is_meant: impl Fn(usize) -> bool) -> Result {
-        let run = self.window.gathered.take(&is_meant);
-        let written = run.map_or(Ok(()), |run| self.write_run(run, by));
+        let write = |run| self.write_run(run, by);
+        let written = self.window.gathered.spill(&is_meant, write);
         let flushed = self.window.accesses.flush(is_meant);
         written.and(flushed)
     }

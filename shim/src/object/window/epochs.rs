@@ -244,7 +244,7 @@ impl Epochs {
             ))
         })?;
         self.access = match self.access {
-            Access::Locked(others) if others > 1 => Access::Locked(others - 1),
+            Access::Locked(count) if count > 1 => Access::Locked(count - 1),
             _ => Access::Closed,
         };
         Ok(how)

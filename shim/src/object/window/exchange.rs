@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use tagwire_base::Clock;
 use tagwire_layout::Basic;
@@ -142,7 +142,7 @@ impl Asker {
         lines.ask[2].store(offset as u64, Relaxed);
         store(data, &lines.ask[3..]);
         lines.ask[0].store(number, Release);
-        let end = || match lines.reply[0].load(Acquire) {
+        let end = || match lines.reply[0].load(SeqCst) {
             reply if reply >> state::BITS != number => None,
             reply => Some(reply & ((1 << state::BITS) - 1)).filter(|end| *end != state::TAKEN),
         };
@@ -245,7 +245,8 @@ impl Taken<'_> {
             None => state::REFUSED,
         };
         let reply = self.number << state::BITS | end;
-        self.lines.reply[0].store(reply, Release);
+        // Whoever answers looks for those who wait after this, and they look for the answer after they have said so.
+        self.lines.reply[0].store(reply, SeqCst);
     }
 }
 

@@ -35,11 +35,53 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
 use rustix::thread::{MembarrierCommand, membarrier};
+use tagwire_pml::Messenger;
 
 use crate::error::{Class, Error, Result};
-use crate::object::window::block::{QuickWords, Word, long};
+use crate::object::window::block::{Block, QuickWords, Word, long};
 use crate::object::window::epochs::Locked;
 use crate::object::window::{Member, Window};
+
+/// A change of a single value that is noted, until ended.
+#[must_use]
+struct ShortWay<'w> {
+    window: &'w Window,
+    target: usize,
+}
+
+impl<'w> ShortWay<'w> {
+    /// Notes one. `None`, with nothing noted, where somebody is on the long way.
+    #[inline]
+    fn begin(window: &'w Window, target: usize) -> Result<Option<Self>> {
+        let (block, messenger) = (&window.members[target].block, window.messenger());
+        block.add(messenger, Word::Short(window.me()), 1)?;
+        let way = Self { window, target };
+        if block.is_free(messenger)? {
+            return Ok(Some(way));
+        }
+        way.end()?;
+        Ok(None)
+    }
+
+    #[inline]
+    fn end(self) -> Result {
+        let (window, target) = (self.window, self.target);
+        let own = Word::Short(window.me());
+        window.members[target]
+            .block
+            .subtract(window.messenger(), own, 1)?;
+        // It may be this member that the long way waits for.
+        window.wake(target)
+    }
+}
+
+impl Block {
+    /// Returns whether nobody changes many values.
+    #[inline]
+    fn is_free(&self, messenger: &Messenger) -> Result<bool> {
+        Ok(self.get(messenger, Word::Long)? & !long::FREE == 0)
+    }
+}
 
 /// A change of a single value, until dropped.
 pub(crate) struct QuickWay<'w> {
@@ -113,22 +155,15 @@ impl Window {
     /// Those of waiting.
     #[inline]
     pub(crate) fn short_way<R>(&self, target: usize, change: impl FnOnce() -> R) -> Result<R> {
-        let (block, messenger) = (&self.members[target].block, self.messenger());
-        let own = Word::Short(self.me());
-        let is_free = || Ok(block.get(messenger, Word::Long)? & !long::FREE == 0);
-        loop {
-            block.add(messenger, own, 1)?;
-            if is_free()? {
-                break;
+        let way = loop {
+            if let Some(way) = ShortWay::begin(self, target)? {
+                break way;
             }
-            block.subtract(messenger, own, 1)?;
-            // It may be this member that the long way waits for.
-            self.wake(target)?;
+            let is_free = || self.members[target].block.is_free(self.messenger());
             self.wait(target, "an accumulate of another", is_free)?;
-        }
+        };
         let changed = change();
-        block.subtract(messenger, own, 1)?;
-        self.wake(target)?;
+        way.end()?;
         Ok(changed)
     }
 
@@ -141,14 +176,12 @@ impl Window {
         target: usize,
         change: impl FnOnce() -> R,
     ) -> Result<Option<R>> {
-        let (block, messenger) = (&self.members[target].block, self.messenger());
-        let own = Word::Short(self.me());
-        block.add(messenger, own, 1)?;
-        let is_free = block.get(messenger, Word::Long)? & !long::FREE == 0;
-        let changed = is_free.then(change);
-        block.subtract(messenger, own, 1)?;
-        self.wake(target)?;
-        Ok(changed)
+        let Some(way) = ShortWay::begin(self, target)? else {
+            return Ok(None);
+        };
+        let changed = change();
+        way.end()?;
+        Ok(Some(changed))
     }
 
     /// Begins a short way of the one thread of this process that finds [shortcuts](crate::object::window::shortcuts): without a wait,

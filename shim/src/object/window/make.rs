@@ -272,7 +272,8 @@ impl<'p> Making<'p> {
         let base = self.agree(base)?;
         let (exposed, keys) = self.agree(self.expose(&mapping, own_block, base))?;
         let has_name = !keys[1].ends_with(&NO_NAME.to_ne_bytes());
-        let is_asked = is_shared && self.wanted.flavor == Flavor::Create && !has_name;
+        let has_bytes = self.wanted.bytes > 0;
+        let is_asked = is_shared && self.wanted.flavor == Flavor::Create && has_bytes && !has_name;
         let keys = [self.gathered(&keys[0])?, self.gathered(&keys[1])?];
         let members = (0..self.team.size()).map(|member| {
             let place = places.iter().find(|(near, _)| *near == member);

@@ -3,6 +3,7 @@
 //! A put into memory that is not mapped is a call of the system. Programs that put value by value up to a flush, each behind the last,
 //! so make one of many.
 
+use crate::error::Result;
 use crate::lock::Lock;
 use crate::object::window::accesses::Parts;
 use crate::raw::{In, StagingBuffer};
@@ -18,26 +19,42 @@ const MOST: usize = 16 * 1024;
 pub(super) struct Gathered(Lock<Option<Run>>);
 
 impl Gathered {
-    /// Adds data for a position of a member's memory. Returns the run before, where it does not follow that.
+    /// Adds data for a position of a member's memory. Has `write` write the run before, where it does not follow that.
+    ///
+    /// # Errors
+    /// Those of `write`.
     pub(super) fn add(
         &self,
         member: usize,
         (parts, start): (&Parts, i64),
         (data, bytes): (In, usize),
-    ) -> Option<Run> {
-        let mut run = self.0.lock();
-        match &mut *run {
-            Some(run) if run.takes(member, start, bytes) => {
+        write: impl FnOnce(Run) -> Result,
+    ) -> Result {
+        let mut gathered = self.0.lock();
+        let range = (start, start + bytes as i64);
+        let before = match &mut *gathered {
+            Some(run) if run.takes(member, start, bytes) && run.parts.have(range) => {
                 run.append(data, bytes);
                 None
             }
             other => other.replace(Run::new(member, (parts, start), (data, bytes))),
-        }
+        };
+        // Under the lock: a flush of another thread finds it here, or under way.
+        before.map_or(Ok(()), write)
     }
 
-    /// Takes the run of a member that is meant.
-    pub(super) fn take(&self, is_meant: impl Fn(usize) -> bool) -> Option<Run> {
-        self.0.lock().take_if(|run| is_meant(run.member))
+    /// Has `write` write the run of a member that is meant.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn spill(
+        &self,
+        is_meant: impl Fn(usize) -> bool,
+        write: impl FnOnce(Run) -> Result,
+    ) -> Result {
+        let mut gathered = self.0.lock();
+        let run = gathered.take_if(|run| is_meant(run.member));
+        run.map_or(Ok(()), write)
     }
 }
 

@@ -34,20 +34,23 @@ pub(super) struct Server {
     messenger: Arc<Messenger>,
     window: Weak<Window>,
     block: Block,
-    /// The numbers of the last accesses of each member that are over.
-    numbers: Box<[AtomicU64]>,
+    /// The members that may ask, each with the number of its last access that is over.
+    askers: Box<[(usize, AtomicU64)]>,
     looks: AtomicU32,
     stamped: AtomicU64,
 }
 
 impl Server {
     fn new(window: &Arc<Window>, block: Block) -> Self {
-        let members = window.members.len();
+        let others = window.members.iter().enumerate();
+        let near = others.filter(|(member, to)| *member != window.me() && to.block.is_mapped());
         Self {
             messenger: Arc::clone(&window.messenger),
             window: Arc::downgrade(window),
             block,
-            numbers: (0..members).map(|_| AtomicU64::new(0)).collect(),
+            askers: near
+                .map(|(member, _)| (member, AtomicU64::new(0)))
+                .collect(),
             looks: AtomicU32::new(0),
             stamped: AtomicU64::new(0),
         }
@@ -64,13 +67,18 @@ impl Server {
     }
 
     /// Does what a member asks for, where that is new. Returns whether it was.
-    fn serve(&self, member: usize) -> bool {
-        let lines = self.block.lines(member);
-        let Some(taken) = lines.and_then(|lines| taken(lines, &self.numbers[member])) else {
+    fn serve(&self, (member, last): &(usize, AtomicU64)) -> bool {
+        let lines = self.block.lines(*member);
+        let Some(taken) = lines.and_then(|lines| taken(lines, last)) else {
             return false;
         };
-        let asked = taken.asked().zip(self.window.upgrade());
-        taken.answer(asked.and_then(|(asked, window)| Self::act(&window, asked)));
+        let window = self.window.upgrade();
+        let asked = taken.asked().zip(window.as_deref());
+        taken.answer(asked.and_then(|(asked, window)| Self::act(window, asked)));
+        // Whoever has waited for long may sleep. Its own waits end where the block cannot be read.
+        if let Some(window) = window {
+            let _ = window.wake(window.me());
+        }
         true
     }
 
@@ -125,8 +133,8 @@ impl Driver for Server {
         if looks.is_multiple_of(LOOKS_PER_STAMP) {
             self.stamp(lines.looked);
         }
-        let members = 0..self.numbers.len();
-        let served = members.filter(|member| self.serve(*member)).count();
+        let askers = self.askers.iter();
+        let served = askers.filter(|asker| self.serve(asker)).count();
         if lines.called.load(Relaxed) == 0 {
             return served;
         }
@@ -140,10 +148,12 @@ impl Driver for Server {
 /// Has this process do what other members ask for, whenever it makes progress, until the window is freed: where they do not map its
 /// memory.
 pub(crate) fn start(window: &Arc<Window>) {
-    let own = &window.members[window.me()];
-    let (true, Some(block)) = (window.is_asked, own.block.again()) else {
-        return;
+    let (me, members) = (window.me(), window.members.len());
+    let block = match window.is_asked {
+        true => window.members[me].block.again((me, members)),
+        false => None,
     };
+    let Some(block) = block else { return };
     let server: Arc<dyn Driver> = Arc::new(Server::new(window, block));
     let driven = window.messenger.drive_with(Arc::clone(&server));
     *window.serving.lock() = Some(Serving::new(server, driven));
