@@ -15,6 +15,7 @@ use crate::object::request::DONE;
 use crate::object::window::Window;
 use crate::object::window::accesses::{At, Parts};
 use crate::object::window::atomics::{self, Change, Step};
+use crate::object::window::elsewhere::Epoch;
 use crate::object::window::exchange::{BYTES, What};
 use crate::object::window::memory::copy;
 use crate::process::Process;
@@ -177,9 +178,10 @@ impl Update {
             Out::over(&mut data).copy(from.moved(block(span)), word.size());
         }
         let what = What::Change(self.op, basic);
-        let Some(old) = window
-            .elsewhere()
-            .ask(member, offset + position, what, &data)?
+        let Some(old) =
+            window
+                .elsewhere()
+                .ask(member, offset + position, what, &data, Epoch::Passive)?
         else {
             return Ok(false);
         };
@@ -629,7 +631,8 @@ fn asks_to_swap(
     room.copy(compare, word.size());
     room.moved(8).copy(origin, word.size());
     let what = What::CompareSwap(basic);
-    let old = window.elsewhere().ask(target, offset, what, &data)?;
+    let asked = window.elsewhere();
+    let old = asked.ask(target, offset, what, &data, Epoch::Passive)?;
     if let Some(old) = &old {
         result.copy(In::over(old), word.size());
     }

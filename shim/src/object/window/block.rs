@@ -4,7 +4,8 @@
 //!     0    long, waiting              the member that changes many values here, and one; how many wait for words of this block
 //!     64   tickets, serving, readers  the lock of the window's memory at this member
 //!     128  version, attached          of the table behind: odd while it is changed; how many entries it has
-//!     192  looked, called             of accesses that others ask for: when its process has looked; somebody has woken it
+//!     192  looked, called, attends    of accesses that others ask for: when its process has looked; somebody has woken it; it looks
+//!                                     all the time
 //!     256  lines of each member       quick: whether its first thread changes a single value here by an instruction
 //!                                     short: how many of its other threads do
 //!                                     posts: how often it has exposed its memory to this member
@@ -202,7 +203,7 @@ impl Block {
         let words = words.get();
         let first = (LINES + member * STRIDE + LINE) / 8;
         let (ask, reply) = words.get(first..first + 2 * LINE / 8)?.split_at(LINE / 8);
-        let [looked, called, ..] = words.get(LOOKED..)? else {
+        let [looked, called, attends, ..] = words.get(LOOKED..)? else {
             return None;
         };
         Some(Lines {
@@ -210,6 +211,7 @@ impl Block {
             reply,
             looked,
             called,
+            attends,
         })
     }
 
@@ -350,6 +352,8 @@ pub(super) struct Lines<'w> {
     pub(super) looked: &'w AtomicU64,
     /// An origin has woken the target.
     pub(super) called: &'w AtomicU64,
+    /// Not 0 while the target waits for a synchronization, and looks all the time.
+    pub(super) attends: &'w AtomicU64,
 }
 
 /// The words of a mapped block that the quick way needs.

@@ -1,6 +1,8 @@
 //! Accesses to memory that has no address in this process: short ones are gathered, or done by their target; all others are those of
 //! the rank's remote memory access.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use tagwire_pml::AccessId;
 
 use crate::error::Result;
@@ -15,7 +17,7 @@ use crate::raw::{In, Out, StagingBuffer};
 /// The epochs whose accesses a flush completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Epoch {
-    /// The target comes to the same synchronization, and waits there for nothing but it: it is asked for no access meanwhile.
+    /// The target comes to the same synchronization, and is asked for accesses where it waits there already.
     Active,
     /// The target may wait for anything.
     Passive,
@@ -82,7 +84,7 @@ impl Elsewhere<'_> {
         let to = to.moved(block);
         if let (1..=BYTES, Some(position)) = (origin.bytes, target.block()) {
             let what = What::Get(origin.bytes);
-            let got = self.ask(member, offset + position, what, &[0; BYTES])?;
+            let got = self.ask(member, offset + position, what, &[0; BYTES], Epoch::Passive)?;
             if let Some(got) = got {
                 to.copy(In::over(&got), origin.bytes);
                 return Ok(Vec::new());
@@ -102,11 +104,15 @@ impl Elsewhere<'_> {
         offset: i64,
         what: What,
         data: &exchange::Data,
+        epoch: Epoch,
     ) -> Result<Option<exchange::Data>> {
         let to = &self.window.members[member];
         let (Data::Remote(_), Some(lines)) = (&to.data, to.block.lines(self.window.me())) else {
             return Ok(None);
         };
+        if epoch == Epoch::Active && lines.attends.load(Relaxed) == 0 {
+            return Ok(None);
+        }
         let serve = || serve(self.window);
         let wait = |is_over: &dyn Fn() -> bool| {
             self.window
@@ -132,10 +138,10 @@ impl Elsewhere<'_> {
     fn write_run(self, run: Run, by: Epoch) -> Result {
         let (start, data) = run.data();
         let mut line = [0; BYTES];
-        if let (Epoch::Passive, Some(room)) = (by, line.get_mut(..data.len())) {
+        if let Some(room) = line.get_mut(..data.len()) {
             room.copy_from_slice(data);
             let what = What::Put(data.len());
-            if self.ask(run.member(), start, what, &line)?.is_some() {
+            if self.ask(run.member(), start, what, &line, by)?.is_some() {
                 return Ok(());
             }
         }

@@ -125,7 +125,11 @@ impl Asker {
         wait: impl FnOnce(&dyn Fn() -> bool) -> Result,
     ) -> Result<Option<Data>> {
         let now = || clock.now().as_nanos();
-        let (began, looked) = (now(), lines.looked.load(Relaxed));
+        let began = now();
+        let looked = match lines.attends.load(Relaxed) {
+            0 => lines.looked.load(Relaxed),
+            _ => began,
+        };
         if !self.asks(began, looked) {
             if self.calls(began)
                 && let Some(waker) = waker

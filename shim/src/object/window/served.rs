@@ -11,13 +11,16 @@
 //!         the reply's line, and goes itself
 //! ```
 //!
+//! Before the end of an epoch that the target ends too, it is asked where it is there already, and looks all the time; else it would come too
+//! late.
+//!
 //! Nobody depends on the target: one that computes, or sleeps, has not looked lately, and its memory is accessed by calls of the system.
 //! Whichever swap comes first decides who does it. Where a target sleeps and many accesses come, their origin wakes it.
 //!
 //! Accumulates are done by instructions, noted as those of the target itself, so that they are atomic beside those of others.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Weak};
 
 use tagwire_pml::{Driver, Messenger};
@@ -29,6 +32,9 @@ use crate::object::window::exchange::{Data, LOOKS_PER_STAMP, STAMP, Serving, Wha
 use crate::object::window::{Member, Window};
 use crate::raw::{In, Out};
 
+/// So many members are looked at in a call of progress, beside the one that has asked last: it takes no longer in a large group.
+const IN_TURN: usize = 16;
+
 /// Does what other members ask of this process, on a window whose memory they do not map.
 pub(super) struct Server {
     messenger: Arc<Messenger>,
@@ -36,6 +42,9 @@ pub(super) struct Server {
     block: Block,
     /// The members that may ask, each with the number of its last access that is over.
     askers: Box<[(usize, AtomicU64)]>,
+    /// The places of the asker whose turn it is to be looked at, and of the one that has asked last: it may ask again soon.
+    next: AtomicUsize,
+    recent: AtomicUsize,
     looks: AtomicU32,
     stamped: AtomicU64,
 }
@@ -44,16 +53,51 @@ impl Server {
     fn new(window: &Arc<Window>, block: Block) -> Self {
         let others = window.members.iter().enumerate();
         let near = others.filter(|(member, to)| *member != window.me() && to.block.is_mapped());
+        let messenger = Arc::clone(&window.messenger);
+        let near = near.map(|(member, _)| member);
+        Self::among(near, block, (messenger, Arc::downgrade(window)))
+    }
+
+    /// Returns the one that looks for what these members ask, in a block.
+    fn among(
+        askers: impl Iterator<Item = usize>,
+        block: Block,
+        (messenger, window): (Arc<Messenger>, Weak<Window>),
+    ) -> Self {
         Self {
-            messenger: Arc::clone(&window.messenger),
-            window: Arc::downgrade(window),
+            messenger,
+            window,
             block,
-            askers: near
-                .map(|(member, _)| (member, AtomicU64::new(0)))
-                .collect(),
+            askers: askers.map(|member| (member, AtomicU64::new(0))).collect(),
+            next: AtomicUsize::new(0),
+            recent: AtomicUsize::new(0),
             looks: AtomicU32::new(0),
             stamped: AtomicU64::new(0),
         }
+    }
+
+    /// Does what some members ask for. Returns how many of them did.
+    fn look(&self) -> usize {
+        let count = self.askers.len();
+        let (first, most) = (self.next.load(Relaxed), count.min(IN_TURN));
+        let recent = (count > most).then(|| self.recent.load(Relaxed));
+        let turn = (first..first + most).map(|place| match place < count {
+            true => place,
+            false => place - count,
+        });
+        let mut served = 0;
+        for place in recent.into_iter().chain(turn) {
+            if self.serve(&self.askers[place]) {
+                self.recent.store(place, Relaxed);
+                served += 1;
+            }
+        }
+        if count > most {
+            let next = first + most;
+            let next = if next < count { next } else { next - count };
+            self.next.store(next, Relaxed);
+        }
+        served
     }
 
     /// Says that it looks, where the last time is a while ago.
@@ -133,8 +177,7 @@ impl Driver for Server {
         if looks.is_multiple_of(LOOKS_PER_STAMP) {
             self.stamp(lines.looked);
         }
-        let askers = self.askers.iter();
-        let served = askers.filter(|asker| self.serve(asker)).count();
+        let served = self.look();
         if lines.called.load(Relaxed) == 0 {
             return served;
         }
@@ -157,6 +200,22 @@ pub(crate) fn start(window: &Arc<Window>) {
     let server: Arc<dyn Driver> = Arc::new(Server::new(window, block));
     let driven = window.messenger.drive_with(Arc::clone(&server));
     *window.serving.lock() = Some(Serving::new(server, driven));
+}
+
+/// So many looks are made while a synchronization is waited for, before this process makes progress with all else.
+const LOOKS: u32 = if cfg!(test) { 1 << 16 } else { 128 };
+
+/// Does what other members ask for until `ended` returns something, for a while.
+pub(super) fn attend<T>(window: &Window, mut ended: impl FnMut() -> Option<T>) -> Option<T> {
+    let server = window.serving.lock().as_ref().map(Serving::server)?;
+    let lines = window.members[window.me()].block.lines(0)?;
+    lines.attends.store(1, Relaxed);
+    let found = (0..LOOKS).find_map(|_| {
+        server.drive();
+        ended()
+    });
+    lines.attends.store(0, Relaxed);
+    found
 }
 
 /// Does what other members ask for now.

@@ -9,6 +9,7 @@ use tagwire_pml::{ContextNames, Until};
 use crate::error::{Class, Error, Result};
 use crate::object::window::Window;
 use crate::object::window::block::Word;
+use crate::object::window::served;
 
 /// So many looks are made before anything else is.
 const LOOKS: u32 = 64;
@@ -33,6 +34,9 @@ impl Window {
             true => LOOKS,
             false => 1,
         };
+        if self.is_asked {
+            return self.wait_and_serve(on, what, &mut ready);
+        }
         for _ in 0..looks {
             if ready()? {
                 return Ok(());
@@ -40,6 +44,30 @@ impl Window {
             std::hint::spin_loop();
         }
         self.wait_at_length(on, what, &mut ready)
+    }
+
+    /// The same where others may ask for accesses: they come with the synchronization that is waited for.
+    #[inline(never)]
+    fn wait_and_serve(
+        &self,
+        on: usize,
+        what: &str,
+        ready: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result {
+        if ready()? {
+            return Ok(());
+        }
+        let attended = served::attend(self, || {
+            std::hint::spin_loop();
+            match ready() {
+                Ok(false) => None,
+                other => Some(other),
+            }
+        });
+        match attended {
+            Some(ended) => ended.map(drop),
+            None => self.wait_at_length(on, what, ready),
+        }
     }
 
     #[cold]

@@ -12,8 +12,11 @@ use tagwire_layout::Basic;
 use super::*;
 use crate::abi::{Comm, Op};
 use crate::object::datatype::Span;
+use crate::object::window::block::{self, Mapping};
+use crate::object::window::elsewhere::Epoch;
 use crate::object::window::exchange::{self, Asker, BYTES, LATELY};
 use crate::object::window::make::{Wanted, make};
+use crate::object::window::meeting::meet;
 use crate::object::window::{Data as Memory, Flavor};
 use crate::process::Process;
 
@@ -56,7 +59,11 @@ fn on_two(body: impl Fn(&Process, &Arc<Window>) + Sync) {
 /// Asks rank 1, which looks all the time, until it does the access.
 fn asked(window: &Window, offset: i64, what: What, data: &exchange::Data) -> exchange::Data {
     loop {
-        if let Some(old) = window.elsewhere().ask(1, offset, what, data).unwrap() {
+        if let Some(old) = window
+            .elsewhere()
+            .ask(1, offset, what, data, Epoch::Passive)
+            .unwrap()
+        {
             return old;
         }
         std::thread::yield_now();
@@ -126,6 +133,68 @@ fn what_cannot_be_done_so_is_refused() {
     }
 }
 
+/// What belongs to an epoch that the target ends too is left to one that waits for that end, and to no other.
+#[test]
+fn a_target_that_waits_in_a_fence_is_asked() {
+    let is_over = AtomicBool::new(false);
+    on_two(|_, window| {
+        let ask = || {
+            let what = What::Change(SUM, Basic::U64);
+            let asked = window.elsewhere();
+            asked.ask(1, 0, what, &words(&[1]), Epoch::Active).unwrap()
+        };
+        let lines = window.members()[1].block.lines(0).unwrap();
+        if window.me() == 0 {
+            assert_eq!(ask(), None, "it is not there yet");
+            assert_eq!(lines.ask[0].load(Acquire), 0, "nor asked");
+        }
+        window.barrier().unwrap();
+        while !is_over.load(Acquire) {
+            if window.me() == 0 {
+                std::thread::yield_now();
+                if let Some(old) = ask() {
+                    assert_eq!(old[..8], 0_u64.to_ne_bytes());
+                    is_over.store(true, Release);
+                }
+            }
+            meet(window).unwrap();
+        }
+        window.barrier().unwrap();
+        assert_eq!(lines.attends.load(Acquire), 0, "it waits no more");
+    });
+}
+
+/// Of many members some are looked at in each call of progress, all in a few, and who has asked last in each.
+#[test]
+fn a_call_of_progress_looks_at_some_of_many_members() {
+    const MEMBERS: usize = 100;
+    on_two(|_, window| {
+        let memory = Arc::new(Mapping::own(block::bytes(MEMBERS)));
+        let block = || Block::at(&memory, 0, (0, MEMBERS));
+        let rank = (Arc::clone(&window.messenger), Weak::new());
+        let server = Server::among(1..MEMBERS, block(), rank);
+        let asks = block();
+        let ask = |member: usize, number| {
+            let lines = asks.lines(member).unwrap();
+            lines.ask[0].store(number, Release);
+        };
+        (1..MEMBERS).for_each(|member| ask(member, 1));
+        let calls: Vec<usize> = (0..10).map(|_| server.drive()).collect();
+        assert!(calls.iter().all(|served| *served <= IN_TURN), "{calls:?}");
+        assert_eq!(calls.iter().sum::<usize>(), MEMBERS - 1, "each once");
+        let calls_of_all = MEMBERS.div_ceil(IN_TURN);
+        for member in [70, 3] {
+            ask(member, 2);
+            let first: usize = (0..calls_of_all).map(|_| server.drive()).sum();
+            assert_eq!(first, 1);
+            for number in 3..30 {
+                ask(member, number);
+                assert_eq!(server.drive(), 1, "it has asked last");
+            }
+        }
+    });
+}
+
 /// The target looks now and then, so that accesses are done, withdrawn and not asked for: none is lost, and none is done twice.
 #[test]
 fn each_access_is_done_once() {
@@ -147,9 +216,13 @@ fn each_access_is_done_once() {
         }
         let mut done = 0_u64;
         while done < DONE {
-            let old = window
-                .elsewhere()
-                .ask(1, 0, What::Change(SUM, Basic::U64), &words(&[1]));
+            let old = window.elsewhere().ask(
+                1,
+                0,
+                What::Change(SUM, Basic::U64),
+                &words(&[1]),
+                Epoch::Passive,
+            );
             match old.unwrap() {
                 Some(old) => {
                     assert_eq!(old[..8], done.to_ne_bytes());
