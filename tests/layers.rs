@@ -232,6 +232,7 @@ const UNSAFE: &[&str] = &[
     "coll/src/nonblocking.rs",
     "coll/src/persistent.rs",
     "files/src/pointer.rs",
+    "files/src/two_phase/common.rs",
     "files/src/unix.rs",
     "fuzz/src/lib.rs",
     "layout/src/copy.rs",

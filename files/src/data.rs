@@ -1,5 +1,7 @@
 //! The memory of an access.
 
+use std::ops::Range;
+
 use tagwire_layout::{Packer, Unpacker};
 
 /// The data of a write.
@@ -34,6 +36,29 @@ impl Data<'_> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Gives the bytes at positions to `put`, in runs: each goes to a place, and has a length.
+    pub(crate) fn scatter(
+        &self,
+        positions: Range<u64>,
+        places: impl Iterator<Item = (u64, u64)>,
+        mut put: impl FnMut(u64, &[u8]),
+    ) {
+        let mut packed = Vec::new();
+        let mut rest = match self {
+            Self::Bytes(bytes) => &bytes[positions.start as usize..positions.end as usize],
+            Self::Packed(_) => {
+                packed.resize((positions.end - positions.start) as usize, 0);
+                self.copy(positions.start, &mut packed);
+                &packed
+            }
+        };
+        for (place, len) in places {
+            let (now, after) = rest.split_at(len as usize);
+            put(place, now);
+            rest = after;
+        }
     }
 
     /// Copies the bytes from a position on, as many as `out` has.

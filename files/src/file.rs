@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_coll::Team;
 
@@ -16,6 +16,7 @@ use crate::pointer::SharedPointer;
 use crate::storage::{Handle, LockKind, Storage};
 use crate::transfer::Calls;
 use crate::two_phase::TwoPhase;
+use crate::two_phase::common::Common;
 use crate::{Access, Data, Errno, Error, Mode, Outcome, Plan, Result, Room, View, direct};
 
 /// Bytes of zeros that are written at once where a file system cannot allocate.
@@ -40,6 +41,8 @@ pub struct File {
     is_atomic: AtomicBool,
     /// Held by the thread that has a lock of the file: locks keep out other open files alone.
     turn: Mutex<()>,
+    /// Through which data of collective writes goes: found at the first that needs it.
+    common: OnceLock<Option<Common>>,
 }
 
 /// Words of what a member says of a collective access: its summary, and the hints of which those of member 0 hold.
@@ -65,6 +68,7 @@ impl File {
             pointer,
             is_atomic: AtomicBool::new(false),
             turn: Mutex::new(()),
+            common: OnceLock::new(),
         }
     }
 
@@ -392,19 +396,41 @@ impl File {
         }
         let own = self.check_write(access, data.len());
         let own = own.and_then(|()| Summary::of(access, data.len()));
-        let all = match self.gathered(&own, |hints| hints.two_phase_writes) {
+        let all = match self.gathered(&own, |hints| hints.two_phase_writes, Plan::of_writes) {
             Ok(all) => all,
             Err(error) => return error.into(),
         };
-        match (all.plan, own) {
-            (Plan::TwoPhase, Ok(_)) => self.two_phase(access, data.len(), &all).write(data),
-            (Plan::TwoPhase, Err(error)) => {
-                let none = Data::Bytes(&[]);
-                self.lost(error, self.two_phase(access, 0, &all).write(&none))
-            }
-            (_, Ok(_)) => self.write(access, data),
-            (_, Err(error)) => error.into(),
+        if all.plan != Plan::TwoPhase {
+            return own.map_or_else(Into::into, |_| self.write(access, data));
         }
+        let none = Data::Bytes(&[]);
+        let data = if own.is_ok() { data } else { &none };
+        let access = self.two_phase(access, data.len(), &all);
+        let common = match self.common(&access, all.hints.buffer) {
+            Ok(common) => common,
+            Err(error) => return error.into(),
+        };
+        let outcome = access.through(common).write(data);
+        match own {
+            Ok(_) => outcome,
+            Err(error) => self.lost(error, outcome),
+        }
+    }
+
+    /// Returns the memory of all members for windows of so many bytes. They make it for the first access that has several: it costs a
+    /// file that is written little more than it gains. `None` where there is none.
+    ///
+    /// # Errors
+    /// When a member fails.
+    fn common(&self, access: &TwoPhase<'_>, window: u64) -> Result<Option<&Common>> {
+        if let Some(made) = self.common.get() {
+            return Ok(made.as_ref());
+        }
+        if !self.pointer.is_mapped() || !access.has_rounds() {
+            return Ok(None);
+        }
+        let made = Common::new(&self.team, window)?;
+        Ok(self.common.get_or_init(|| made).as_ref())
     }
 
     /// Reads for all members.
@@ -413,7 +439,7 @@ impl File {
             return self.read(access, room);
         }
         let own = self.check_read(access, room.len());
-        let all = match self.gathered(&own, |hints| hints.two_phase_reads) {
+        let all = match self.gathered(&own, |hints| hints.two_phase_reads, Plan::of_reads) {
             Ok(all) => all,
             Err(error) => return error.into(),
         };
@@ -452,6 +478,7 @@ impl File {
         &self,
         own: &Result<Summary>,
         switch: impl Fn(&Hints) -> Switch,
+        plan: impl Fn(&[Summary]) -> Plan,
     ) -> Result<Gathered> {
         let hints = self.hints();
         let nothing = Summary {
@@ -476,7 +503,7 @@ impl File {
         self.team.allgather(&own_words, &mut all)?;
         let members: Vec<Summary> = all.chunks_exact(8 * SUMMARY).map(summary_of).collect();
         Ok(Gathered {
-            plan: Plan::of_all(&members),
+            plan: plan(&members),
             members,
             hints: Hints {
                 buffer: word(&all, 6),

@@ -76,7 +76,7 @@ pub struct Hints {
 impl Default for Hints {
     fn default() -> Self {
         Self {
-            buffer: 16 << 20,
+            buffer: Self::BUFFER,
             aggregators: None,
             per_host: 1,
             two_phase_writes: Switch::Automatic,
@@ -94,6 +94,9 @@ impl Default for Hints {
 const LONGEST: u64 = 1 << 30;
 
 impl Hints {
+    /// Bytes of an aggregator's memory, unless a hint says otherwise: what it copies next is still in the caches then.
+    pub const BUFFER: u64 = 2 << 20;
+
     /// Where the parts of aggregators are cut, in bytes, unless a hint says otherwise.
     pub const UNIT: u64 = 1 << 20;
 

@@ -33,9 +33,12 @@ pub struct Summary {
     pub wants_two_phase: bool,
 }
 
-/// Runs of bytes up to this mean length are gathered by aggregators or sieved: a system call takes about as long as copying so many
-/// bytes a few times.
-const SHORT: u64 = 4096;
+/// Reads of runs of bytes below this mean length are gathered by aggregators or sieved: a system call takes about as long as copying so
+/// many bytes a few times.
+const SHORT_READ: u64 = 4096;
+
+/// The same of writes, of which the system does one of a file at a time: members that make their own calls wait for each other.
+const SHORT_WRITE: u64 = 6144;
 
 /// A part of the file of which less than one byte in so many is accessed is too sparse for aggregators.
 const SPARSE: u64 = 8;
@@ -111,7 +114,7 @@ impl Plan {
         let pays = match hints.sieve {
             Switch::Enable => true,
             Switch::Disable => false,
-            Switch::Automatic => summary.mean() < SHORT && summary.stride() <= SHORT,
+            Switch::Automatic => summary.mean() < SHORT_READ && summary.stride() <= SHORT_READ,
         };
         match pays && is_ordered && summary.runs > 1 {
             true => Self::Sieve,
@@ -119,10 +122,21 @@ impl Plan {
         }
     }
 
-    /// Returns whether a collective access of members with these summaries is in two phases: where the runs of several members are
+    /// Returns whether a collective read of members with these summaries is in two phases: where the runs of several members are
     /// short, and lie between each other, or all of them ask for it.
     #[must_use]
-    pub fn of_all(members: &[Summary]) -> Self {
+    pub fn of_reads(members: &[Summary]) -> Self {
+        Self::of_all(members, SHORT_READ)
+    }
+
+    /// The same of a collective write.
+    #[must_use]
+    pub fn of_writes(members: &[Summary]) -> Self {
+        Self::of_all(members, SHORT_WRITE)
+    }
+
+    /// The same, where runs below this mean length are short.
+    fn of_all(members: &[Summary], short: u64) -> Self {
         let having = || members.iter().filter(|member| member.bytes > 0);
         if !members.iter().all(|member| member.is_free) || having().next().is_none() {
             return Self::Direct;
@@ -134,7 +148,7 @@ impl Plan {
         if of_each <= SPARSEST && members.iter().all(|member| member.wants_two_phase) {
             return Self::TwoPhase;
         }
-        let is_short = bytes / runs.max(1) < SHORT && runs > members.len() as u64;
+        let is_short = bytes / runs.max(1) < short && runs > members.len() as u64;
         let is_dense = of_each <= SPARSE;
         match is_short && is_dense && are_interleaved(members) {
             true => Self::TwoPhase,

@@ -109,7 +109,7 @@ impl Made {
     /// # Errors
     /// When the system has no memory, or the transport none that is reached.
     pub(crate) fn new(team: &Team, is_on_one_host: bool) -> Result<(Self, Way)> {
-        if is_on_one_host && let Some((memory, key)) = shared(team)? {
+        if is_on_one_host && let Some((memory, key)) = shared(team, SHARED)? {
             let made = Self {
                 memory: Some(memory),
                 _exposed: None,
@@ -142,9 +142,9 @@ impl Made {
     }
 }
 
-/// Makes memory for the ranks of this host. `None` where the transport has none to share.
-fn shared(team: &Team) -> Result<Option<(SharedMemory, Vec<u8>)>> {
-    let Some(board) = SharedMemory::board_bytes(SHARED.next_multiple_of(4096)) else {
+/// Makes so many bytes of memory for the ranks of this host. `None` where the transport has none to share.
+pub(crate) fn shared(team: &Team, bytes: usize) -> Result<Option<(SharedMemory, Vec<u8>)>> {
+    let Some(board) = SharedMemory::board_bytes(bytes.next_multiple_of(4096)) else {
         return Ok(None);
     };
     let with = team.peer(1)?.0;
@@ -224,6 +224,11 @@ impl SharedPointer {
         })
     }
 
+    /// Returns whether the members map memory of each other, on all of them the same.
+    pub(crate) const fn is_mapped(&self) -> bool {
+        matches!(self.place, Place::Mapped { .. })
+    }
+
     /// Adds to it. Returns what it was.
     ///
     /// # Errors
@@ -292,7 +297,7 @@ impl SharedPointer {
                 if let Some(memory) = memory.get() {
                     return Ok(memory.word(8 * turn));
                 }
-                let joined = join(team, key)?;
+                let joined = join(team, key, SHARED)?;
                 Ok(memory.get_or_init(|| joined).word(8 * turn))
             }
             Place::Remote(_) | Place::None => Err(none()),
@@ -300,16 +305,16 @@ impl SharedPointer {
     }
 }
 
-/// Maps the memory of member 0.
-fn join(team: &Team, key: &[u8]) -> Result<SharedMemory> {
-    let board = SharedMemory::board_bytes(SHARED.next_multiple_of(4096)).ok_or_else(none)?;
+/// Maps the memory of member 0, of so many bytes.
+pub(crate) fn join(team: &Team, key: &[u8], bytes: usize) -> Result<SharedMemory> {
+    let board = SharedMemory::board_bytes(bytes.next_multiple_of(4096)).ok_or_else(none)?;
     let from = team.peer(0)?.0;
     let joined = team
         .messenger()
         .with_boards(from, |boards, from| boards.join_board(from, board, key))?;
     let joined = joined.ok_or_else(none)?;
     let joined = joined.map_err(|error| {
-        let text = format!("the memory of the shared file pointer cannot be mapped: {error}");
+        let text = format!("the memory of the file's members cannot be mapped: {error}");
         Error::Unsupported(text)
     })?;
     Ok(SharedMemory::new(joined))

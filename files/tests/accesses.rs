@@ -6,7 +6,7 @@ use tagwire_files::{File, Outcome};
 
 use crate::common::cases::{Case, Part, with_data, with_room};
 use crate::common::memory::{Fault, Memory, When};
-use crate::common::{Chance, cases_of, open, ranks};
+use crate::common::{Chance, cases_of, open, open_on_a_host, ranks, ranks_of_a_host};
 
 /// Groups: on which host each member is.
 const GROUPS: [&[u64]; 6] = [
@@ -59,6 +59,24 @@ fn run(seed: u64, when: When) {
     }
 }
 
+/// Runs cases on groups of a host, whose members map memory of each other.
+fn run_on_a_host(seed: u64, when: When) {
+    for size in 2..=4 {
+        let memory = Memory::default();
+        ranks_of_a_host(size, |team| {
+            let first = Case::new(size as usize, &mut Chance::new(seed));
+            let file = open_on_a_host(team, Arc::new(memory.clone()), first.hints).unwrap();
+            for round in 0..cases_of(CASES) {
+                let chance = seed + u64::from(size) * 10_000_000 + round;
+                one(&file, &memory, chance, when);
+            }
+            let said = format!("{file:?}");
+            assert!(said.contains("common: OnceLock(Some("), "{said}");
+            file.close().unwrap();
+        });
+    }
+}
+
 fn one(file: &File, memory: &Memory, seed: u64, when: When) {
     let mut chance = Chance::new(seed);
     let (me, size) = (file.team().me(), file.team().size());
@@ -94,6 +112,11 @@ fn one(file: &File, memory: &Memory, seed: u64, when: When) {
 #[test]
 fn files_are_as_an_array_of_bytes_is() {
     run(1, When::Never);
+}
+
+#[test]
+fn files_of_a_host_are_as_an_array_of_bytes_is() {
+    run_on_a_host(4, When::Never);
 }
 
 #[test]

@@ -11,9 +11,17 @@ fn member(offset: u64, length: u64, stride: i64, bytes: u64) -> Summary {
     Summary::of(Access::new(&view, 0), bytes).unwrap()
 }
 
-fn all(members: &[Summary], switch: Switch) -> Plan {
+/// Returns the plans of a read and of a write.
+fn plans(members: &[Summary], switch: Switch) -> (Plan, Plan) {
     let members: Vec<_> = members.iter().map(|member| member.with(switch)).collect();
-    Plan::of_all(&members)
+    (Plan::of_reads(&members), Plan::of_writes(&members))
+}
+
+/// Returns the plan of both.
+fn all(members: &[Summary], switch: Switch) -> Plan {
+    let (read, write) = plans(members, switch);
+    assert_eq!(read, write, "{members:?}");
+    read
 }
 
 #[test]
@@ -58,11 +66,24 @@ fn interleaved_accesses_of_short_runs_are_in_two_phases() {
         assert_eq!(all(&members, Switch::Disable), Plan::Direct, "{members:?}");
     }
     let one_disables = [short[0], short[1].with(Switch::Disable)];
-    assert_eq!(Plan::of_all(&one_disables), Plan::Direct);
+    assert_eq!(Plan::of_reads(&one_disables), Plan::Direct);
     let one_enables = [long[0], long[1].with(Switch::Enable)];
-    assert_eq!(Plan::of_all(&one_enables), Plan::Direct);
+    assert_eq!(Plan::of_writes(&one_enables), Plan::Direct);
     let overlapping = member(0, 8, 4, 800);
     assert_eq!(all(&[overlapping, short[0]], Switch::Enable), Plan::Direct);
+}
+
+/// Each member reads pages by itself, which others may do at the same time. Writes of a file exclude each other.
+#[test]
+fn pages_are_written_by_aggregators() {
+    let pages = [
+        member(0, 4096, 8192, 40_960),
+        member(4096, 4096, 8192, 40_960),
+    ];
+    let automatic = plans(&pages, Switch::Automatic);
+    assert_eq!(automatic, (Plan::Direct, Plan::TwoPhase));
+    let disabled = plans(&pages, Switch::Disable);
+    assert_eq!(disabled, (Plan::Direct, Plan::Direct));
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub(super) fn write<'a>(
     given: impl Iterator<Item = &'a [u8]>,
     memory: &mut Vec<u8>,
 ) -> Vec<Fate> {
-    let mut parts = parts(given, window, true);
+    let parts = parts(given, window, true);
     let runs = joined(&parts, 0);
     let len = runs.last().map_or(0, |run| run.end() - window.start);
     if memory.len() < len as usize {
@@ -158,8 +158,31 @@ pub(super) fn write<'a>(
             rest = after;
         }
     }
+    write_runs(calls, window, (parts, runs), memory)
+}
+
+/// Writes what members have put into the window, each of which has sent its extents. Returns what became of the bytes of each.
+pub(super) fn write_window<'a>(
+    calls: Calls<'_>,
+    window: &Range<u64>,
+    lists: impl Iterator<Item = &'a [u8]>,
+    bytes: &[u8],
+) -> Vec<Fate> {
+    let parts = parts(lists, window, false);
+    let runs = joined(&parts, 0);
+    write_runs(calls, window, (parts, runs), bytes)
+}
+
+/// Writes runs of a window, whose bytes these are. Returns what became of those of each part.
+fn write_runs(
+    calls: Calls<'_>,
+    window: &Range<u64>,
+    (mut parts, runs): (Vec<Part<'_>>, Vec<Extent>),
+    bytes: &[u8],
+) -> Vec<Fate> {
+    let place = |offset: u64| (offset - window.start) as usize;
     let written = runs.into_iter().map(|run| {
-        let data = &memory[place(run.offset)..place(run.end())];
+        let data = &bytes[place(run.offset)..place(run.end())];
         Done::of(run, &calls.write(run.offset, data))
     });
     let done: Vec<Done> = written.collect();

@@ -11,9 +11,12 @@
 //!     how many bytes are read, the error, the data  <---------
 //! ```
 //!
+//! On one host with one aggregator, members put the data of a write into memory that they all map ([`common`]), and give their lists alone.
+//!
 //! A write goes on after an error: what others have given is still written. All members make all exchanges, whatever has failed.
 
 mod aggregate;
+pub(crate) mod common;
 mod domains;
 
 use std::ops::Range;
@@ -28,6 +31,7 @@ use crate::plan::Summary;
 use crate::transfer::Calls;
 use crate::{Access, Data, Error, Outcome, Result, Room};
 use aggregate::Fate;
+use common::Common;
 use domains::Domains;
 
 /// Bytes in front of the data of a reply: the words of a [`Fate`].
@@ -40,6 +44,7 @@ pub(crate) struct TwoPhase<'f> {
     access: Access<'f>,
     len: u64,
     domains: Domains,
+    common: Option<&'f Common>,
 }
 
 /// Bytes for each member, one behind the other.
@@ -47,6 +52,12 @@ pub(crate) struct TwoPhase<'f> {
 struct Parcel {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
+}
+
+/// What members have put into the memory of all, and their lists at the aggregator.
+struct Put<'f> {
+    common: &'f Common,
+    lists: Vec<Vec<u8>>,
 }
 
 impl Parcel {
@@ -81,7 +92,19 @@ impl<'f> TwoPhase<'f> {
             access,
             len,
             domains: Domains::new(members, hosts, hints),
+            common: None,
         }
+    }
+
+    /// Returns whether it has several rounds, of one aggregator.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.domains.len() == 1 && self.domains.rounds() > 1
+    }
+
+    /// Has data of writes go through memory of all members, where one aggregates.
+    pub(crate) fn through(mut self, common: Option<&'f Common>) -> Self {
+        self.common = common.filter(|_| self.domains.len() == 1);
+        self
     }
 
     /// Writes the data of all members.
@@ -97,12 +120,21 @@ impl<'f> TwoPhase<'f> {
         let mut memory = Vec::new();
         let mut fates = vec![Fate::default(); self.team.size()];
         for round in 0..self.domains.rounds() {
-            let given = self.exchange(round, Some(data))?;
             let window = self.domains.window_of(self.team.me(), round);
-            if window.is_empty() {
-                continue;
-            }
-            let now = aggregate::write(self.calls, &window, given.parts(), &mut memory);
+            let now = match self.shared(round, data)? {
+                Some(_) if window.is_empty() => continue,
+                Some(Put { common, lists }) => {
+                    let lists = lists.iter().map(Vec::as_slice);
+                    aggregate::write_window(self.calls, &window, lists, common.window(round))
+                }
+                None => {
+                    let given = self.exchange(round, Some(data))?;
+                    if window.is_empty() {
+                        continue;
+                    }
+                    aggregate::write(self.calls, &window, given.parts(), &mut memory)
+                }
+            };
             for (fate, now) in fates.iter_mut().zip(now) {
                 add(fate, now);
             }
@@ -175,6 +207,45 @@ impl<'f> TwoPhase<'f> {
             },
         );
         self.sent(&out)
+    }
+
+    /// Puts the data of this member into the memory of all, where there is some and it has room, and meets the others. Returns the lists of
+    /// all members to the aggregator.
+    fn shared(&self, round: u64, data: &Data<'_>) -> Result<Option<Put<'f>>> {
+        let (Some(common), Some((aggregator, window))) =
+            (self.common, self.domains.windows(round).next())
+        else {
+            return Ok(None);
+        };
+        let positions = self.positions(&window)?;
+        let len = positions.end - positions.start;
+        let mut list = Vec::new();
+        if len > 0 {
+            let extents = self.access.extents(positions.start, len)?;
+            encode(extents, window.start, &mut list);
+        }
+        let mut told = u64::MAX;
+        if common.fits(&window, list.len()) {
+            if len > 0 {
+                let extents = self.access.extents(positions.start, len)?;
+                let places = extents.map(|extent| (extent.offset - window.start, extent.len));
+                data.scatter(positions, places, |at, bytes| common.put(round, at, bytes));
+            }
+            common.put_list(round, self.team.me(), &list);
+            told = list.len() as u64;
+        }
+        let mut all = vec![0; 8 * self.team.size()];
+        self.team.allgather(&words([told]), &mut all)?;
+        let lengths = (0..self.team.size()).map(|member| (member, word(&all, member)));
+        if lengths.clone().any(|(_, length)| length == u64::MAX) {
+            return Ok(None);
+        }
+        let list = |(member, length)| common.list(round, member, length);
+        let lists = match aggregator == self.team.me() {
+            true => lengths.map(list).collect(),
+            false => Vec::new(),
+        };
+        Ok(Some(Put { common, lists }))
     }
 
     /// Sends each aggregator the extents of this member in its window, with their data where there is some. Returns what this member
