@@ -35,7 +35,7 @@ impl Window {
             false => 1,
         };
         if self.is_asked {
-            return self.wait_and_serve(on, what, &mut ready);
+            return serve_and_wait(self, on, what, &mut ready);
         }
         for _ in 0..looks {
             if ready()? {
@@ -44,30 +44,6 @@ impl Window {
             std::hint::spin_loop();
         }
         self.wait_at_length(on, what, &mut ready)
-    }
-
-    /// The same where others may ask for accesses: they come with the synchronization that is waited for.
-    #[inline(never)]
-    fn wait_and_serve(
-        &self,
-        on: usize,
-        what: &str,
-        ready: &mut dyn FnMut() -> Result<bool>,
-    ) -> Result {
-        if ready()? {
-            return Ok(());
-        }
-        let attended = served::attend(self, || {
-            std::hint::spin_loop();
-            match ready() {
-                Ok(false) => None,
-                other => Some(other),
-            }
-        });
-        match attended {
-            Some(ended) => ended.map(drop),
-            None => self.wait_at_length(on, what, ready),
-        }
     }
 
     #[cold]
@@ -204,5 +180,29 @@ impl Window {
             self.messenger.progress()?;
         }
         Ok(())
+    }
+}
+
+/// Waits as [`Window::wait`] does, where others may ask for accesses: they come with the synchronization that is waited for.
+#[inline(never)]
+fn serve_and_wait(
+    window: &Window,
+    on: usize,
+    what: &str,
+    ready: &mut dyn FnMut() -> Result<bool>,
+) -> Result {
+    if ready()? {
+        return Ok(());
+    }
+    let attended = served::attend(window, || {
+        std::hint::spin_loop();
+        match ready() {
+            Ok(false) => None,
+            other => Some(other),
+        }
+    });
+    match attended {
+        Some(ended) => ended.map(drop),
+        None => window.wait_at_length(on, what, ready),
     }
 }
