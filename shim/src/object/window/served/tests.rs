@@ -1,7 +1,7 @@
 //! Accesses that are asked for: what is done, what is refused, and that each is done once, by whom ever.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
@@ -136,6 +136,7 @@ fn what_cannot_be_done_so_is_refused() {
 /// What belongs to an epoch that the target ends too is left to one that waits for that end, and to no other.
 #[test]
 fn a_target_that_waits_in_a_fence_is_asked() {
+    const ROUNDS: usize = 20_000;
     let is_over = AtomicBool::new(false);
     on_two(|_, window| {
         let ask = || {
@@ -149,16 +150,23 @@ fn a_target_that_waits_in_a_fence_is_asked() {
             assert_eq!(lines.ask[0].load(Acquire), 0, "nor asked");
         }
         window.barrier().unwrap();
-        while !is_over.load(Acquire) {
+        let mut old = None;
+        for _ in 0..ROUNDS {
             if window.me() == 0 {
                 std::thread::yield_now();
-                if let Some(old) = ask() {
-                    assert_eq!(old[..8], 0_u64.to_ne_bytes());
-                    is_over.store(true, Release);
-                }
+                old = ask();
             }
             meet(window).unwrap();
+            // Between two meetings: both see it in the same round.
+            is_over.fetch_or(old.is_some(), AcqRel);
+            meet(window).unwrap();
+            if is_over.load(Acquire) {
+                break;
+            }
         }
+        let expected = (window.me() == 0).then(|| words(&[0]));
+        assert_eq!(old, expected, "it is asked once");
+        assert!(is_over.load(Acquire), "it is asked");
         window.barrier().unwrap();
         assert_eq!(lines.attends.load(Acquire), 0, "it waits no more");
     });
@@ -180,7 +188,8 @@ fn a_call_of_progress_looks_at_some_of_many_members() {
         };
         (1..MEMBERS).for_each(|member| ask(member, 1));
         let calls: Vec<usize> = (0..10).map(|_| server.drive()).collect();
-        assert!(calls.iter().all(|served| *served <= IN_TURN), "{calls:?}");
+        let most = MEMBERS / 4;
+        assert!(calls.iter().all(|served| *served <= most), "{calls:?}");
         assert_eq!(calls.iter().sum::<usize>(), MEMBERS - 1, "each once");
         let calls_of_all = MEMBERS.div_ceil(IN_TURN);
         for member in [70, 3] {
