@@ -44,6 +44,7 @@ enum Defect {
     SendsToTheDead,
     OneQueueForAll,
     SleepsOverWakes,
+    RefusesInSilence,
     NeverRests,
     ZeroesGathered,
     OffersAnything,
@@ -404,6 +405,10 @@ impl ByteTransport for Broken {
         if self.defect == Defect::OneQueueForAll && self.stuck.is_some_and(|stuck| stuck != to) {
             return Post::Busy;
         }
+        if self.defect == Defect::RefusesInSilence && self.seen == 0 {
+            self.seen = 1;
+            return Post::Busy;
+        }
         let class = match self.defect {
             Defect::NoRoomForControl => Class::Data,
             _ => class,
@@ -608,6 +613,10 @@ const SEEN: &[(Defect, &[&str])] = &[
             "other_threads_wake_a_sleeper",
             "messages_wake_a_sleeper",
         ],
+    ),
+    (
+        Defect::RefusesInSilence,
+        &["contact_wakes_those_who_were_refused"],
     ),
 ];
 

@@ -243,6 +243,7 @@ crate::kit! {
     Wake 1 wake::arrivals_before_sleep_are_not_slept_over,
     Wake 1 wake::other_threads_wake_a_sleeper,
     Wake 2 wake::messages_wake_a_sleeper,
+    Wake 2 wake::contact_wakes_those_who_were_refused,
     ZeroCopy 1 messages::sends_without_a_copy,
     Put 1 remote::puts_exactly_where_told,
     Get 1 remote::gets_exactly_what_was_named,

@@ -256,3 +256,72 @@ fn send_rounds(
     }
     Ok(())
 }
+
+/// How long what a peer replies has to come.
+const REPLY: Duration = Duration::from_millis(1);
+
+/// Refusals after each of which a sender sleeps for the first time, in one of the meetings.
+const REFUSALS: u32 = 8;
+
+/// Sends a message, asleep whenever it is refused, from the refusal of number `first` on. The peer makes progress while it is
+/// `let_on` alone, so that what it replies comes between progress and the post. Returns whether no wake-up was lost.
+fn send_asleep(
+    transport: &mut dyn ByteTransport,
+    to: EndpointId,
+    first: u32,
+    let_on: &AtomicBool,
+) -> Result<bool, String> {
+    let waiter = transport.waiter();
+    let mut log = Log::default();
+    let start = Instant::now();
+    let mut refusals = 0;
+    while start.elapsed() < LONG {
+        let key = waiter.arm();
+        let events = transport.progress(LANE, &mut log);
+        let_on.store(true, Ordering::Release);
+        thread::sleep(REPLY);
+        let post = transport.send(LANE, to, Class::Data, header(1), b"hello");
+        refusals += u32::from(post == Post::Busy);
+        if post != Post::Busy || events > 0 || refusals < first {
+            waiter.disarm();
+        } else if overslept(&*waiter, key) {
+            return Ok(false);
+        }
+        match post {
+            Post::Posted => return Ok(true),
+            Post::Busy => let_on.store(false, Ordering::Release),
+            other => return Err(format!("a send was answered {other:?}")),
+        }
+    }
+    Err("a send was refused all the time".to_owned())
+}
+
+/// Who was refused while contact is made does not sleep over that it is: also where the refused post has found that out.
+pub(super) fn contact_wakes_those_who_were_refused(factory: &Factory) -> Result<(), String> {
+    for first in 0..REFUSALS {
+        let mut rig = Rig::open(factory, 2)?;
+        let to = rig.connect(0, 1)?;
+        let mut peer = rig.take(1);
+        let let_on = Arc::new(AtomicBool::new(false));
+        let over = Arc::new(AtomicBool::new(false));
+        let replying = {
+            let (let_on, over) = (Arc::clone(&let_on), Arc::clone(&over));
+            thread::spawn(move || {
+                let mut log = Log::default();
+                while !over.load(Ordering::Acquire) {
+                    if let_on.load(Ordering::Acquire) {
+                        peer.progress(LANE, &mut log);
+                    }
+                    thread::yield_now();
+                }
+                peer
+            })
+        };
+        let sent = send_asleep(rig.transport(0), to, first, &let_on);
+        over.store(true, Ordering::Release);
+        let joined = replying.join();
+        drop(joined.map_err(|_| "the peer panicked".to_owned())?);
+        ensure(sent?, || "a wake-up was lost".to_owned())?;
+    }
+    Ok(())
+}

@@ -130,9 +130,11 @@ impl OfiDatagram {
         }
         let arrivals = net.wait_descriptor();
         let arrivals = arrivals.and_then(|descriptor| descriptor.try_clone_to_owned().ok());
-        let waiter = OfiWaiter::new(arrivals).map_err(|source| BaseError::System {
-            what: "eventfd".to_owned(),
-            source,
+        let waiter = OfiWaiter::new(arrivals, net.refusals().clone()).map_err(|source| {
+            BaseError::System {
+                what: "eventfd".to_owned(),
+                source,
+            }
         })?;
         let mut datagram = Self {
             ops: Slab::default(),

@@ -138,9 +138,11 @@ impl Engine {
         let arrivals = net
             .wait_descriptor()
             .and_then(|descriptor| descriptor.try_clone_to_owned().ok());
-        let waiter = OfiWaiter::new(arrivals).map_err(|source| BaseError::System {
-            what: "eventfd".to_owned(),
-            source,
+        let waiter = OfiWaiter::new(arrivals, net.refusals().clone()).map_err(|source| {
+            BaseError::System {
+                what: "eventfd".to_owned(),
+                source,
+            }
         })?;
         let mut stamp = [0; 4];
         getrandom::fill(&mut stamp)

@@ -15,5 +15,5 @@ pub(crate) use context::OpId;
 pub(crate) use info::{Info, Infos, Provider, Wanted, file_of, mode_names, names};
 pub(crate) use memory::{BlockId, Place, Registered};
 pub(crate) use net::{Completion, Fault, Net, Peer, Reading};
-pub(crate) use post::{Remote, Took};
+pub(crate) use post::{Refusals, Remote, Took};
 pub(crate) use tagged::Pattern;

@@ -15,6 +15,7 @@ use tagwire_transport::{Payload, RecvBuffer};
 use super::context::{Contexts, OpId};
 use super::info::{Info, Provider};
 use super::memory::{Block, BlockId, Place, Registered};
+use super::post::Refusals;
 use crate::error::Failure;
 
 /// Completions that are read at once.
@@ -96,6 +97,7 @@ pub(crate) struct Net {
     pub(super) domain: NonNull<fid_domain>,
     fabric: NonNull<fid_fabric>,
     wait: Option<OwnedFd>,
+    pub(super) refusals: Refusals,
     entries: [fi_cq_tagged_entry; BATCH],
     pub(super) contexts: Contexts,
     pub(super) blocks: Vec<Block>,
@@ -161,6 +163,7 @@ impl Net {
             domain,
             fabric,
             wait,
+            refusals: Refusals::default(),
             // SAFETY: numbers and pointers, for which zero is a value.
             entries: unsafe { std::mem::zeroed() },
             contexts: Contexts::new(),
@@ -216,6 +219,11 @@ impl Net {
     pub(crate) fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         use std::os::fd::AsFd;
         self.wait.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Returns how often the provider had no room, to be looked at by any thread.
+    pub(crate) const fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// Whether a thread may go to sleep on the descriptor: nothing came meanwhile.

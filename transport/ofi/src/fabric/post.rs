@@ -3,6 +3,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::iovec;
 use tagwire_libfabric_sys::bindings::*;
@@ -24,14 +26,19 @@ pub(crate) enum Took {
     Failed(i32),
 }
 
-impl Took {
-    #[inline]
-    pub(super) fn from(code: isize) -> Self {
-        match code {
-            0.. => Self::Yes,
-            code if code == -(FI_EAGAIN as isize) => Self::Busy,
-            code => Self::Failed(code as i32),
-        }
+/// How often the provider had no room. Providers that have connections make progress before they refuse: what would have ended a
+/// sleep may be gone by then, the end of a handshake above all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals(Arc<AtomicU32>);
+
+impl Refusals {
+    pub(crate) fn count(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    #[cold]
+    pub(crate) fn note(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -54,6 +61,19 @@ pub(super) fn region(start: *const u8, len: usize) -> iovec {
 }
 
 impl Net {
+    /// Returns what became of an operation for which the library returned `code`.
+    #[inline]
+    pub(super) fn took(&self, code: isize) -> Took {
+        match code {
+            0.. => Took::Yes,
+            code if code == -(FI_EAGAIN as isize) => {
+                self.refusals.note();
+                Took::Busy
+            }
+            code => Took::Failed(code as i32),
+        }
+    }
+
     /// Gives all of a block to the provider, to receive one message, or with `multi` as many as fit.
     pub(crate) fn receive_into(&mut self, block: BlockId, multi: bool, op: OpId) -> Took {
         let context = self.contexts.pointer(op);
@@ -71,14 +91,14 @@ impl Net {
         let flags = FI_COMPLETION | if multi { FI_MULTI_RECV } else { 0 };
         // SAFETY: the block stays where it is until the endpoint is closed, and is not written to
         // before the provider says that it is done with it.
-        Took::from(unsafe { calls::fi_recvmsg(self.endpoint.as_ptr(), &raw const message, flags) })
+        self.took(unsafe { calls::fi_recvmsg(self.endpoint.as_ptr(), &raw const message, flags) })
     }
 
     /// Sends a short message; done on return.
     #[inline]
     pub(crate) fn inject(&self, to: Peer, bytes: &[u8]) -> Took {
         // SAFETY: the provider copies the bytes before it returns.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_inject(
                 self.endpoint.as_ptr(),
                 bytes.as_ptr().cast(),
@@ -94,7 +114,7 @@ impl Net {
         let context = self.contexts.pointer(op);
         let block = &self.blocks[place.block.0 as usize];
         // SAFETY: the bytes are inside of the block, which lives until the endpoint is closed.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_send(
                 self.endpoint.as_ptr(),
                 block.at(place.offset, len).cast(),
@@ -135,7 +155,7 @@ impl Net {
             data: 0,
         };
         // SAFETY: the first piece as for `send`; of the second the caller says that it is lent.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_sendmsg(self.endpoint.as_ptr(), &raw const message, FI_COMPLETION)
         })
     }
@@ -213,7 +233,7 @@ impl Net {
             context,
             data: 0,
         };
-        Took::from(post(message, self.endpoint.as_ptr()))
+        self.took(post(message, self.endpoint.as_ptr()))
     }
 
     /// Asks the provider to give `op` up; its completion says what became of it. One that has ended

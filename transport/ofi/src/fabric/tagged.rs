@@ -31,7 +31,7 @@ impl Net {
     #[inline]
     pub(crate) fn inject_tagged(&self, to: Peer, tag: u64, bytes: &[u8]) -> Took {
         // SAFETY: the provider copies the bytes before it returns.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_tinject(
                 self.endpoint.as_ptr(),
                 bytes.as_ptr().cast(),
@@ -45,7 +45,7 @@ impl Net {
     /// Sends an empty tagged message with `data` for the receiver's completion; done on return.
     pub(crate) fn inject_word(&self, to: Peer, tag: u64, data: u64) -> Took {
         // SAFETY: no bytes are read.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_tinjectdata(
                 self.endpoint.as_ptr(),
                 ptr::dangling::<u8>().cast(),
@@ -70,7 +70,7 @@ impl Net {
         let context = self.contexts.pointer(op);
         let block = &self.blocks[place.block.0 as usize];
         // SAFETY: the bytes are inside of the block, which lives until the endpoint is closed.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_tsend(
                 self.endpoint.as_ptr(),
                 block.at(place.offset, len).cast(),
@@ -97,7 +97,7 @@ impl Net {
     ) -> Took {
         let context = self.contexts.pointer(op);
         // SAFETY: the caller says that the buffer is lent until the operation ends.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_tsend(
                 self.endpoint.as_ptr(),
                 data.as_ptr().cast(),
@@ -126,7 +126,7 @@ impl Net {
         let context = self.contexts.pointer(op);
         let Some((block, len)) = rest else {
             // SAFETY: the caller says that the buffer is lent until the operation ends.
-            return Took::from(unsafe {
+            return self.took(unsafe {
                 calls::fi_trecv(
                     self.endpoint.as_ptr(),
                     data.as_ptr().cast(),
@@ -159,7 +159,7 @@ impl Net {
         };
         // SAFETY: the buffer was lent until the operation ends; the block lives until the endpoint
         // is closed, and nobody reads it.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_trecvmsg(self.endpoint.as_ptr(), &raw const message, FI_COMPLETION)
         })
     }
@@ -175,7 +175,7 @@ impl Net {
         let context = self.contexts.pointer(op);
         let block = &self.blocks[place.block.0 as usize];
         // SAFETY: the bytes are inside of the block, which lives until the endpoint is closed.
-        Took::from(unsafe {
+        self.took(unsafe {
             calls::fi_trecv(
                 self.endpoint.as_ptr(),
                 block.at(place.offset, len).cast(),
@@ -203,6 +203,6 @@ impl Net {
         };
         let flags = FI_PEEK | FI_COMPLETION;
         // SAFETY: a look takes no bytes.
-        Took::from(unsafe { calls::fi_trecvmsg(self.endpoint.as_ptr(), &raw const message, flags) })
+        self.took(unsafe { calls::fi_trecvmsg(self.endpoint.as_ptr(), &raw const message, flags) })
     }
 }
