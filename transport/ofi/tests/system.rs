@@ -122,6 +122,26 @@ provider_matching!(
     &[],
     crate::common::with_little_data
 );
+/// A provider that asks the sender for the bytes of an unmatched message, as ofi_rxm does for one that is longer than its
+/// buffers: who claims it waits for nobody. The provider reads the setting once in a process, so that these checks have their own.
+#[test]
+fn claims_wait_for_no_sender_where_the_provider_asks_for_bytes() {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args([
+        "--exact",
+        "matching_tcp_rxm::claims_take_out_of_matching",
+        "matching_tcp_rxm::random_runs_match_the_lists",
+        "matching_tcp_rxm::claims_of_the_dead_end",
+    ]);
+    let output = child.env("FI_OFI_RXM_BUFFER_SIZE", "4096").output();
+    let output = output.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("3 passed"),
+        "{text}"
+    );
+}
+
 /// Providers whose matching is wrong are refused with the reason, and what to do.
 #[test]
 fn broken_matching_is_refused() {

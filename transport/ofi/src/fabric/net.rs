@@ -10,7 +10,8 @@ use std::ptr::{self, NonNull};
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::bindings::*;
 use tagwire_libfabric_sys::{Library, calls};
-use tagwire_transport::{Payload, RecvBuffer};
+use tagwire_transport::Payload;
+use tagwire_transport::data::WriteRegion;
 
 use super::context::{Contexts, OpId};
 use super::info::{Info, Provider};
@@ -378,9 +379,8 @@ impl Net {
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
-    /// Copies the `len` bytes at `place` to a buffer, as many as it has room for.
-    pub(crate) fn copy_out(&self, place: Place, len: usize, data: &RecvBuffer) {
-        let Some(target) = data.region() else { return };
+    /// Copies the `len` bytes at `place` to a buffer that was lent, as many as it has room for.
+    pub(crate) fn copy_out(&self, place: Place, len: usize, target: WriteRegion) {
         let len = len.min(target.len());
         let from = self.blocks[place.block.0 as usize].at(place.offset, len);
         // SAFETY: inside of the block, where no operation writes any more; the buffer was lent to be

@@ -35,11 +35,18 @@ pub(super) enum Incoming {
         pattern: Pattern,
         claim: bool,
     },
-    /// What a look has seen is taken out.
+    /// What a look has claimed is taken out. Where the provider asks for the bytes of an unmatched message, that waits for the
+    /// sender, and for no other look: so a message is told at once, an announcement when it is out.
     Taking {
-        token: Token,
+        envelope: MatchEnvelope,
+        from: EndpointId,
         place: Place,
         length: u64,
+        op: OpId,
+        /// The look, of an announcement.
+        untold: Option<Token>,
+        /// The receive that waits for the message.
+        wanted: Option<(WriteRegion, Token)>,
     },
     /// What a look has seen has lost its sender, and is taken out before another look.
     Clearing {
@@ -71,4 +78,6 @@ pub(super) enum Content {
     Kept(Place, u64),
     /// The number to ask for.
     Announced(u32),
+    /// Nothing: its sender is gone.
+    Lost,
 }

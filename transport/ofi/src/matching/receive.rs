@@ -415,9 +415,7 @@ impl OfiMatch {
         if !self.can_be_had(&seen) {
             self.clear(slot, message, (token, pattern, claim));
         } else if claim {
-            // Of what is announced nothing comes yet.
-            let here = seen.number.map_or(seen.envelope.length, |_| 0);
-            self.take_out(slot, (message, here), token, upcalls);
+            self.take_out(slot, message, &seen, token, upcalls);
         } else {
             self.incoming.take(slot);
             let found = Found {
@@ -464,14 +462,22 @@ impl OfiMatch {
         }
     }
 
-    /// Takes out what a look for a claim has seen, of so many bytes.
+    /// Takes out what a look for a claim has `seen`.
     fn take_out(
         &mut self,
         slot: u32,
-        (message, length): (Pattern, u64),
+        message: Pattern,
+        seen: &Seen,
         token: Token,
         upcalls: &mut dyn MatchUpcalls,
     ) {
+        let is_announced = seen.number.is_some();
+        // Of what is announced nothing comes yet.
+        let length = if is_announced {
+            0
+        } else {
+            seen.envelope.length
+        };
         let Ok((place, room)) = self.rooms.take(&mut self.bytes.engine.peers, length) else {
             self.end_without(slot, token, true, upcalls);
             return;
@@ -479,18 +485,43 @@ impl OfiMatch {
         let started = self.bytes.engine.peers.start_tagged(slot << 1, |net, op| {
             net.receive_tagged_at(message, place, room, op)
         });
-        if started.is_ok() {
-            if let Some(incoming) = self.incoming.get_mut(slot) {
-                *incoming = Incoming::Taking {
-                    token,
-                    place,
-                    length,
-                };
-            }
-        } else {
+        let Ok(op) = started else {
             self.rooms.put(&mut self.bytes.engine.peers, place, length);
             self.owed.push_back(Owed::Receive(slot));
+            return;
+        };
+        if let Some(incoming) = self.incoming.get_mut(slot) {
+            *incoming = Incoming::Taking {
+                envelope: seen.envelope,
+                from: seen.from,
+                place,
+                length,
+                op,
+                untold: is_announced.then_some(token),
+                wanted: None,
+            };
         }
+        if !is_announced {
+            self.tell_claim(slot, seen.envelope, token, upcalls);
+        }
+    }
+
+    /// Tells a claim. From now on no receive can take its message.
+    fn tell_claim(
+        &mut self,
+        slot: u32,
+        envelope: MatchEnvelope,
+        token: Token,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        self.claiming -= 1;
+        let (first, bits) = NUMBER;
+        let number = self.incoming.number(slot, first, bits).unwrap_or_default();
+        let found = Found {
+            envelope,
+            claim: Some(ClaimId(number)),
+        };
+        upcalls.probed(token, Some(found));
     }
 
     fn end_taking(
@@ -500,44 +531,57 @@ impl OfiMatch {
         upcalls: &mut dyn MatchUpcalls,
     ) {
         let Some(Incoming::Taking {
-            token,
+            envelope,
+            from,
             place,
             length,
+            untold,
+            wanted,
+            ..
         }) = self.incoming.get(slot)
         else {
             return;
         };
-        let (token, place, length) = (*token, *place, *length);
+        let (envelope, from, place, length) = (*envelope, *from, *place, *length);
+        let (untold, wanted) = (*untold, *wanted);
         let seen = end.ok().and_then(|completion| self.see(&completion));
-        let Some(seen) = seen else {
-            self.rooms.put(&mut self.bytes.engine.peers, place, length);
-            self.end_without(slot, token, true, upcalls);
-            return;
-        };
-        self.note_matched(&seen);
-        self.claiming -= 1;
-        let content = match seen.number {
-            None => Content::Kept(place, length),
-            Some(number) => {
+        if let Some(seen) = &seen {
+            self.note_matched(seen);
+        }
+        let content = match seen.map(|seen| seen.number) {
+            Some(None) => Content::Kept(place, length),
+            other => {
                 self.rooms.put(&mut self.bytes.engine.peers, place, length);
-                self.lengths.forget(seen.from, number);
-                Content::Announced(number)
+                match (other.flatten(), untold) {
+                    (Some(number), _) => {
+                        self.lengths.forget(from, number);
+                        Content::Announced(number)
+                    }
+                    (None, Some(token)) => return self.end_without(slot, token, true, upcalls),
+                    (None, None) => {
+                        self.bytes
+                            .engine
+                            .lose(from, &mut Collect(&mut self.happenings));
+                        Content::Lost
+                    }
+                }
             }
         };
         if let Some(incoming) = self.incoming.get_mut(slot) {
             *incoming = Incoming::Claimed {
-                envelope: seen.envelope,
-                from: seen.from,
+                envelope,
+                from,
                 content,
             };
         }
-        let (first, bits) = NUMBER;
-        let number = self.incoming.number(slot, first, bits).unwrap_or_default();
-        let found = Found {
-            envelope: seen.envelope,
-            claim: Some(ClaimId(number)),
-        };
-        upcalls.probed(token, Some(found));
+        if let Some(token) = untold {
+            self.tell_claim(slot, envelope, token, upcalls);
+        }
+        if let Some((target, token)) = wanted
+            && let Posted::Done(end) = self.give_claimed(slot, target, token)
+        {
+            upcalls.received(token, end);
+        }
     }
 
     pub(super) fn take_claimed(
@@ -551,6 +595,21 @@ impl OfiMatch {
         let Some(slot) = slot else {
             return Posted::Refused(Refusal::Unknown);
         };
+        let Some(target) = data.region() else {
+            return Posted::Refused(Refusal::Shape);
+        };
+        match self.incoming.get_mut(slot) {
+            Some(Incoming::Taking { wanted, .. }) if wanted.is_none() => {
+                *wanted = Some((target, token));
+                Posted::Open
+            }
+            Some(Incoming::Claimed { .. }) => self.give_claimed(slot, target, token),
+            _ => Posted::Refused(Refusal::Unknown),
+        }
+    }
+
+    /// Gives the claimed message in `slot`, which has been taken out, to a receive into `target`.
+    fn give_claimed(&mut self, slot: u32, target: WriteRegion, token: Token) -> Posted {
         let Some(Incoming::Claimed {
             envelope,
             from,
@@ -560,32 +619,26 @@ impl OfiMatch {
             return Posted::Refused(Refusal::Unknown);
         };
         let (envelope, from, content) = (*envelope, *from, *content);
-        let Some(target) = data.region() else {
-            return Posted::Refused(Refusal::Shape);
-        };
         match content {
             Content::Kept(place, length) => {
                 let fits = envelope.length.min(target.len() as u64);
-                self.bytes
-                    .engine
-                    .peers
-                    .net
-                    .copy_out(place, envelope.length as usize, data);
-                self.rooms.put(&mut self.bytes.engine.peers, place, length);
+                let peers = &mut self.bytes.engine.peers;
+                peers.net.copy_out(place, envelope.length as usize, target);
+                self.rooms.put(peers, place, length);
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(fits)))
             }
-            Content::Announced(_) if self.bytes.engine.peers.links[from].closed => {
-                self.incoming.take(slot);
-                Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed))
-            }
-            Content::Announced(number) => {
+            Content::Announced(number) if !self.bytes.engine.peers.links[from].closed => {
                 let seen = Seen {
                     envelope,
                     from,
                     number: Some(number),
                 };
                 self.fetch_claimed(slot, number, seen, target, token)
+            }
+            Content::Announced(_) | Content::Lost => {
+                self.incoming.take(slot);
+                Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed))
             }
         }
     }
@@ -663,6 +716,7 @@ impl OfiMatch {
     pub(super) fn bury_receives(&mut self, gone: EndpointId, upcalls: &mut dyn MatchUpcalls) {
         let of_it = |(slot, incoming): (u32, &Incoming)| match incoming {
             Incoming::Fetching { from, op, .. } if *from == gone => Some((slot, *op)),
+            Incoming::Taking { from, op, .. } if *from == gone => Some((slot, Some(*op))),
             _ => None,
         };
         let slots: Vec<_> = self.incoming.iter().filter_map(of_it).collect();
