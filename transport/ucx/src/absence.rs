@@ -1,14 +1,15 @@
 //! Peers that cannot be connected to because this host has lost an interface for now: a cable is out, or a switch starts
 //! anew. UCX calls them unreachable at once, as it does those that no transport leads to.
 //!
-//! A connection that is there already outlives that: the kernel sends again. One that is to be made waits here as long.
+//! A connection that is there already outlives that: the kernel sends again. One that is to be made waits here as long. So does
+//! a rank that opens while nothing leads from its host: UCX asks once what interfaces there are.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tagwire_base::Time;
+use tagwire_base::{Clock, Time};
 use tagwire_transport::{EndpointId, Post};
 use tagwire_ucx_sys::{UCS_ERR_UNREACHABLE, ucs_status_t};
 
@@ -35,12 +36,38 @@ pub(crate) struct Absences {
     list: Vec<Absent>,
 }
 
+/// Where the kernel shows a host's devices.
+const DEVICES: &str = "/sys/class";
+
+/// Waits until something leads from this host, where a rank has peers on others; not for ever.
+pub(crate) fn await_way(clock: &Clock) {
+    let until = clock.now() + PATIENCE;
+    while !Interfaces::lead_out(Path::new(DEVICES)) && clock.now() < until {
+        std::thread::sleep(PAUSE);
+    }
+}
+
 impl Absences {
     /// Returns none, on this host.
     pub(crate) fn of_host() -> Self {
         Self {
-            interfaces: Interfaces::of("/sys/class/net".into()),
+            interfaces: Interfaces::of(Path::new(DEVICES).join(INTERFACES)),
             list: Vec::new(),
+        }
+    }
+
+    /// Returns why a peer that cannot be connected to may be out of reach: interfaces by which nothing goes, or went when this
+    /// rank opened, so that UCX does not know them.
+    pub(crate) fn why(&self) -> String {
+        let out = self.interfaces.out();
+        let mut names: Vec<_> = out.iter().map(|name| name.to_string_lossy()).collect();
+        names.sort();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; nothing goes by {} of this host, or went when the rank opened",
+                names.join(", ")
+            ),
         }
     }
 
@@ -102,6 +129,12 @@ impl Absences {
     }
 }
 
+/// Where interfaces are, of all devices, and other ways to other hosts.
+const INTERFACES: &str = "net";
+const OTHERS: &str = "infiniband";
+/// The interface that leads to this host itself.
+const LOOPBACK: &str = "lo";
+
 /// The interfaces that this host had when the rank opened.
 #[derive(Debug)]
 struct Interfaces {
@@ -115,10 +148,34 @@ impl Interfaces {
         Self { folder, up }
     }
 
+    /// Whether something may lead to other hosts, or there is nothing that ever could.
+    fn lead_out(devices: &Path) -> bool {
+        let folder = devices.join(INTERFACES);
+        let beside_loopback = |names: BTreeSet<OsString>| names.iter().any(|name| name != LOOPBACK);
+        beside_loopback(up(&folder))
+            || !beside_loopback(all(&folder))
+            || !all(&devices.join(OTHERS)).is_empty()
+    }
+
+    /// Returns those that carry nothing now, or did not then.
+    fn out(&self) -> BTreeSet<OsString> {
+        let (up, all) = (up(&self.folder), all(&self.folder));
+        let out = all
+            .into_iter()
+            .filter(|name| !up.contains(name) || !self.up.contains(name));
+        out.collect()
+    }
+
     /// Whether one of them carries nothing now.
     fn any_is_out(&self) -> bool {
         !self.up.is_subset(&up(&self.folder))
     }
+}
+
+/// Returns the names in a folder of devices.
+fn all(folder: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
 }
 
 /// Returns the interfaces that carry something. Some do not say.
@@ -195,6 +252,33 @@ mod tests {
         }
         say("eth0", "up");
         assert!(!interfaces.any_is_out());
+    }
+
+    #[test]
+    fn a_way_to_other_hosts_is_seen() {
+        let devices = tempfile::tempdir().unwrap();
+        let say = |name: &str, state: &str| {
+            let interface = devices.path().join(INTERFACES).join(name);
+            std::fs::create_dir_all(&interface).unwrap();
+            std::fs::write(interface.join("operstate"), format!("{state}\n")).unwrap();
+        };
+        let leads_out = || Interfaces::lead_out(devices.path());
+        assert!(leads_out(), "nobody knows");
+        say("lo", "unknown");
+        assert!(leads_out(), "nothing ever will");
+        say("eth0", "down");
+        assert!(!leads_out());
+        say("eth1", "up");
+        assert!(leads_out());
+        say("eth1", "lowerlayerdown");
+        assert!(!leads_out());
+        let interfaces = Interfaces::of(devices.path().join(INTERFACES));
+        let out = || interfaces.out().into_iter().collect::<Vec<_>>();
+        assert_eq!(out(), ["eth0", "eth1"]);
+        say("eth1", "up");
+        assert_eq!(out(), ["eth0", "eth1"], "what came late is unknown to UCX");
+        std::fs::create_dir_all(devices.path().join(OTHERS).join("mlx5_0")).unwrap();
+        assert!(leads_out(), "by something that is no interface");
     }
 
     /// No transport leads to the peer, as if the only one were out.

@@ -15,7 +15,7 @@ use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
 use crate::NAME;
-use crate::absence::Absences;
+use crate::absence::{self, Absences};
 use crate::config::UcxOptions;
 use crate::contact::Inbox;
 use crate::layout::MAX_RANKS;
@@ -105,6 +105,9 @@ impl Core {
             });
         }
         let library = Library::open(options.library_name())?;
+        if bootstrap.locality().local_size < bootstrap.size() {
+            absence::await_way(&bootstrap.clock());
+        }
         let context = Context::open(library, &options, features)?;
         let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
         let session = wire::session_of(rank, bootstrap.size(), draw()?);
@@ -218,7 +221,8 @@ impl Core {
             return Ok(());
         };
         let noted = self.absences.note(id, worker, status, self.clock.now());
-        noted.map_err(|status| crate::worker::status_text(self.shared.ucp, status))
+        let text = |status| crate::worker::status_text(self.shared.ucp, status);
+        noted.map_err(|status| text(status) + &self.absences.why())
     }
 
     /// Tries again to connect to the peers whose time it is.
