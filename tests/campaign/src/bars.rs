@@ -29,10 +29,30 @@ pub struct BarsOptions {
     /// Have so many of a thousand of everything
     #[arg(long, default_value_t = 1000, value_name = "MILLE")]
     pub share: u64,
+    /// These alone: drivers of different ones can run side by side, each with a log of its own
+    #[arg(long, value_name = "BAR", value_delimiter = ',', value_parser = clap::builder::PossibleValuesParser::new(names()))]
+    pub only: Vec<String>,
+}
+
+impl BarsOptions {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|one| one == name)
+    }
+}
+
+/// What all floods are called.
+const FLOODS: &str = "flood";
+
+/// Returns what bars are called: blows, floods, and those whom hostile members send to.
+fn names() -> impl Iterator<Item = &'static str> {
+    let targets = hostile::ALL.iter().map(|target| target.name());
+    let blows = BLOWS.into_iter().map(|(name, _)| name);
+    blows.chain([FLOODS]).chain(targets)
 }
 
 /// Trials of a choice, until something has been counted in them so often.
 struct Bar {
+    name: &'static str,
     what: String,
     choice: Choice,
     wanted: u64,
@@ -54,6 +74,7 @@ impl Bar {
 /// Returns the bars that take trials, a share of them in a thousand.
 fn bars(share: u64) -> Vec<Bar> {
     let blows = BLOWS.map(|(name, wanted)| Bar {
+        name,
         what: format!("blows of {name}"),
         choice: Choice {
             disturbance: Some(name.to_owned()),
@@ -63,10 +84,11 @@ fn bars(share: u64) -> Vec<Bar> {
         blow: Some(name),
     });
     let floods = grounds::ALL.iter().map(|ground| Bar {
+        name: FLOODS,
         what: format!("floods on {}", ground.name()),
         choice: Choice {
             ground: Some(ground.name().to_owned()),
-            program: Some("flood".to_owned()),
+            program: Some(FLOODS.to_owned()),
             // What leaves all ranks alive.
             disturbance: Some("stop".to_owned()),
             flood: Some((FLOOD * share).div_ceil(1000)),
@@ -84,7 +106,10 @@ fn bars(share: u64) -> Vec<Bar> {
 pub fn run(options: &BarsOptions) -> Result<(usize, usize), String> {
     let deadline = Deadline::after(options.seconds);
     let (mut short, mut finds) = (0, 0);
-    for bar in bars(options.share) {
+    let wanted = bars(options.share)
+        .into_iter()
+        .filter(|bar| options.wants(bar.name));
+    for bar in wanted {
         let mut known = trials_of(&read(&options.log)?, &bar.choice);
         let sum = |known: &BTreeMap<u64, Record>| {
             known.values().map(|record| bar.count(record)).sum::<u64>()
@@ -110,7 +135,10 @@ pub fn run(options: &BarsOptions) -> Result<(usize, usize), String> {
         finds += said(&bar.what, sum(&known), bar.wanted, found, &mut short);
     }
     let each = (PACKETS * options.share).div_ceil(1000 * hostile::ALL.len() as u64);
-    for target in hostile::ALL {
+    let targets = hostile::ALL
+        .iter()
+        .filter(|target| options.wants(target.name()));
+    for target in targets {
         hostile::go_on(*target, 0, each, Some(&options.log), deadline)?;
         let lines = read(&options.log)?;
         let (_, packets) = hostile::known(&lines, *target, 0);
@@ -147,6 +175,24 @@ mod tests {
             assert!(bar.count(&record) > 0, "{}", bar.what);
             record.verdict = Verdict::Void;
             assert_eq!(bar.count(&record), 0, "{}", bar.what);
+        }
+    }
+
+    #[test]
+    fn each_bar_can_be_had_alone() {
+        let of = |only: &[&str]| BarsOptions {
+            log: PathBuf::new(),
+            seconds: None,
+            share: 1000,
+            only: only.iter().map(|&name| name.to_owned()).collect(),
+        };
+        for name in names() {
+            let wanted: Vec<_> = names().filter(|other| of(&[name]).wants(other)).collect();
+            assert_eq!(wanted, [name]);
+            assert!(of(&[]).wants(name));
+        }
+        for bar in bars(1000) {
+            assert!(names().any(|name| name == bar.name), "{}", bar.what);
         }
     }
 

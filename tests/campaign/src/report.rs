@@ -93,9 +93,22 @@ cargo run --release -p tagwire-campaign -- report FILE...                     th
 
 Records have the revision of their build, its profile and the machine. What a file has of the same three is left out, so that `run` and `bars` go on where they
 were ended. `bars` is 1,000 kills, 200 cables pulled, a flood of 1,000,000 messages from each rank on each ground, and 100,000,000 packets of hostile
-members; `--seconds N` begins nothing after N seconds, and `--share N` has N of a thousand of it. By the rates of a short run of the profile debug
-(AMD EPYC, 2 threads, quiet: 53,000 to 87,000 packets/s in memory, 8,100 and 9,700 over shared memory, where what takes the time is to open a rank for each
-member) the packets take 1.5 hours; kills and cables an estimated 0.7. The long floods have not been timed.
+members; `--seconds N` begins nothing after N seconds, `--share N` has N of a thousand of it, and `--only` some of the bars, so that several drivers share the
+processors, each with a log of its own. The profile `checked` is release with debug assertions and overflow checks: it finds what debug finds.
+
+```text
+cargo build --profile checked -p tagwire-campaign -p tagwire-cli -p mpi_abi -p mpifort_abi
+campaign=target/checked/campaign
+$campaign bars --only kill --log A.log & $campaign bars --only flap,cut,sever,flood --log B.log; wait
+$campaign bars --only ob1-shm,ob1-memory,dr-memory,cm-memory --log A.log & $campaign bars --only cm-shm --log B.log; wait
+$campaign report A.log B.log
+```
+
+Trials wait more than they compute: two drivers of them did not slow each other, and what is late is repeated on idle processors all the same. By short runs of
+that profile (AMD EPYC, 2 threads, quiet) a kill takes 0.7 s and a pulled cable 1.5 s, one for good 6 s, so that the first line takes some 15 minutes; the second
+takes 25: 159,000 to 279,000 packets/s in memory (53,000 to 87,000 in debug), and beside each other 19,000 (ob1) and 14,000 (cm) over shared memory, where the
+kernel is what takes the time, to open a rank for each member (9,700 and 8,100 in debug). Floods of 50,000 took 0.6
+to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all; that over `ofi-cm` needs 17 GB, and is a find: see the last section.
 
 A trial is good where all of this holds:
 
