@@ -1,9 +1,9 @@
 //! The work of one post and its arrival, to be counted by callgrind.
 //!
 //! ```text
-//! cargo build --release -p tagwire-matching --example engine_instructions
+//! CARGO_INCREMENTAL=0 cargo build --profile dist -p tagwire-matching --example engine_instructions
 //! valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-//!     target/release/examples/engine_instructions ENGINE CASE DEPTH PAIRS
+//!     target/dist/examples/engine_instructions ENGINE CASE DEPTH PAIRS
 //! ```
 //!
 //! `CASE` says what lies in the queues and what is done `PAIRS` times:
