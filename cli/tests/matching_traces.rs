@@ -78,7 +78,7 @@ fn the_twin_of_text_is_read_back() {
     let file = folder.path().join("ring.1.twm");
     let text = run("match cat", &file).stdout;
     assert!(
-        text.starts_with("# tagwire match trace 1\n# rank: 1\n# ranks: 2\n"),
+        text.starts_with("# tagwire match trace 2\n# rank: 1\n# ranks: 2\n"),
         "{text}"
     );
     assert!(text.contains("# clock: coarse\n"), "{text}");

@@ -5,7 +5,7 @@
 //! little-endian:
 //!
 //! ```text
-//!   header   4096 bytes: the line "tagwire match trace 1", lines "name: value" (see [`Header`]), zeros
+//!   header   4096 bytes: the line "tagwire match trace 2", lines "name: value" (see [`Header`]), zeros
 //!   record   0  u8   call: 0 end, 1 post, 2 arrive, 3 arrive_expected, 4 expects, 5 probe, 6 claim, 7 cancel, 8 discard,
 //!                    9 promise, 10 time, 11 lost, 12 begin, 13 lengths, 14 queued; bit 6: it matched, found or withdrew at once
 //!            1  u8   size: 0 where there are no bytes or nobody knows; else 1 + 4 log2(bytes), rounded down
@@ -19,11 +19,13 @@
 //! there a bit for each of [`ContextAssertions`]. `time` and `lost` have a number of 64 bits in place of source and tag: the
 //! nanoseconds that passed where they fit in no record, and how many calls are missing behind the last one.
 //!
+//! The last record is `end`, of which the other bytes are 0, or `lost`: a file that ends without was cut.
+//!
 //! Records that begin with `begin` lie in parts of [`PART`] bytes each, in any order. Each begins so, with how many calls came
 //! before it as a number of 64 bits, and with `lengths` and `queued`, which have in place of source and tag how many receives and
 //! messages are queued then, and how many were so far. Parts are in the order of these numbers; one that does not begin so has
 //! nothing, and of two with the same number the one that comes first in the file counts. A *ring* keeps the last calls: its oldest
-//! part is written over. Nothing here reads or writes files, or knows a clock.
+//! part is written over. A part that is full needs no end. Nothing here reads or writes files, or knows a clock.
 
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 

@@ -303,7 +303,8 @@ impl Drop for Recorder {
         if self.moved > 0 || self.lost.is_some() {
             return;
         }
-        let length = (HEADER + self.chunk.taken() * RECORD) as u64;
+        // With a record that ends it: without one it was cut.
+        let length = (HEADER + (self.chunk.taken() + 1) * RECORD) as u64;
         if let Err(error) = self.file.set_len(length) {
             tracing::warn!("the trace {} keeps its room: {error}", self.path.display());
         }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::output::{Table, deliver};
 use crate::real::{self, Plan, Ran, RealArgs, Way};
 use crate::trace::{Trace, shown};
-use crate::walk::Walk;
+use crate::walk::{self, Walk};
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
         choose_exact(&mut engines, args.engine.is_some())?;
     }
     let mut rows = Vec::new();
-    for (path, mut trace) in Trace::read_all(&args.files, args.partial)? {
+    for (path, mut trace) in walk::read_all(&args.files, args.partial)? {
         let file = shown(&path);
         let moved = match args.perturb {
             Some(seed) => perturb::perturb(&mut trace.calls, seed),
@@ -161,7 +161,7 @@ fn answer(trace: &mut Trace, follows: bool) -> Result<(), String> {
             call.matched = search.is_hit();
         }
         let done = walk.apply(call, search);
-        done.map_err(|why| format!("call {}: {why}", index + 1))?;
+        done.map_err(|why| walk::cannot_be(index, &why))?;
     }
     Ok(())
 }

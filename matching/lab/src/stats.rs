@@ -19,7 +19,7 @@ use self::group::{Group, Queue, Summary};
 use crate::depth::Format;
 use crate::error::{Error, Result};
 use crate::trace::{Call, Trace, shown};
-use crate::walk::{Change, Entry, Left, Search, Walk};
+use crate::walk::{self, Change, Entry, Left, Search, Walk, cannot_be};
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -141,7 +141,7 @@ const fn part(tag: Tag) -> Part {
 /// Prints the figures; returns the exit status.
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     crate::depth::check_output(args.output.as_deref())?;
-    let traces = Trace::read_all(&args.files, args.partial)?;
+    let traces = walk::read_all(&args.files, args.partial)?;
     let mut sum = Groups::new();
     let mut rows = Vec::new();
     let mut notes = Vec::new();
@@ -218,7 +218,7 @@ pub(crate) fn count(trace: &Trace) -> Result<Groups, String> {
             }
         }
         let change = walk.apply(call, search);
-        let change = change.map_err(|why| format!("call {}: {why}", index + 1))?;
+        let change = change.map_err(|why| cannot_be(index, &why))?;
         apply(&mut groups, call, change);
         end = call.at;
     }
@@ -423,6 +423,9 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_is_told_with_its_call() {
         let told = count(&trace(&[post(0, 1), arrive(0, 1, false)])).unwrap_err();
-        assert_eq!(told, "call 2: it matched nothing, and there was something");
+        assert_eq!(
+            told,
+            "call 2: it matched nothing, and there was something (--partial takes what comes before)"
+        );
     }
 }

@@ -130,8 +130,9 @@ impl Trace {
             };
             bytes.extend_from_slice(&record.to_bytes());
         }
-        if self.lost > 0 {
-            bytes.extend_from_slice(&Packed::lost(self.lost).after(0));
+        match self.lost {
+            0 => bytes.extend_from_slice(&[0; RECORD]),
+            lost => bytes.extend_from_slice(&Packed::lost(lost).after(0)),
         }
         bytes
     }
@@ -148,24 +149,38 @@ fn parse(bytes: &[u8]) -> Result<Parsed, String> {
         lost: 0,
     };
     let (records, rest) = bytes[HEADER..].as_chunks::<RECORD>();
-    trace.header.ring = 0;
     let parts = parts::found(records);
-    let (trace, wrong) = match parts.is_empty() {
+    let within = || {
+        let (number, bytes) = (records.len() + 1, rest.len());
+        let told = || format!("record {number} has {bytes} bytes of {RECORD}: the file was cut");
+        rest.iter().any(|byte| *byte != 0).then(told)
+    };
+    let (mut trace, wrong) = match parts.is_empty() {
         true => {
             let wrong = parse_records(&mut trace, records, 0, &mut 0);
-            (trace, wrong)
+            let cut = || cut(records, 0);
+            (trace, wrong.or_else(within).or_else(cut))
         }
-        false => parts::join(trace, &parts),
+        false => {
+            let (trace, wrong) = parts::join(trace, &parts);
+            (trace, wrong.or_else(within))
+        }
     };
-    if wrong.is_some() {
-        return Ok((trace, wrong));
-    }
-    let wrong = format!(
-        "record {} has {} bytes of {RECORD}: the file was cut",
-        records.len() + 1,
-        rest.len()
-    );
-    Ok((trace, rest.iter().any(|byte| *byte != 0).then_some(wrong)))
+    trace.header.ring = 0;
+    Ok((trace, wrong))
+}
+
+/// What is wrong with records, before which are others, where neither an end nor what is lost comes last.
+fn cut(records: &[[u8; RECORD]], before: usize) -> Option<String> {
+    let has_end = records.last().is_some_and(|bytes| {
+        let last = Record::from_bytes(*bytes);
+        matches!(
+            last.map(|record| record.map(|record| record.event)),
+            Ok(None | Some(Event::Lost(_)))
+        )
+    });
+    let missing = before + records.len() + 1;
+    (!has_end).then(|| format!("record {missing} is missing: the file was cut"))
 }
 
 /// Adds the calls of records, before which are others, from a time on. Returns what is wrong behind the last one.
@@ -342,12 +357,18 @@ pub(crate) mod tests {
         let good = whole.to_bytes();
         let mut cut = good.clone();
         cut.truncate(HEADER + 40);
+        let mut between = good.clone();
+        between.truncate(HEADER + 32);
+        let mut empty = good.clone();
+        empty.truncate(HEADER);
         let mut call = good.clone();
         call[HEADER + 16] = 15;
         let mut hole = good.clone();
         hole[HEADER + 16..HEADER + 32].fill(0);
         for (bytes, calls, told) in [
             (cut, 2, "record 3 has 8 bytes of 16: the file was cut"),
+            (between, 2, "record 3 is missing: the file was cut"),
+            (empty, 0, "record 1 is missing: the file was cut"),
             (call, 1, "record 2: no call has the number 15"),
             (hole, 1, "record 2 is empty, and others follow"),
         ] {
@@ -376,6 +397,24 @@ pub(crate) mod tests {
         room.resize(HEADER + (1 << 12), 0);
         fs::write(&path, room).unwrap();
         assert_eq!(Trace::read(&path, false).unwrap(), whole);
+        // What another program wrote is told by its version, of either form.
+        let (binary, text) = (whole.to_bytes(), whole.to_text());
+        let first = String::from_utf8_lossy(&binary[..HEADER]).into_owned();
+        let version = first.lines().next().unwrap().to_owned();
+        let other = version.replace('2', "1");
+        for (bytes, name) in [
+            ([other.as_bytes(), &binary[other.len()..]].concat(), "a.twm"),
+            (text.replacen(&version, &other, 1).into_bytes(), "b.csv"),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            for partial in [false, true] {
+                let refused = Trace::read(&path, partial).unwrap_err().to_string();
+                let told =
+                    format!("{name}: it is a trace of version 1, and this program reads version 2");
+                assert!(refused.contains(&told), "{refused}");
+            }
+        }
         fs::write(&path, "no trace at all").unwrap();
         let refused = Trace::read(&path, true).unwrap_err().to_string();
         assert!(refused.contains("it is no trace"), "{refused}");

@@ -1,11 +1,45 @@
 //! The two queues of a trace, call by call, as MPI orders them: what each call searched, and what entered and left.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use tagwire_matching::trace::Event;
 use tagwire_matching::{Capacity, Envelope, Pattern};
 
-use crate::trace::Call;
+use crate::error::Result;
+use crate::trace::{Call, Trace};
+
+/// Reads traces as [`Trace::read_all`] does. With `partial`, what comes before a call whose answer cannot be is taken as well.
+///
+/// # Errors
+/// As [`Trace::read_all`].
+pub(crate) fn read_all(paths: &[PathBuf], partial: bool) -> Result<Vec<(PathBuf, Trace)>> {
+    let mut all = Trace::read_all(paths, partial)?;
+    if partial {
+        all.iter_mut().for_each(|(_, trace)| cut(trace));
+    }
+    Ok(all)
+}
+
+/// Says what is wrong with a call, and what can be done.
+pub(crate) fn cannot_be(index: usize, why: &str) -> String {
+    format!(
+        "call {}: {why} (--partial takes what comes before)",
+        index + 1
+    )
+}
+
+/// Cuts a trace before the first call whose answer cannot be.
+fn cut(trace: &mut Trace) {
+    let mut walk = Walk::new(trace.header.capacity);
+    let wrong = trace.calls.iter().position(|call| {
+        let search = walk.search(&call.event);
+        walk.apply(call, search).is_err()
+    });
+    if let Some(place) = wrong {
+        trace.calls.truncate(place);
+    }
+}
 
 /// Both queues.
 #[derive(Debug)]
@@ -221,6 +255,10 @@ mod tests {
             other[index].1 = !other[index].1;
             let told = walk(&other).unwrap_err();
             assert!(told.starts_with(&format!("{index}: it matched")), "{told}");
+            let mut partial = trace(&other);
+            partial.header.capacity = Capacity::new(2, 2);
+            cut(&mut partial);
+            assert_eq!(partial.calls, trace(&good).calls[..index]);
         }
         let told = walk(&[(post(1), false), (Event::Cancel(1), false)]).unwrap_err();
         assert_eq!(told, "1: it withdraws receive 1, and 1 were queued");

@@ -6,7 +6,7 @@
 use tagwire_matching::Capacity;
 use tagwire_matching::trace::{BEGINNING, Both, Event, PART, Queues, RECORD, Record};
 
-use super::{Call, Parsed, Trace, parse_records};
+use super::{Call, Parsed, Trace, cut, parse_records};
 
 /// A part of the file, with what it begins with.
 pub(super) struct Part<'a> {
@@ -37,8 +37,12 @@ pub(super) fn join(mut trace: Trace, parts: &[Part<'_>]) -> Parsed {
     let Some(first) = parts.first() else {
         return (trace, None);
     };
-    let (before, mut queues) = (first.calls, first.queues);
-    let mut at = 0;
+    // What comes before is missing in a ring alone.
+    let before = match trace.header.ring {
+        0 => 0,
+        _ => first.calls,
+    };
+    let (mut queues, mut at) = (first.queues, 0);
     for part in parts {
         let calls = before.saturating_add(trace.calls.len() as u64);
         if part.calls != calls {
@@ -46,9 +50,9 @@ pub(super) fn join(mut trace: Trace, parts: &[Part<'_>]) -> Parsed {
             let wrong = format!("record {place} is behind {found} calls, and {calls} are there");
             return (trace, Some(wrong));
         }
-        if let Some(wrong) =
-            parse_records(&mut trace, part.records, part.place + BEGINNING, &mut at)
-        {
+        let before = part.place + BEGINNING;
+        let wrong = parse_records(&mut trace, part.records, before, &mut at);
+        if let Some(wrong) = wrong.or_else(|| part.cut()) {
             return (trace, Some(wrong));
         }
     }
@@ -83,6 +87,13 @@ impl<'a> Part<'a> {
             records,
             place,
         })
+    }
+
+    /// What is wrong with a part that is neither full nor has an end.
+    fn cut(&self) -> Option<String> {
+        let is_full = BEGINNING + self.records.len() == PART / RECORD;
+        let cut = || cut(self.records, self.place + BEGINNING);
+        (!is_full).then(cut).flatten()
     }
 }
 
@@ -189,8 +200,8 @@ mod tests {
         header.ring = 5;
         let mut bytes = header.to_page().to_vec();
         for (index, part) in parts.iter().enumerate() {
-            bytes.resize(HEADER + index * PART, 0);
             bytes.extend(part);
+            bytes.resize(HEADER + (1 + index) * PART, 0);
         }
         bytes
     }
@@ -278,16 +289,29 @@ mod tests {
         let mut bytes = file(&[second, full(0, none, none), copied]);
         // It is no ring.
         bytes[..HEADER].copy_from_slice(&header().to_page());
+        bytes.truncate(HEADER + 2 * PART + 5 * RECORD);
         let whole = read(&bytes).unwrap();
         assert_eq!((whole.header.before, whole.lost), (0, 0));
         assert_eq!(whole.calls.len() as u64, 2 * each);
-        // Without the mapped one the trace ends where the copy does.
-        bytes[HEADER..HEADER + RECORD].fill(0);
-        assert_eq!(read(&bytes).unwrap().calls.len() as u64, each + 2);
         // A file that was cut within a record.
-        bytes.extend([1; 3]);
-        let refused = read(&bytes).unwrap_err();
+        let within = [&*bytes, &[1; 3]].concat();
+        let refused = read(&within).unwrap_err();
         assert!(refused.contains("the file was cut"), "{refused}");
+        // Without the mapped one the trace ends where the copy does, and it was cut there.
+        bytes[HEADER..HEADER + RECORD].fill(0);
+        let refused = read(&bytes).unwrap_err();
+        let record = 2 * PART / RECORD + 6;
+        let told = format!("record {record} is missing: the file was cut");
+        assert!(refused.contains(&told), "{refused}");
+        // All but the mapped part is gone: no ring begins in the middle.
+        let none = Both::default();
+        let mut bytes = file(&[full(each, none, none)]);
+        let ring = read(&bytes).unwrap();
+        assert_eq!(ring.header.before, each);
+        bytes[..HEADER].copy_from_slice(&header().to_page());
+        let refused = read(&bytes).unwrap_err();
+        let told = format!("record 1 is behind {each} calls, and 0 are there");
+        assert!(refused.contains(&told), "{refused}");
     }
 
     #[test]
