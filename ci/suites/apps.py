@@ -3,6 +3,7 @@
 A description is a table of TOML:
 
     what = "..."                     a sentence
+    title = "..."                    how tables call it; else its file's name
     languages = ["C", "Fortran"]     whose compilers it needs: C, C++, Fortran, Rust
     source = { ... }                 as ci/suites/sources.py explains
     build = ["line", ...]            lines of bash, in a copy of the sources
@@ -36,14 +37,14 @@ import sys
 import time
 import tomllib
 
-from suites import job, launch, sources
+from suites import job, launch, sources, times
 
 # What ranks talk over: settings of theirs.
 WAYS = {"shm": {"TAGWIRE_TRANSPORT": "shm"}, "tcp": {"TAGWIRE_TRANSPORT": "ofi:tcp;ofi_rxm"}, "cm": {"TAGWIRE_PML": "cm"}}
 # On so many processors, also where there are more: with more ranks than processors waits are others.
 PROCESSORS = 2
 COMPILERS = {"C": ("MPI_CC", "cc"), "C++": ("MPI_CXX", "c++"), "Fortran": ("MPI_FC", "gfortran"), "Rust": ("CARGO", "cargo")}
-KEYS = {"what", "languages", "source", "build", "needs", "files", "run", "listed"}
+KEYS = {"what", "title", "languages", "source", "build", "needs", "files", "run", "listed"}
 RUN_KEYS = {"name", "ranks", "line", "right", "wrong", "seconds", "timed"}
 # How long a build may take.
 BUILD_SECONDS = 7200
@@ -141,6 +142,7 @@ class Library:
     tree: pathlib.Path
     launcher: launch.Launcher
     builds: str
+    title: str
     variables: dict = dataclasses.field(default_factory=dict)
 
     def environment(self, ranks=0, settings=None):
@@ -158,7 +160,7 @@ class Library:
 
 
 def ours(prefix):
-    return Library("tagwire", prefix, launch.Launcher([prefix / "bin/mpiexec"]), "tagwire")
+    return Library("tagwire", prefix, launch.Launcher([prefix / "bin/mpiexec"]), "tagwire", "Tagwire")
 
 
 def beside(names, prefix, peers):
@@ -167,21 +169,29 @@ def beside(names, prefix, peers):
     for name in names:
         if name == "mpich":
             started = launch.LAUNCHERS["hydra"](peers, prefix)
-            made.append(Library(name, prefix, started, "tagwire", {"LD_LIBRARY_PATH": str(peers / "mpich/lib")}))
+            version = defined(peers / "mpich/include/mpi.h", "MPICH_VERSION")
+            made.append(Library(name, prefix, started, "tagwire", f"MPICH {version}", {"LD_LIBRARY_PATH": str(peers / "mpich/lib")}))
         elif name == "openmpi":
-            made.append(Library(name, peers / "openmpi", launch.LAUNCHERS["prterun"](peers, prefix), name))
+            started = launch.LAUNCHERS["prterun"](peers, prefix)
+            version = ".".join(defined(peers / "openmpi/include/mpi.h", f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
+            made.append(Library(name, peers / "openmpi", started, name, f"Open MPI {version}"))
         else:
             raise Wrong(f"there is no library '{name}' to run beside; there are mpich, openmpi")
     return made
 
 
+def defined(header, name):
+    """Returns what a header defines a name as."""
+    return re.search(rf'(?m)^#define {name} "?([^"\n]+)"?$', header.read_text())[1]
+
+
 def build(app, library, work):
-    """Builds an application, unless that was done by the same lines and headers; returns the folder."""
+    """Builds an application, unless that was done by the same lines and headers; returns the folder, and how long it took, nothing where it was done."""
     folder = work / library.builds / app.name
     mark = folder.with_name(f"{app.name}.mark")
     wanted = digest(repr([app.settings.get(key) for key in ("source", "build", "files")]).encode(), library.mark(app.settings["languages"]).encode())
     if mark.exists() and mark.read_text() == wanted:
-        return folder
+        return folder, None
     shutil.rmtree(folder, ignore_errors=True)
     mark.unlink(missing_ok=True)
     shutil.copytree(app.checkout, folder, symlinks=True)
@@ -189,11 +199,11 @@ def build(app, library, work):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     log = folder.with_name(f"{app.name}.log")
-    status, _, said = job.run(bash("\n".join(app.settings["build"])), library.environment(), folder, log, BUILD_SECONDS)
+    status, took, said = job.run(bash("\n".join(app.settings["build"])), library.environment(), folder, log, BUILD_SECONDS)
     if status != 0:
         raise sources.Failed(f"status {status}: {last(said)}\n{log}")
     mark.write_text(wanted)
-    return folder
+    return folder, took
 
 
 @dataclasses.dataclass
@@ -209,6 +219,11 @@ class Case:
     @property
     def name(self):
         return f"{self.app.name} {self.run['name']}" if "name" in self.run else self.app.name
+
+    @property
+    def title(self):
+        title = self.app.settings.get("title", self.app.name)
+        return f"{title}, {self.run['name']}" if "name" in self.run else title
 
     @property
     def key(self):
@@ -251,45 +266,26 @@ class Row:
 
     def values(self):
         case = self.case
-        return {"application": case.name, "over": case.way, "ranks": case.ranks, "outcome": self.outcome, "good": self.good, "said": self.said,
-                "seconds": self.seconds, "revision": case.app.revision(), "listed": case.app.listed(case.way, case.ranks)}
+        return {"application": case.title, "over": case.way, "ranks": case.ranks, "outcome": self.outcome, "good": self.good, "said": self.said,
+                "seconds": {name: [round(second, 3) for second in seconds] for name, seconds in self.seconds.items()}, "revision": case.app.revision(), "listed": case.app.listed(case.way, case.ranks)}
 
     def line(self, libraries):
         listed = self.case.app.listed(self.case.way, self.case.ranks)
         outcome = f"skip: {self.said}" if self.outcome == "skip" else self.outcome if self.good and not listed else f"{self.outcome}, as listed" if self.good else f"**{self.outcome}**"
-        times = [spread(self.seconds.get(name, [])) for name in libraries]
-        return table_row([self.case.name, self.case.way, str(self.case.ranks or "its own"), outcome, *times, *([self.ratio(libraries)] if len(libraries) > 1 else [])])
-
-    def ratio(self, libraries):
-        """Returns our time over the best other's, by medians; in bold where all of our turns took longer than all of its."""
-        others = [self.seconds[name] for name in libraries[1:] if self.seconds.get(name)]
-        if not others or not (own := self.seconds.get(libraries[0])):
-            return ""
-        best = min(others, key=statistics.median)
-        text = f"{statistics.median(own) / statistics.median(best):.2f}"
-        return f"**{text}**" if min(own) > max(best) else text
+        spreads = [times.spread(self.seconds.get(name, [])) for name in libraries]
+        ratio = [times.ratio(self.seconds, libraries)] if len(libraries) > 1 else []
+        return times.table_row([self.case.name, self.case.way, str(self.case.ranks or "its own"), outcome, *spreads, *ratio])
 
 
 def head(libraries):
     names = ["application", "over", "ranks", "outcome", *(f"{name}, s" for name in libraries), *(["of the best"] if len(libraries) > 1 else [])]
-    return table_row(names) + "\n" + table_row(["---"] * len(names))
-
-
-def spread(seconds):
-    """Returns the median of several runs, with the shortest and the longest."""
-    if not seconds:
-        return ""
-    return f"{statistics.median(seconds):.2f}" + (f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else "")
+    return "\n".join(times.table([names]))
 
 
 def machine():
     """Returns what the runs were made on, as a line."""
     model = re.search(r"(?m)^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text())
     return f"{model[1] if model else platform.machine()}, {min(PROCESSORS, os.cpu_count())} of {os.cpu_count()} processors, {platform.system()} {platform.release()}"
-
-
-def table_row(cells):
-    return "| " + " | ".join(cells) + " |"
 
 
 class Gate:
@@ -329,7 +325,9 @@ class Gate:
             if library is not self.own and not any(run.get("timed") for run in app.settings["run"]):
                 continue
             try:
-                folders[library.name] = build(app, library, self.work)
+                folders[library.name], took = build(app, library, self.work)
+                if took is not None:
+                    self.keep(f"{app.name}, built with {library.builds}", {"built": took})
             except sources.Failed as failure:
                 folders[library.name] = failure
                 print(f"{app.name}, {library.name}: NOT BUILT: {failure}", file=sys.stderr, flush=True)
@@ -354,12 +352,15 @@ class Gate:
                 else:
                     print(f"{case.key}: {library.name}: {ended}: {last_said}", file=sys.stderr, flush=True)
         row = Row(case, outcome, said, seconds)
-        self.known[case.key] = {"mark": mark, "outcome": outcome, "seconds": row.seconds}
+        self.keep(case.key, {"mark": mark, "outcome": outcome, "seconds": row.seconds})
+        return row
+
+    def keep(self, key, what):
+        self.known[key] = what
         # Written anew at once: what is broken off goes on by --resume.
         partial = self.kept.with_suffix(".partial")
         partial.write_text(json.dumps(self.known, indent=1) + "\n")
         partial.replace(self.kept)
-        return row
 
     def add(self, row):
         self.rows.append(row)
@@ -373,7 +374,14 @@ class Gate:
     def total(self):
         count = collections.Counter(row.outcome for row in self.rows)
         hours = (time.monotonic() - self.began) / 3600
-        return f"{', '.join(f'{number} {outcome}' for outcome, number in sorted(count.items()))}; {hours:.2f} hours"
+        return f"{', '.join(f'{number} {outcome}' for outcome, number in sorted(count.items()))}; {hours:.2f} hours\n{self.whole()}"
+
+    def whole(self):
+        """Returns what the stage takes as a whole, by what is kept of the last build and the last run of each: without other libraries."""
+        built = [what["built"] for key, what in self.known.items() if "built" in what and key.endswith(f"built with {self.own.builds}")]
+        runs = [what["seconds"][self.own.name] for what in self.known.values() if what.get("seconds", {}).get(self.own.name)]
+        hours = [sum(built) / 3600, sum(map(statistics.median, runs)) / 3600]
+        return f"whole stage, by what is kept: {len(built)} built in {hours[0]:.2f} hours, {len(runs)} runs in {hours[1]:.2f}"
 
 
 def bash(text):

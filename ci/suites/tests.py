@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import io
+import json
 import pathlib
 import sys
 import tarfile
@@ -11,11 +12,12 @@ import tempfile
 import time
 import types
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from suites import apps, launch, sources  # noqa: E402
+from suites import apps, launch, plot, sources, times  # noqa: E402
 
 
 def lives(number):
@@ -49,7 +51,7 @@ class Stage(unittest.TestCase):
 
     def rows(self, *wanted):
         """Runs applications over one way, with `echo` in the place of what starts ranks."""
-        own = apps.Library("tagwire", self.folder / "tree", launch.Launcher(["echo", "ranks"]), "tagwire")
+        own = apps.Library("tagwire", self.folder / "tree", launch.Launcher(["echo", "ranks"]), "tagwire", "Tagwire")
         gate = apps.Gate(self.folder / "work", own, [], types.SimpleNamespace(resume=self.resume, timed=self.timed, turns=1, seconds=60))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return gate.all(wanted, {"shm": {"WAY": "over shm"}})
@@ -130,6 +132,15 @@ class Stage(unittest.TestCase):
         row.seconds = {"tagwire": [1]}
         self.assertTrue(row.line(["tagwire", "mpich"]).endswith("| 1.00 |  |  |"))
 
+    def test_what_a_stage_takes_is_counted_by_what_was_built_and_run_last(self):
+        own = apps.Library("tagwire", self.folder / "tree", launch.Launcher(["echo"]), "tagwire", "Tagwire")
+        (self.folder / "work").mkdir()
+        kept = {"a, built with tagwire": {"built": 7200}, "a, built with openmpi": {"built": 9000}, "a, shm, 2 ranks": {"seconds": {"tagwire": [900, 1800, 3600], "mpich": [9999]}},
+                "b, shm, 2 ranks": {"outcome": "wrong", "seconds": {}}}
+        (self.folder / "work/results.json").write_text(json.dumps(kept))
+        gate = apps.Gate(self.folder / "work", own, [], types.SimpleNamespace())
+        self.assertEqual(gate.whole(), "whole stage, by what is kept: 1 built in 2.00 hours, 1 runs in 0.50")
+
     def test_descriptions_that_say_nothing_are_refused(self):
         for text, said in (
             ('[[run]]\nline = ""\nright = []', "there is no build"),
@@ -140,6 +151,57 @@ class Stage(unittest.TestCase):
         ):
             with self.assertRaisesRegex(apps.Wrong, said):
                 self.app(text)
+
+
+def taken(*rows, machine="here"):
+    """Returns times of rows (application, ranks, ours, MPICH's)."""
+    values = [{"application": name, "over": "shm", "ranks": ranks, "seconds": {"tagwire": own, "mpich": other}} for name, ranks, own, other in rows]
+    return times.Times(machine, {"tagwire": "Tagwire", "mpich": "MPICH 5"}, values)
+
+
+class Times(unittest.TestCase):
+    def test_rows_that_were_taken_again_take_the_place_of_the_old_ones(self):
+        before = taken(("a", 2, [1], [2]), ("c", 2, [3], [4]))
+        now = taken(("b", 2, [5], [6]), ("a", 2, [7], [8])).over(before)
+        self.assertEqual([(row["application"], row["seconds"]["tagwire"]) for row in now.rows], [("a", [7]), ("b", [5]), ("c", [3])])
+        with self.assertRaisesRegex(times.Wrong, "machine"):
+            taken(("a", 2, [1], [2]), machine="there").over(before)
+
+    def test_a_file_is_read_as_it_was_written(self):
+        with tempfile.TemporaryDirectory() as there:
+            file = pathlib.Path(there) / "times.json"
+            file.write_text(taken(("a", 2, [1, 2, 4], [4, 8, 5]), ("b", 2, [1], [])).written())
+            self.assertEqual(times.Times.load(file).table()[2:], ["| a | 2 | 2.00 (1.00 to 4.00) | 5.00 (4.00 to 8.00) | 0.40 |", "", "here"])
+            file.write_text("[]")
+            with self.assertRaisesRegex(times.Wrong, "has no times"):
+                times.Times.load(file)
+
+    def test_the_plot_has_the_programs_with_more_ranks_than_processors(self):
+        drawn = plot.svg(taken(("a & b", 4, [1, 2, 4], [4, 5, 8]), ("c", 2, [1], [2])), 2)
+        self.assertIn("a &amp; b, 4 ranks", drawn)
+        self.assertIn(">0.40<", drawn)
+        self.assertNotIn("c, 2 ranks", drawn)
+        xml.etree.ElementTree.fromstring(drawn)
+        with self.assertRaisesRegex(times.Wrong, "no program with more than 2 ranks"):
+            plot.svg(taken(("c", 2, [1], [2])), 2)
+
+    def test_the_axis_has_all_values_in_their_order(self):
+        axis = plot.Axis([0.3, 3])
+        self.assertEqual(axis.ticks(), [0.25, 0.5, 1, 2, 4])
+        self.assertEqual(axis.place(0.25), plot.LEFT)
+        self.assertEqual(axis.place(4), plot.WIDTH - plot.RIGHT)
+        self.assertLess(axis.place(0.3), axis.place(1))
+
+    def test_pages_have_the_table_and_the_plot_of_what_is_stored(self):
+        """`ci/mpi APPS --from docs/results/MACHINE/programs.json` makes both anew."""
+        docs = pathlib.Path(__file__).resolve().parents[2] / "docs"
+        files = list((docs / "results").glob("*/programs.json"))
+        self.assertTrue(files)
+        for file in files:
+            kept = times.Times.load(file)
+            self.assertTrue("\n".join(kept.table()[:-2]) in (docs / "mpi.md").read_text(), f"{file}: docs/mpi.md has another table")
+            drawn = docs / f"plots/programs-{file.parent.name.lower()}.svg"
+            self.assertTrue(drawn.read_text() == plot.svg(kept, apps.PROCESSORS), f"{drawn} is not what is stored")
 
 
 class Sources(unittest.TestCase):
