@@ -45,7 +45,12 @@ fn place<T>(address: *const T) -> usize {
 /// Returns the address of a buffer as C has it.
 #[inline]
 pub(crate) fn buffer(address: *mut c_void) -> *mut c_void {
-    match place(address) {
+    let place = place(address);
+    // Most lie far from the block.
+    if place >= size_of::<Block>() {
+        return address;
+    }
+    match place {
         BOTTOM => std::ptr::null_mut(),
         IN_PLACE => std::ptr::without_provenance_mut(1),
         BUFFER_AUTOMATIC => std::ptr::without_provenance_mut(2),

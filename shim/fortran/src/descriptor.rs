@@ -53,6 +53,37 @@ pub(crate) struct Dimension {
 const MOST: i8 = 15;
 
 impl Descriptor {
+    /// Returns whether the elements lie one behind the other in memory, as [`Array::is_contiguous`] does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read).
+    #[inline]
+    pub(crate) unsafe fn is_contiguous(from: *const Self) -> bool {
+        // SAFETY: as for this function; one dimension has a row.
+        unsafe {
+            // Most buffers: one dimension whose elements follow each other, whatever its bounds are.
+            if (*from).rank == 1
+                && (*from.add(1).cast::<Row>()).stride == 1
+                && (*from).step == (*from).element
+            {
+                return true;
+            }
+            Self::is_contiguous_array(from)
+        }
+    }
+
+    /// Reads a descriptor for [`is_contiguous`](Self::is_contiguous).
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read).
+    #[inline(never)]
+    unsafe fn is_contiguous_array(from: *const Self) -> bool {
+        // SAFETY: as for this function.
+        unsafe { Self::read(from) }.is_contiguous()
+    }
+
     /// Reads a descriptor.
     ///
     /// # Safety
@@ -94,7 +125,6 @@ impl Array<'_> {
 
     /// Returns whether the elements lie one behind the other in memory. An array of assumed size has no last extent, and its elements
     /// do; so do no elements.
-    #[inline]
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut wanted = self.element;
         for row in self.rows {

@@ -10,7 +10,7 @@
 use std::ffi::c_void;
 
 use crate::c::*;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Buffer, Descriptor};
 use crate::handles::Handles;
 use crate::raise::{On, fail, finish};
 use crate::section::{self, Section};

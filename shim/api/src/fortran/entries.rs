@@ -218,9 +218,6 @@ fn described(out: &mut String, routine: &Routine<'_>, twin: Twin) {
     let arguments = routine.arguments(twin);
     let buffers = arguments.iter().filter(|argument| argument.is_buffer());
     let names: Vec<_> = buffers.map(|argument| argument.name).collect();
-    for name in &names {
-        let _ = writeln!(out, "        let {name}_a = Descriptor::read({name});");
-    }
     let direct = Body::of(routine, twin, Buffers::Contiguous);
     if PLACES.contains(&&*routine.function.name) {
         direct.write(out, routine, twin);
@@ -228,11 +225,14 @@ fn described(out: &mut String, routine: &Routine<'_>, twin: Twin) {
     }
     let contiguous: Vec<_> = names
         .iter()
-        .map(|name| format!("{name}_a.is_contiguous()"))
+        .map(|name| format!("Descriptor::is_contiguous({name})"))
         .collect();
     let _ = writeln!(out, "        if {} {{", contiguous.join(" && "));
     direct.write(out, routine, twin);
     let _ = writeln!(out, "        return;\n        }}");
+    for name in &names {
+        let _ = writeln!(out, "        let {name}_a = Descriptor::read({name});");
+    }
     Body::of(routine, twin, Buffers::Sections).write(out, routine, twin);
 }
 
@@ -241,7 +241,7 @@ fn described(out: &mut String, routine: &Routine<'_>, twin: Twin) {
 enum Buffers {
     /// As addresses.
     Addresses,
-    /// As descriptors that have been read, of contiguous arrays.
+    /// As descriptors of contiguous arrays.
     Contiguous,
     /// As descriptors that have been read, of any arrays.
     Sections,
@@ -273,7 +273,7 @@ impl Body {
                 }
                 Buffers::Contiguous => {
                     body.call
-                        .push(format!("address::buffer({}_a.base)", first.name));
+                        .push(format!("address::buffer({}.base())", first.name));
                     continue;
                 }
                 Buffers::Sections => {}
