@@ -30,7 +30,7 @@ end module functions
 
 program sections
   use functions
-  use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+  use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_loc, c_ptr
   implicit none
   type part
     sequence
@@ -191,6 +191,11 @@ program sections
   call check(n == 16, 22)
   call MPI_Test_cancelled(status, flag)
   call check(.not. flag .and. MPI_SUBARRAYS_SUPPORTED .and. MPI_Aint_add(4_MPI_ADDRESS_KIND, 2_MPI_ADDRESS_KIND) == 6, 23)
+
+  ! What stands for a buffer of the library comes back as it was given.
+  call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0)
+  call MPI_Buffer_detach(base, i)
+  call check(c_associated(base, c_loc(MPI_BUFFER_AUTOMATIC)), 60)
 
   call MPI_Finalize(ierror)
   if (rank == 0) print '(a,i0,a)', 'sections: ', ranks, ' ranks'

@@ -104,6 +104,10 @@ pub(crate) fn addresses(interface: Option<Interface>) -> String {
         };
         let _ = writeln!(out, "{indent}{of}{colons} MPI_{name}{bounds}");
     }
+    if interface.is_some() {
+        // What MPI_Buffer_detach returns is compared with its C_LOC.
+        let _ = writeln!(out, "{indent}TARGET :: MPI_BUFFER_AUTOMATIC");
+    }
     let _ = writeln!(out, "{indent}CHARACTER*1{colons} tagwire_mpi_rest(6)");
     for (name, ..) in ADDRESSES {
         let _ = writeln!(out, "{indent}COMMON /tagwire_mpi_addresses/ MPI_{name}");
