@@ -16,6 +16,7 @@ mod places;
 mod plan;
 mod plot;
 mod predicate;
+mod program;
 mod projection;
 mod published;
 mod reference;

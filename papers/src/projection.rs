@@ -39,9 +39,32 @@ pub fn shares() -> Vec<(&'static str, f64)> {
     SHARES.into_iter().filter_map(of).collect()
 }
 
-/// The calls of a profile that send, receive or wait.
-const CALLS: [&str; 9] = [
-    "isend", "irecv", "wait_all", "send", "recv", "pstart", "pready", "parrived", "pwait",
+/// The calls of a profile that send, receive or wait: of `tagwire bench`, and of programs of MPI.
+const CALLS: [&str; 24] = [
+    "isend",
+    "irecv",
+    "wait_all",
+    "send",
+    "recv",
+    "pstart",
+    "pready",
+    "parrived",
+    "pwait",
+    "ssend",
+    "rsend",
+    "bsend",
+    "issend",
+    "irsend",
+    "sendrecv",
+    "wait",
+    "wait_any",
+    "wait_some",
+    "test",
+    "test_all",
+    "test_any",
+    "probe",
+    "iprobe",
+    "start_all",
 ];
 
 /// Returns the gain of a program of which a share of the time, in percent, is divided by a factor (Amdahl's law).
@@ -52,7 +75,7 @@ pub fn projected(share: f64, factor: f64) -> f64 {
 }
 
 /// Returns the share of sends, receives and waits in the time of a run, in percent: the mean over the ranks whose profile is in
-/// results of `tagwire bench --profile`.
+/// results of `tagwire bench --profile`, or of `bench/mpi_profile`.
 ///
 /// # Errors
 /// [`Error::NoShare`] of results without a profile, or whose ranks called in several threads at once.

@@ -10,6 +10,7 @@ use crate::item::{Item, all, find};
 use crate::judgement::Verdict;
 use crate::outcome::{BEFORE, COLUMN, Judged, Measured, Outcome, SCHEMA};
 use crate::plot::Plot;
+use crate::program::beside;
 use crate::rows::Rows;
 use crate::stored::Ran;
 use crate::words::short;
@@ -233,6 +234,7 @@ impl Shown {
         }
         out += &self.judged();
         out += &measured(&self.measured);
+        out += &beside(&self.item.name);
         let _ = writeln!(out, "```sh\n{}\n```", self.commands.join("\n"));
         out
     }
