@@ -195,8 +195,8 @@ pub const SETTINGS: &[Setting] = &[
         "auto",
         &["auto", "halves", "one-side", "ring"],
         "How two ranks copy a long message: as is found by trial for each pair and length (auto), \
-         or always by halves, by the kernel with the side that joins last alone, or through the memory of their ring. Trials are with messages that a rank moves \
-         one at a time; those that it moves beside others go by what is known",
+         or always by halves, by the kernel with the side that joins last alone, or through the memory of their ring. Messages \
+         that a rank moves one at a time, and those that it moves beside others, are tried apart",
     ),
 ];
 

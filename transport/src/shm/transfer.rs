@@ -242,6 +242,11 @@ impl Transfer {
         self.waits.is_some() && self.end.is_none() && self.has_work()
     }
 
+    /// Whether the other side moves all of it in pieces, of which some are still to come.
+    fn takes_pieces(&self, run: &Run) -> bool {
+        run.marks.is_ring() && !self.buffer.is_source() && self.came != run.units
+    }
+
     /// Whether something may be left to claim.
     fn has_work(&self) -> bool {
         self.run.is_some_and(|run| run.has_work)
@@ -276,9 +281,13 @@ impl Transfer {
             (Duty::Copy(limit), _) if run.access != Access::None => limit,
             _ => return Step::Nothing,
         };
+        self.copy_some(run, |free| size(free, run.units).min(limit), peer)
+    }
+
+    /// Claims and copies a chunk by the kernel, or the other side's mapping.
+    fn copy_some(&mut self, run: Run, size: impl Fn(u32) -> u32, peer: &Peer) -> Step {
         self.mark_writes(&run);
         let line = self.line.get();
-        let size = |free| size(free, run.units).min(limit);
         match offers::take(&line.claims, self.side, run.units, size) {
             Taken::Chunk(chunk) => self.copied(run, chunk, peer),
             other => self.found(run, &other),
@@ -571,7 +580,10 @@ impl Transfers {
         let (min, max) = (self.chunk_min, self.chunk_max);
         let size = |free, total| offers::chunk(free, total, min, max);
         let (mut events, mut copied) = (0, false);
+        // Peers, by a bit for each, whose pieces for an older transfer are waited for: those of the others come after them.
+        let (mut awaited, mut is_idle) = (0_u64, false);
         list.retain_mut(|transfer| {
+            let peer_bit = 1 << (transfer.endpoint.index() % 64);
             if transfer.end.is_none() {
                 let has_gone_on = transfer.has_gone_on();
                 match transfer.run {
@@ -582,7 +594,13 @@ impl Transfers {
                     }
                     // Not its turn; nobody has finished it, so there is nothing to see.
                     Some(run) if run.has_work && copied => return true,
+                    Some(run) if awaited & peer_bit != 0 && transfer.takes_pieces(&run) => {
+                        return true;
+                    }
                     Some(run) if has_gone_on && transfer.came != run.units => {
+                        if transfer.takes_pieces(&run) {
+                            awaited |= peer_bit;
+                        }
                         self.is_waiting |= transfer.is_waiting();
                         return true;
                     }
@@ -594,11 +612,11 @@ impl Transfers {
                         let at = transfer.endpoint.index();
                         let out = reach.outbound[at].as_mut();
                         let stepped = transfer.step(size, &reach.peers[at], out, now);
-                        copied = stepped == Step::Copied;
+                        copied = self.note_step(transfer.endpoint, stepped);
                         events += usize::from(copied);
-                        if stepped == Step::Insane {
-                            let found = Lost::Insane("impossible claims");
-                            self.lost.push((transfer.endpoint, found));
+                        if transfer.is_waiting() {
+                            awaited |= peer_bit;
+                            is_idle = true;
                         }
                     }
                     Some(_) => {}
@@ -620,7 +638,41 @@ impl Transfers {
             events += 1;
             false
         });
+        if is_idle && !copied {
+            events += usize::from(self.copy_behind(list, size, reach));
+        }
         events
+    }
+
+    /// Copies a chunk by the kernel, while no pieces come for an older transfer, of the one whose pieces would come last. Returns whether
+    /// it did.
+    fn copy_behind(
+        &mut self,
+        list: &mut [Transfer],
+        size: impl Fn(u32, u32) -> u32,
+        reach: &Reach<'_>,
+    ) -> bool {
+        let last = list.iter_mut().rev().find_map(|transfer| {
+            let is_behind = transfer.end.is_none() && transfer.waits.is_none();
+            let run = transfer.run.filter(|run| is_behind && run.has_work)?;
+            let can = run.access != Access::None && transfer.takes_pieces(&run);
+            can.then_some((transfer, run))
+        });
+        let Some((transfer, run)) = last else {
+            return false;
+        };
+        let peer = &reach.peers[transfer.endpoint.index()];
+        let stepped = transfer.copy_some(run, |free| size(free, run.units), peer);
+        self.note_step(transfer.endpoint, stepped)
+    }
+
+    /// Returns whether a step was a copy. A peer that wrote what no correct peer writes is noted.
+    fn note_step(&mut self, endpoint: EndpointId, step: Step) -> bool {
+        if step == Step::Insane {
+            self.lost
+                .push((endpoint, Lost::Insane("impossible claims")));
+        }
+        step == Step::Copied
     }
 
     /// Gives the buffer of an ended transfer back. Returns the outcome as it is to be told.

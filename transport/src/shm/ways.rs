@@ -19,8 +19,10 @@
 //! A trial takes some ten times the time of a message, beside the messages themselves, and there are thousands between two.
 //!
 //! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. One
-//! that is moved beside others is not timed, since they take its time as well. The
+//! that is moved beside others is not timed so, since they take its time as well: [`beside`] chooses for those. The
 //! times come from outside, by the clock of the rank, so that a simulated run is the same each time; there is no chance in it.
+
+pub(super) mod beside;
 
 use std::time::Duration;
 
@@ -97,7 +99,12 @@ enum Timed {
 
 impl Plan {
     /// All by the kernel, one half by each side, and not timed.
-    pub(super) const HALVES: Self = Self::of(CopyWay::Halves, Timed::Nothing);
+    pub(super) const HALVES: Self = Self::all(CopyWay::Halves);
+
+    /// All by one way, and not timed.
+    pub(super) const fn all(way: CopyWay) -> Self {
+        Self::of(way, Timed::Nothing)
+    }
 
     const fn of(rest: CopyWay, timed: Timed) -> Self {
         Self {
@@ -307,14 +314,6 @@ impl Chooser {
             return Plan::of(self.known, Timed::Nothing);
         }
         self.plan_timed(&can)
-    }
-
-    /// The same of a message that is moved beside others: it is not timed, and nothing is tried with it.
-    pub(super) fn plan_beside(&self, can: impl Fn(CopyWay) -> bool) -> Plan {
-        match can(self.known) {
-            true => Plan::of(self.known, Timed::Nothing),
-            false => Plan::HALVES,
-        }
     }
 
     /// The same of a message that is timed, or of which a part may be tried.

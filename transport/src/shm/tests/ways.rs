@@ -256,6 +256,72 @@ fn trials_move_every_byte() {
     );
 }
 
+/// Of messages that move beside each other, too, all ways are tried, and every byte arrives.
+#[test]
+fn trials_of_messages_beside_each_other_move_every_byte() {
+    let mut ways = Ways::new(None);
+    let is_known = |ways: &Ways| {
+        ways.ways()
+            .contains("received beside others, up to 64 KiB: ")
+    };
+    for _ in 0..4000 {
+        if is_known(&ways) {
+            break;
+        }
+        let moving: Vec<_> = (0..16).map(|_| ways.begin(65_536, false)).collect();
+        moving.into_iter().for_each(|moving| ways.finish(moving));
+    }
+    ways.assert_alive();
+    assert!(is_known(&ways), "{}", ways.ways());
+}
+
+/// Pieces for many transfers come one after the other: the receiver takes those out, and copies meanwhile what would come last.
+#[test]
+fn many_transfers_go_from_both_ends() {
+    let mut ways = Ways::new(Some(CopyWay::Ring));
+    let moving: Vec<_> = (0..24).map(|_| ways.begin(65_536, false)).collect();
+    while ways.b.log.completions.len() < moving.len() {
+        // The receiver looks more often than the sender stages.
+        ways.a.progress();
+        for _ in 0..8 {
+            ways.clock.advance(Duration::from_micros(5));
+            ways.b.progress();
+        }
+    }
+    let area = ways.b.shm.peers[ways.to_a.index()].inbound.clone().unwrap();
+    let lines = area.offers.iter().take(moving.len());
+    let by_claimer: Vec<_> = lines
+        .map(|line| line.claims.load(Ordering::Relaxed) as u32 & (u32::MAX >> 1))
+        .collect();
+    let count = by_claimer.len();
+    assert_eq!(by_claimer[..6], [0; 6], "{by_claimer:?}");
+    assert_eq!(by_claimer[count - 6..], [16; 6], "{by_claimer:?}");
+    moving.into_iter().for_each(|moving| ways.finish(moving));
+}
+
+/// One whose pieces are waited for is not copied before it has been waited for in vain, however many there are behind it.
+#[test]
+fn the_first_of_many_is_waited_for() {
+    let mut ways = Ways::new(Some(CopyWay::Ring));
+    let moving: Vec<_> = (0..6).map(|_| ways.begin(65_536, false)).collect();
+    let area = ways.b.shm.peers[ways.to_a.index()].inbound.clone().unwrap();
+    let by_claimer = |at: usize| {
+        let claims = area.offers[at].claims.load(Ordering::Relaxed);
+        claims as u32 & (u32::MAX >> 1)
+    };
+    for _ in 0..80 {
+        ways.clock.advance(Duration::from_micros(1));
+        ways.b.progress();
+    }
+    assert_eq!([0, 1, 5].map(by_claimer), [0, 16, 16]);
+    for _ in 0..80 {
+        ways.clock.advance(Duration::from_micros(1));
+        ways.b.progress();
+    }
+    assert_eq!(by_claimer(0), 16);
+    moving.into_iter().for_each(|moving| ways.finish(moving));
+}
+
 /// A sender that computes does not hold up a receiver for long which waits for its pieces: it copies by the kernel.
 #[test]
 fn who_waits_for_pieces_in_vain_copies() {

@@ -8,10 +8,14 @@ use tagwire_base::{Rank, Time};
 use super::{Buffer, Run, Transfer, Transfers, entry};
 use crate::message::EndpointId;
 use crate::shm::offers::{self, Side};
+use crate::shm::ways::beside::BesideChooser;
 use crate::shm::ways::{Chooser, CopyWay, Part, Plan};
 
 /// Classes of lengths, by the bytes up to which they go; the last goes on.
 const CLASSES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, u64::MAX];
+
+/// Messages beside each other that are timed in one, by class of length.
+const BLOCKS: [u32; 4] = [32, 16, 8, 8];
 
 /// How long the side that has the target waits for pieces of the other, before it copies by the kernel: so long, and a nanosecond more for each byte.
 const PATIENCE: Duration = Duration::from_micros(20);
@@ -101,6 +105,8 @@ pub(super) enum Duty {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::shm) struct Stopwatch {
     plan: Plan,
+    /// The block of messages beside each other that it is of: it is not timed by itself.
+    block: Option<u32>,
     /// Whether it fills memory that its receiver has shown.
     fills: bool,
     since: Time,
@@ -146,7 +152,9 @@ impl Pause {
 
 /// The choice towards one peer for one class of lengths.
 struct Choice {
+    /// For messages that move alone, and beside others.
     chooser: Chooser,
+    beside: BesideChooser,
     /// Of the ring: the other side moved nothing through it.
     ring: Pause,
     /// Whether offers are begun before they are claimed, since the last ones went through the ring.
@@ -155,18 +163,43 @@ struct Choice {
     early: Pause,
 }
 
+impl Choice {
+    /// Returns how the next message is moved, and the number of its block where it is timed together with others.
+    #[inline]
+    fn plan(
+        &mut self,
+        is_alone: bool,
+        can: impl Fn(CopyWay) -> bool,
+        now: impl Fn() -> Time,
+    ) -> (Plan, Option<u32>) {
+        if is_alone {
+            let plan = self.chooser.plan(&can);
+            if !self.beside.is_trying() {
+                return (plan, None);
+            }
+            self.beside.begins_alone(now());
+            if plan.is_timed() {
+                return (plan, None);
+            }
+        }
+        let (way, block) = self.beside.plan(self.chooser.known().0, can);
+        (Plan::all(way), block)
+    }
+}
+
 /// The choices towards one peer: for data that is taken, and for memory that is filled; by class of length.
 pub(in crate::shm) struct Choices([[Choice; CLASSES.len()]; 2]);
 
 impl Choices {
     fn new(fixed: Option<CopyWay>) -> Self {
-        let choice = || Choice {
+        let choice = |class: usize| Choice {
             chooser: fixed.map_or_else(|| Chooser::new(CopyWay::Halves), Chooser::fixed),
+            beside: fixed.map_or_else(|| BesideChooser::new(BLOCKS[class]), BesideChooser::fixed),
             ring: Pause::new(),
             begins_early: fixed == Some(CopyWay::Ring),
             early: Pause::new(),
         };
-        Self(std::array::from_fn(|_| std::array::from_fn(|_| choice())))
+        Self(std::array::from_fn(|_| std::array::from_fn(choice)))
     }
 
     fn of(&mut self, bytes: u64, fills: bool) -> &mut Choice {
@@ -217,7 +250,7 @@ impl Transfers {
         bytes: u64,
         fills: bool,
         rings: bool,
-        now: impl FnOnce() -> Time,
+        now: impl Fn() -> Time,
     ) -> (Marks, Option<Stopwatch>) {
         // What goes beside others is not timed: how long it takes is said by them.
         let is_alone = self.claims.is_empty() && self.offers.iter().all(|one| one.run.is_none());
@@ -226,20 +259,22 @@ impl Transfers {
         let choice = self.choices(endpoint).of(bytes, fills);
         let rings = rings && (is_fixed || !choice.ring.covers());
         let can = |way| way != CopyWay::Ring || rings;
-        let plan = match is_alone {
-            true => choice.chooser.plan(can),
-            false => choice.chooser.plan_beside(can),
-        };
-        if plan == Plan::HALVES {
+        let (plan, block) = choice.plan(is_alone, can, &now);
+        if plan == Plan::HALVES && block.is_none() {
             return (Marks::HALVES, None);
         }
         let marks = Marks::of(&plan, offers::units(bytes).unwrap_or(0));
-        if !plan.is_timed() {
+        if !plan.is_timed() && block.is_none() {
             return (marks, None);
         }
         self.timed += 1;
-        let since = now();
-        (marks, Some(Stopwatch { plan, fills, since }))
+        let watch = Stopwatch {
+            plan,
+            block,
+            fills,
+            since: now(),
+        };
+        (marks, Some(watch))
     }
 
     /// Notes the end of a transfer that may be timed: of `bytes`, where all of them were moved.
@@ -256,10 +291,17 @@ impl Transfers {
         let is_disturbed = self.is_disturbed;
         let total = transfer.run.map_or(0, |run| run.total);
         let choices = self.choices(transfer.endpoint);
-        let chooser = &mut choices.of(total, watch.fills).chooser;
+        let Choice {
+            chooser, beside, ..
+        } = choices.of(total, watch.fills);
+        let now = now();
+        beside.ended(watch.block, bytes, now);
+        if watch.block.is_some() {
+            return;
+        }
         let is_whole = !matches!(watch.plan.first, Some((_, Part::Eighth | Part::Half)));
         match bytes.filter(|_| is_whole && !is_disturbed) {
-            Some(bytes) => chooser.took(&watch.plan, bytes, now().since(watch.since)),
+            Some(bytes) => chooser.took(&watch.plan, bytes, now.since(watch.since)),
             None => chooser.lost(&watch.plan),
         }
     }
@@ -317,18 +359,23 @@ impl Transfers {
         };
         for (fills, classes) in choices.0.iter().enumerate() {
             for (class, choice) in classes.iter().enumerate() {
-                let (way, Some(time)) = choice.chooser.known() else {
-                    continue;
-                };
                 let role = if fills == 1 { "sent" } else { "received" };
                 let length = match CLASSES[class] {
                     u64::MAX => "longer".to_owned(),
                     most => format!("up to {} KiB", most >> 10),
                 };
-                let way = way.name();
-                out.push(format!(
-                    "shm: rank {rank}, long messages {role}, {length}: {way}, {time} ns per KiB"
-                ));
+                let mut tell = |beside: &str, way: CopyWay, time: u64| {
+                    let way = way.name();
+                    out.push(format!(
+                        "shm: rank {rank}, long messages {role}{beside}, {length}: {way}, {time} ns per KiB"
+                    ));
+                };
+                if let (way, Some(time)) = choice.chooser.known() {
+                    tell("", way, time);
+                }
+                if let Some((way, time)) = choice.beside.known() {
+                    tell(" beside others", way, time);
+                }
             }
         }
     }

@@ -228,16 +228,13 @@ fn what_cannot_be_is_not_tried_and_ends_a_trial() {
     assert_eq!((plan.first, plan.rest), (None, CopyWay::Halves));
 }
 
-/// Messages of which most say nothing: what goes beside others is not tried, and trials that lead to nothing are given up.
+/// Messages of which most say nothing: trials that lead to nothing are given up.
 #[test]
 fn what_says_nothing_costs_little() {
     let mut chooser = Chooser::new(CopyWay::Halves);
     let mut tried = 0;
-    for message in 0..50_000 {
-        let plan = match message % 64 {
-            0 => chooser.plan(|_| true),
-            _ => chooser.plan_beside(|_| true),
-        };
+    for _ in 0..800 {
+        let plan = chooser.plan(|_| true);
         tried += usize::from(plan.first.is_some());
         match plan.first {
             // Others begin before it has ended.
