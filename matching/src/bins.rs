@@ -121,7 +121,11 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     /// A message that is not for the first receive of a list.
     #[inline(never)]
     fn arrive_at_length(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
-        if self.posted_len() != 0 {
+        if self.is_binned() {
+            if let Some(taken) = self.take_binned_in_line(message, 0) {
+                return ArriveOutcome::Matched(taken);
+            }
+        } else if self.posted_len() != 0 {
             if let Some(taken) = self.take_second_posted(message) {
                 return ArriveOutcome::Matched(taken);
             }

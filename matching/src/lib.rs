@@ -57,6 +57,7 @@ pub mod kit;
 mod known;
 pub mod list;
 pub mod oracle;
+mod promises;
 mod queue;
 #[cfg(feature = "engines")]
 mod recorded;

@@ -34,6 +34,7 @@ pub use private::{Capacity, Private};
 
 use crate::engine::QueueStats;
 use crate::envelope::{Cookie, Envelope, Pattern};
+use crate::promises::Promises;
 
 /// "No entry": the end of a list.
 pub const NIL: u32 = u32::MAX;
@@ -265,8 +266,7 @@ pub struct Control<C: Cells> {
     /// Posted wildcards, together and by kind (any-source, any-tag, both).
     pub(crate) wildcards: C::Word,
     pub(crate) by_kind: [C::Word; 3],
-    /// One bit for each of the first 64 contexts: promised to have no any-source, no any-tag.
-    pub(crate) promises: [C::Wide; 2],
+    pub(crate) promises: Promises<C>,
 }
 
 impl<C: Cells> Default for Control<C> {
@@ -277,7 +277,7 @@ impl<C: Cells> Default for Control<C> {
             records: C::Word::with(0),
             wildcards: C::Word::with(0),
             by_kind: std::array::from_fn(|_| C::Word::with(0)),
-            promises: std::array::from_fn(|_| C::Wide::with(0)),
+            promises: Promises::none(),
         };
         control.reset();
         control
@@ -292,7 +292,7 @@ impl<C: Cells> Control<C> {
         self.records.store(0);
         self.wildcards.store(0);
         self.by_kind.iter().for_each(|word| word.store(0));
-        self.promises.iter().for_each(|wide| wide.store(0));
+        self.promises.clear();
     }
 }
 

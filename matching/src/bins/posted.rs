@@ -183,7 +183,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         let view = self.posted();
         let mode = view.queue.mode.load();
         if mode & PROMISED != 0 && receive.kind & WILD != 0 {
-            self.break_promise(receive);
+            self.storage.control().promises.end(receive);
         }
         if mode & BINNED != 0 {
             if view.len() as usize > self.posted_mask + 1 {
@@ -220,33 +220,27 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
                 queued |= Selector::of_receive(pattern).kind & WILD;
             }
         });
-        let bit = promise_bit(u32::from(context.as_u16()));
-        let promised = [
-            (ANY_SOURCE, assertions.no_any_source),
-            (ANY_TAG, assertions.no_any_tag),
-        ];
-        for (word, (wild, given)) in self.storage.control().promises.iter().zip(promised) {
-            let kept = given && queued & wild == 0;
-            let others = word.load() & !bit;
-            word.store(if kept { others | bit } else { others });
-        }
+        let promises = &self.storage.control().promises;
+        promises.give(context, assertions, queued);
         let mode = &self.posted().queue.mode;
         mode.store(mode.load() | PROMISED);
     }
 
-    /// A wildcard against the promise: from now on the context is treated like any other.
-    fn break_promise(&self, receive: Selector) {
-        let bit = promise_bit(receive.kind & !WILD);
-        let promises = &self.storage.control().promises;
-        for (word, wild) in promises.iter().zip([ANY_SOURCE, ANY_TAG]) {
-            if receive.kind & wild != 0 {
-                word.store(word.load() & !bit);
-            }
-        }
+    /// Whether receives lie in bins, and the list is empty.
+    #[inline(always)]
+    pub(super) fn is_binned(&self) -> bool {
+        self.posted().queue.mode.load() & BINNED != 0
     }
 
     /// Looks into the bins of the patterns that accept the message; the earliest receive wins.
-    fn take_binned(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
+    #[inline(never)]
+    fn take_binned(&self, message: Selector, looked: u64) -> Option<Cookie> {
+        self.take_binned_in_line(message, looked)
+    }
+
+    /// The same, in line for the arrival that is to find bins.
+    #[inline(always)]
+    pub(super) fn take_binned_in_line(&self, message: Selector, looked: u64) -> Option<Cookie> {
         let view = self.posted();
         if self.storage.control().wildcards.load() == 0
             && let Some(head) = self.posted_bin(message)
@@ -262,6 +256,12 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
             view.unlink(CHAIN, head, slot, node);
             return Some(self.release_binned(slot, node));
         }
+        self.take_beside_wildcards(message, looked)
+    }
+
+    /// Takes the earliest of the receives that accept the message, wildcards among them.
+    #[inline(never)]
+    fn take_beside_wildcards(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
         let best = self.find_binned(message, &mut looked);
         self.posted().count_search(best.is_some(), looked);
         best.map(|best| self.remove_posted(&best))
@@ -294,14 +294,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     /// The kinds of wildcards that are posted and may take the message.
     fn wildcards_for(&self, message: Selector) -> impl Iterator<Item = u32> + use<'_, S, B> {
         let control = self.storage.control();
-        let bit = promise_bit(message.kind);
-        let mut barred = 0;
-        if control.promises[0].load() & bit != 0 {
-            barred |= ANY_SOURCE;
-        }
-        if message.is_internal() || control.promises[1].load() & bit != 0 {
-            barred |= ANY_TAG;
-        }
+        let barred = control.promises.barred(message);
         let kinds = KINDS.into_iter().zip(&control.by_kind);
         kinds.filter_map(move |(wild, posted)| {
             (wild & barred == 0 && posted.load() != 0).then_some(wild)
@@ -445,12 +438,6 @@ fn earlier<'a, C: Cells>(
         (Some(a), _) => Some(a),
         (None, b) => b,
     }
-}
-
-/// The bit of a context in the words of promises; contexts from 64 on have none.
-#[inline]
-const fn promise_bit(context: u32) -> u64 {
-    if context < 64 { 1 << context } else { 0 }
 }
 
 /// The kinds of wildcards, in the order of `Control::by_kind`.
