@@ -77,7 +77,29 @@ impl Table {
                 }
             }
         }
+        own_first(&mut all);
         all
+    }
+
+    /// Makes a column the first one, which it may not have.
+    fn begin_with(&mut self, column: &str) {
+        let place = one(
+            &mut self.columns,
+            |known| known == column,
+            column.to_owned(),
+        );
+        self.columns[..=place].rotate_right(1);
+        for line in &mut self.lines {
+            line.values
+                .resize(line.values.len().max(place + 1), Vec::new());
+            line.values[..=place].rotate_right(1);
+        }
+    }
+
+    /// Whether it has a chief line of ours.
+    fn is_chief(&self) -> bool {
+        let mut lines = self.lines.iter();
+        lines.any(|line| line.chief && line.median(0).is_some())
     }
 
     /// The column of ours and the best of the others in a line, and the first over the second.
@@ -135,6 +157,19 @@ impl Table {
             out += &row(&cells);
         }
         out
+    }
+}
+
+/// Has each table against the best begin with the column that the first one begins with, which is ours: where the ranks' CPUs are placed in
+/// another way there may be values of others alone.
+fn own_first(tables: &mut [Table]) {
+    let beside = |table: &&Table| table.ratio == "best";
+    let first = tables.iter().find(beside);
+    let Some(own) = first.and_then(|table| table.columns.first().cloned()) else {
+        return;
+    };
+    for table in tables.iter_mut().filter(|table| beside(&&**table)) {
+        table.begin_with(&own);
     }
 }
 
@@ -254,8 +289,9 @@ fn stored(file: &Path) -> Result<Stored> {
         file: file.display().to_string(),
         what,
     };
-    let stored: Stored =
+    let mut stored: Stored =
         serde_json::from_str(&text).map_err(|error| no_outcome(error.to_string()))?;
+    own_first(&mut stored.tables);
     match stored.schema == SCHEMA || stored.schema == BEFORE {
         true => Ok(stored),
         false => Err(no_outcome(format!("its schema is not {SCHEMA}"))),
@@ -282,8 +318,7 @@ fn about(stored: &Stored, date: impl Fn(u64) -> String) -> String {
 fn beside(machines: &[(&str, Stored)]) -> String {
     let mut tables: Vec<(String, &Table)> = Vec::new();
     for (name, stored) in machines {
-        let is_chief = |table: &&Table| table.lines.iter().any(|line| line.chief);
-        for table in stored.tables.iter().filter(is_chief) {
+        for table in stored.tables.iter().filter(|table| table.is_chief()) {
             let titled = [name, &*table.title];
             let titled = titled.into_iter().filter(|part| !part.is_empty());
             tables.push((titled.collect::<Vec<_>>().join(", "), table));

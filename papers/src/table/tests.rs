@@ -76,6 +76,33 @@ fn a_line_has_ours_the_others_and_the_ratio_to_the_best() {
     );
 }
 
+/// While the CPUs moved there may be values of others alone: they are none of ours, and none of the lines beside each other.
+#[test]
+fn a_placing_without_ours_has_no_ratio() {
+    let item = find("performance/peers").unwrap()[0];
+    let at = |transport: &str, value: f64, after: f64| {
+        json!({"transport": transport, "library": (transport == "mpi").then_some("M Version: 1"), "pml": "ob1", "size": 8,
+            "latency_us": value, "line_transfer_ns": 60.0, "line_transfer_after_ns": after})
+    };
+    let turn = |rows: Value| (0, "", rows);
+    let rows = rows(&[
+        turn(json!([at("shm", 0.2, 60.0), at("mpi", 0.4, 60.0)])),
+        turn(json!([at("mpi", 0.3, 15.0)])),
+    ]);
+    let tables = Table::all(item, &rows);
+    assert_eq!(
+        markdown(&tables),
+        "**cores apart**\n\n| what | Tagwire | M 1 | Tagwire / best |\n|---|---|---|---|\n\
+         | latency, 8 B, us | 0.2 (0.2..0.2) | 0.4 (0.4..0.4) | 0.50 |\n\n\
+         **CPUs that moved meanwhile**\n\n| what | Tagwire | M 1 | Tagwire / best |\n|---|---|---|---|\n\
+         | latency, 8 B, us | - | 0.3 (0.3..0.3) | - |\n"
+    );
+    assert_eq!(
+        tables.iter().map(Table::is_chief).collect::<Vec<_>>(),
+        [true, false]
+    );
+}
+
 #[test]
 fn builds_are_columns_and_others_are_divided_by_the_base() {
     let item = find("performance/networks").unwrap()[0];
