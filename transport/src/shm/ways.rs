@@ -23,8 +23,11 @@
 //! times come from outside, by the clock of the rank, so that a simulated run is the same each time; there is no chance in it.
 
 pub(super) mod beside;
+mod turns;
 
 use std::time::Duration;
+
+use turns::Turns;
 
 /// How the bytes of a transfer are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,12 +207,7 @@ pub(super) struct Chooser {
     times: Times,
     /// What it took when it was chosen, or when nothing was found to be better.
     chosen_at: Option<u64>,
-    /// Messages since the last trial, and how many there are to be before the next.
-    count: u32,
-    due: u32,
-    /// The candidate that was tried last, as an index, and how many are still to be tried after it.
-    last: usize,
-    left: usize,
+    turns: Turns,
     trial: Option<Trial>,
 }
 
@@ -277,10 +275,7 @@ impl Chooser {
                 median: None,
             },
             chosen_at: None,
-            count: 0,
-            due: EARLY,
-            last: way as usize,
-            left: 0,
+            turns: Turns::new(way, [EARLY, PERIOD]),
             trial: None,
         }
     }
@@ -300,17 +295,18 @@ impl Chooser {
     /// Returns how the next message is moved; `can` says which ways it could go.
     #[inline]
     pub(super) fn plan(&mut self, can: impl Fn(CopyWay) -> bool) -> Plan {
-        self.count = self.count.saturating_add(1);
+        let count = self.turns.count.saturating_add(1);
+        self.turns.count = count;
         if !can(self.known) {
             // A time of it says nothing of the known way; that the message is looked at does say whether the known way can be used again.
-            return match self.count.is_multiple_of(TIMED) {
+            return match count.is_multiple_of(TIMED) {
                 true => Plan::of(CopyWay::Halves, Timed::Sample),
                 false => Plan::HALVES,
             };
         }
         let has_time = self.times.median().is_some();
-        let is_calm = self.trial.is_none() && (self.count < self.due || self.is_fixed);
-        if is_calm && has_time && !self.count.is_multiple_of(TIMED) {
+        let is_calm = self.trial.is_none() && (!self.turns.is_due() || self.is_fixed);
+        if is_calm && has_time && !count.is_multiple_of(TIMED) {
             return Plan::of(self.known, Timed::Nothing);
         }
         self.plan_timed(&can)
@@ -323,12 +319,12 @@ impl Chooser {
             self.trial = None;
             self.end();
         }
-        if self.trial.is_none() && self.count >= self.due && !self.is_fixed {
+        if self.trial.is_none() && self.turns.is_due() && !self.is_fixed {
             self.begin(can);
         }
         let (known, limit) = (self.known, self.times.median());
         let Some(trial) = &mut self.trial else {
-            let is_sample = self.count.is_multiple_of(TIMED) || limit.is_none();
+            let is_sample = self.turns.count.is_multiple_of(TIMED) || limit.is_none();
             let timed = if is_sample {
                 Timed::Sample
             } else {
@@ -403,14 +399,11 @@ impl Chooser {
         if self.times.median().is_none() {
             return;
         }
-        let count = CopyWay::ALL.len();
-        let next = (1..=count).map(|step| (self.last + step) % count);
-        let mut next = next.filter(|at| CopyWay::ALL[*at] != self.known && can(CopyWay::ALL[*at]));
-        let Some(at) = next.next() else { return };
-        self.last = at;
-        self.left = self.left.checked_sub(1).unwrap_or(count - 2);
+        let Some(way) = self.turns.next(self.known, can) else {
+            return;
+        };
         self.trial = Some(Trial {
-            way: CopyWay::ALL[at],
+            way,
             part: Part::Eighth,
             parts: [Best::NONE; 2],
             whole: 0,
@@ -433,7 +426,7 @@ impl Chooser {
         let chosen_at = *self.chosen_at.get_or_insert(now);
         let has_changed = now > chosen_at.saturating_mul(3) / 2 || now < chosen_at / 3 * 2;
         if has_changed && self.times.count > Times::COUNT {
-            self.due = self.due.min(CHANGED);
+            self.turns.due = self.turns.due.min(CHANGED);
         }
     }
 
@@ -484,8 +477,7 @@ impl Chooser {
 
     /// The trial is over.
     fn end(&mut self) {
-        self.due = if self.left > 0 { EARLY } else { PERIOD };
-        self.count = 0;
+        self.turns.end();
         self.chosen_at = self.times.median();
     }
 }

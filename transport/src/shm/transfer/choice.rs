@@ -260,9 +260,6 @@ impl Transfers {
         let rings = rings && (is_fixed || !choice.ring.covers());
         let can = |way| way != CopyWay::Ring || rings;
         let (plan, block) = choice.plan(is_alone, can, &now);
-        if plan == Plan::HALVES && block.is_none() {
-            return (Marks::HALVES, None);
-        }
         let marks = Marks::of(&plan, offers::units(bytes).unwrap_or(0));
         if !plan.is_timed() && block.is_none() {
             return (marks, None);

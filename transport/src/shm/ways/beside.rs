@@ -13,10 +13,10 @@
 //! part of it.
 
 use super::CopyWay;
+use super::turns::Turns;
 use tagwire_base::Time;
 
-/// Of the messages of a block, the share that is not counted, since those of the block before go on beside them; and as many are the first block
-/// of a candidate.
+/// The share of a block that is not counted, since the one before goes on beside it; a candidate's first block is as long.
 const EIGHTH: u32 = 8;
 /// Blocks by either way that are compared, and how many there are at most.
 const ROUNDS: (usize, usize) = (3, 8);
@@ -82,18 +82,10 @@ struct Trial {
     candidates: [u64; ROUNDS.0],
     knowns: [u64; ROUNDS.0],
     rounds: usize,
-    /// The time of the known way in the last block, once there was one, and of the candidate in the round before.
-    known_time: Option<u64>,
+    /// The time of the known way in its last block, which comes first, and of the candidate in the round before.
+    known_time: u64,
     before: u64,
     lost: u32,
-}
-
-/// What is to be done with a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    GoOn,
-    Better,
-    NotBetter,
 }
 
 impl Trial {
@@ -103,58 +95,49 @@ impl Trial {
         self.block = Block::new(number, way, is_first, self.size);
     }
 
-    fn is_candidate(&self) -> bool {
-        self.block.way == self.way
-    }
-
     /// Whether the block has already taken so many times as long as the known way would for all of it.
     fn is_late(&self, times: u64) -> bool {
         let block = &self.block;
         let counted = u64::from(block.ended.saturating_sub(block.settling));
         let all = u64::from(block.size - block.settling);
-        let time = |known| block.bytes / 1024 * known / counted.max(1) * all;
-        let known = self.known_time.map(time);
-        known.is_some_and(|known| counted > 0 && block.nanos > known.saturating_mul(times))
+        let known = block.bytes / 1024 * self.known_time / counted.max(1) * all;
+        counted > 0 && block.nanos > known.saturating_mul(times)
     }
 
-    /// The block is over.
-    fn judge(&mut self) -> Verdict {
+    /// Goes on to the next block. Returns the way that the trial speaks for, where it is over.
+    fn judge(&mut self) -> Option<CopyWay> {
         let Some(time) = self.block.time() else {
             // Each of its messages began alone, or failed.
-            return Verdict::NotBetter;
+            return Some(self.known);
         };
-        if !self.is_candidate() {
-            self.known_time = Some(time);
+        if self.block.way == self.known {
+            self.known_time = time;
             self.next_block(self.way);
-            return Verdict::GoOn;
+            return None;
         }
-        let Some(known) = self.known_time else {
-            return Verdict::NotBetter;
-        };
         if self.block.is_first {
             self.before = time;
             self.next_block(self.known);
-            return Verdict::GoOn;
+            return None;
         }
-        let at = self.rounds % ROUNDS.0;
+        let (at, known) = (self.rounds % ROUNDS.0, self.known_time);
         (self.candidates[at], self.knowns[at]) = (time, known);
         self.rounds += 1;
         let has_gained = time < self.before / 10 * 9;
         self.before = time;
         if !has_gained && time / 3 * 2 > known {
-            return Verdict::NotBetter;
+            return Some(self.known);
         }
         let has_enough = self.rounds >= ROUNDS.0;
         // Less than a twentieth is not worth a change.
-        let is_better = median(self.candidates) * 20 < median(self.knowns) * 19;
-        if has_enough && is_better {
-            return Verdict::Better;
+        if has_enough && median(self.candidates) * 20 < median(self.knowns) * 19 {
+            return Some(self.way);
         }
         if has_enough && (!has_gained || self.rounds >= ROUNDS.1) {
-            return Verdict::NotBetter;
+            return Some(self.known);
         }
         self.next_block(self.known);
-        Verdict::GoOn
+        None
     }
 }
 
@@ -173,12 +156,7 @@ pub(in crate::shm) struct BesideChooser {
     size: u32,
     /// What the known way took in the last trial, in nanoseconds for a KiB.
     time: Option<u64>,
-    /// Messages since the last trial, and how many there are to be before the next.
-    count: u32,
-    due: u32,
-    /// The candidate that was tried last, as an index, and how many are still to be tried after it.
-    last: usize,
-    left: usize,
+    turns: Turns,
     /// The number of the last block.
     number: u32,
     trial: Option<Box<Trial>>,
@@ -192,10 +170,7 @@ impl BesideChooser {
             is_fixed: false,
             size,
             time: None,
-            count: 0,
-            due: EARLY * size,
-            last: 0,
-            left: 0,
+            turns: Turns::new(CopyWay::Halves, [EARLY * size, PERIOD * size]),
             number: 0,
             trial: None,
         }
@@ -226,9 +201,9 @@ impl BesideChooser {
         alone: CopyWay,
         can: impl Fn(CopyWay) -> bool,
     ) -> (CopyWay, Option<u32>) {
-        self.count = self.count.saturating_add(1);
+        self.turns.count = self.turns.count.saturating_add(1);
         let known = self.known.unwrap_or(alone);
-        if self.trial.is_none() && (self.count < self.due || self.is_fixed) {
+        if self.trial.is_none() && (!self.turns.is_due() || self.is_fixed) {
             let way = if can(known) { known } else { CopyWay::Halves };
             return (way, None);
         }
@@ -269,17 +244,12 @@ impl BesideChooser {
 
     /// Begins to try the next candidate.
     fn begin(&mut self, known: CopyWay, can: &impl Fn(CopyWay) -> bool) {
-        let count = CopyWay::ALL.len();
-        let next = (1..=count).map(|step| (self.last + step) % count);
-        let mut next = next.filter(|at| CopyWay::ALL[*at] != known && can(CopyWay::ALL[*at]));
-        let Some(at) = next.next() else {
-            self.end();
+        let Some(way) = self.turns.next(known, can) else {
+            self.turns.end();
             return;
         };
-        self.last = at;
-        self.left = self.left.checked_sub(1).unwrap_or(count - 2);
         let trial = Trial {
-            way: CopyWay::ALL[at],
+            way,
             known,
             block: Block::new(self.number.wrapping_add(1), known, false, self.size),
             size: self.size,
@@ -287,7 +257,7 @@ impl BesideChooser {
             candidates: [0; ROUNDS.0],
             knowns: [0; ROUNDS.0],
             rounds: 0,
-            known_time: None,
+            known_time: 0,
             before: u64::MAX,
             lost: 0,
         };
@@ -308,7 +278,7 @@ impl BesideChooser {
         if number != Some(trial.block.number) {
             return;
         }
-        let is_candidate = trial.is_candidate();
+        let is_candidate = trial.block.way == trial.way;
         let block = &mut trial.block;
         block.ended += 1;
         match (bytes, since) {
@@ -331,15 +301,9 @@ impl BesideChooser {
 
     fn go_on(&mut self) {
         let Some(trial) = &mut self.trial else { return };
-        let verdict = trial.judge();
-        if verdict == Verdict::GoOn {
-            return;
-        }
-        let (way, times) = match verdict {
-            Verdict::Better => (trial.way, trial.candidates),
-            _ => (trial.known, trial.knowns),
-        };
+        let Some(way) = trial.judge() else { return };
         if trial.rounds >= ROUNDS.0 {
+            let times = [trial.knowns, trial.candidates][usize::from(way == trial.way)];
             (self.known, self.time) = (Some(way), Some(median(times)));
         }
         self.give_up();
@@ -349,13 +313,7 @@ impl BesideChooser {
         if let Some(trial) = self.trial.take() {
             self.number = trial.block.number;
         }
-        self.end();
-    }
-
-    /// The trial is over.
-    fn end(&mut self) {
-        self.due = self.size * if self.left > 0 { EARLY } else { PERIOD };
-        self.count = 0;
+        self.turns.end();
     }
 }
 

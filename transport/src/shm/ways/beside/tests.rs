@@ -175,7 +175,7 @@ fn what_cannot_be_is_not_tried_and_ends_a_trial() {
         }
     }
     assert_eq!(model.known_way(), CopyWay::Halves);
-    model.chooser.due = model.chooser.count;
+    model.chooser.turns.due = model.chooser.turns.count;
     while !model.chooser.is_trying() {
         model.stream(1);
     }
