@@ -18,9 +18,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use tagwire_base::Error;
 use tagwire_transport::{WaitKey, Waiter};
 
-use crate::fabric::Refusals;
+use crate::fabric::{Net, Refusals};
 
 /// How long those pause who have nothing to sleep on.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -55,9 +56,22 @@ struct Sleep {
 }
 
 impl OfiWaiter {
+    /// Returns what the threads of a rank sleep on that has this endpoint.
+    ///
     /// # Errors
     /// When the system has no descriptors left.
-    pub(crate) fn new(arrivals: Option<OwnedFd>, refusals: Refusals) -> std::io::Result<Self> {
+    pub(crate) fn of(net: &Net) -> Result<Self, Error> {
+        let arrivals = net.wait_descriptor();
+        let arrivals = arrivals.and_then(|descriptor| descriptor.try_clone_to_owned().ok());
+        Self::new(arrivals, net.refusals().clone()).map_err(|source| Error::System {
+            what: "eventfd".to_owned(),
+            source,
+        })
+    }
+
+    /// # Errors
+    /// When the system has no descriptors left.
+    fn new(arrivals: Option<OwnedFd>, refusals: Refusals) -> std::io::Result<Self> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE;
         Ok(Self {
             arrivals,

@@ -128,14 +128,7 @@ impl OfiDatagram {
                 what: "datagrams so short, or addresses so long",
             });
         }
-        let arrivals = net.wait_descriptor();
-        let arrivals = arrivals.and_then(|descriptor| descriptor.try_clone_to_owned().ok());
-        let waiter = OfiWaiter::new(arrivals, net.refusals().clone()).map_err(|source| {
-            BaseError::System {
-                what: "eventfd".to_owned(),
-                source,
-            }
-        })?;
+        let waiter = OfiWaiter::of(&net)?;
         let mut datagram = Self {
             ops: Slab::default(),
             free: Vec::new(),

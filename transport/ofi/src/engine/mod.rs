@@ -135,15 +135,7 @@ impl Engine {
             format,
             name: net.address().map_err(failed("asking for the address"))?,
         };
-        let arrivals = net
-            .wait_descriptor()
-            .and_then(|descriptor| descriptor.try_clone_to_owned().ok());
-        let waiter = OfiWaiter::new(arrivals, net.refusals().clone()).map_err(|source| {
-            BaseError::System {
-                what: "eventfd".to_owned(),
-                source,
-            }
-        })?;
+        let waiter = OfiWaiter::of(&net)?;
         let mut stamp = [0; 4];
         getrandom::fill(&mut stamp)
             .map_err(|error| BaseError::Bootstrap(format!("no randomness: {error}")))?;
