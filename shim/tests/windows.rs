@@ -491,18 +491,25 @@ fn memory_is_attached_and_detached() {
     });
 }
 
+/// Returns a window of two ranks to which memory is attached in pieces of four values, and where it lies on either.
+fn attached(process: &Process, memory: &mut [i32]) -> (Win, [i64; 2]) {
+    let mut win = Win::NULL;
+    creation::win_create_dynamic(process, Info::NULL, WORLD, result(&mut win)).unwrap();
+    for piece in memory.chunks_exact_mut(4) {
+        creation::win_attach(process, win, room(piece), 16).unwrap();
+    }
+    let (own, mut all) = ([memory.as_mut_ptr().expose_provenance() as i64], [0; 2]);
+    let (sent, long) = (data(&own).of(1, Datatype(0x201)), Datatype(0x201));
+    allgather(process, sent, room(&mut all).of(1, long), WORLD).unwrap();
+    (win, all)
+}
+
 /// Puts that follow each other may go to pieces that were attached one by one.
 #[test]
 fn puts_on_either_side_of_a_border_are_there() {
     ranks(2, |process, me| {
-        let (mut win, mut memory) = (Win::NULL, vec![0_i32; 8]);
-        creation::win_create_dynamic(process, Info::NULL, WORLD, result(&mut win)).unwrap();
-        for piece in memory.chunks_exact_mut(4) {
-            creation::win_attach(process, win, room(piece), 16).unwrap();
-        }
-        let (own, mut all) = ([memory.as_mut_ptr().expose_provenance() as i64], [0; 2]);
-        let (sent, long) = (data(&own).of(1, Datatype(0x201)), Datatype(0x201));
-        allgather(process, sent, room(&mut all).of(1, long), WORLD).unwrap();
+        let mut memory = vec![0_i32; 8];
+        let (mut win, all) = attached(process, &mut memory);
         synchronization::win_fence(process, 0, win).unwrap();
         for at in 2..6 {
             let place = Place {
@@ -525,16 +532,9 @@ fn puts_on_either_side_of_a_border_are_there() {
 #[test]
 fn pieces_that_touch_each_other_are_one_memory() {
     ranks(2, |process, me| {
-        let (mut win, mut memory) = (Win::NULL, vec![0_i32; 12]);
-        let into = result(&mut win);
-        creation::win_create_dynamic(process, Info::NULL, WORLD, into).unwrap();
+        let mut memory = vec![0_i32; 12];
+        let (mut win, all) = attached(process, &mut memory);
         queries::win_set_errhandler(process, win, Errhandler::RETURN).unwrap();
-        for piece in memory.chunks_exact_mut(4) {
-            creation::win_attach(process, win, room(piece), 16).unwrap();
-        }
-        let (own, mut all) = ([memory.as_mut_ptr().expose_provenance() as i64], [0; 2]);
-        let (sent, long) = (data(&own).of(1, Datatype(0x201)), Datatype(0x201));
-        allgather(process, sent, room(&mut all).of(1, long), WORLD).unwrap();
         synchronization::win_fence(process, 0, win).unwrap();
         let (values, other) = ([1_i32, 2, 3, 4, 5, 6, 7], (1 - me) as usize);
         let place = |at: i64, count| Place {
