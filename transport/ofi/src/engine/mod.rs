@@ -35,7 +35,7 @@ pub(crate) use ops::{Access, Op};
 
 use crate::config::{Notices, OfiOptions};
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading};
+use crate::fabric::{BATCH, Completion, Fault, Info, Net, OpId, Reading};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
@@ -189,13 +189,9 @@ impl Engine {
 
     /// Bytes of the value that a write can tell its target.
     pub(crate) fn immediate_width(&self) -> usize {
-        match self.notices && quirks::trusts_notices(&self.peers.net) {
-            true => self
-                .peers
-                .net
-                .provider()
-                .immediate_width()
-                .min(size_of::<u64>()),
+        let net = &self.peers.net;
+        match self.notices && quirks::trusts_notices(net) {
+            true => net.provider().immediate_width().min(size_of::<u64>()),
             false => 0,
         }
     }
@@ -232,6 +228,11 @@ impl Engine {
                     for place in 0..count {
                         let completion = self.peers.net.completion(place);
                         told += self.end(&completion, sink);
+                    }
+                    // These were all, and another look, a call of the system, would stand between a message and its answer.
+                    let waits = self.has_to_do() || self.goodbyes.has_begun();
+                    if count < BATCH && told > 0 && !waits {
+                        break;
                     }
                 }
                 Reading::Nothing => {
@@ -480,12 +481,8 @@ impl Engine {
             error = self.peers.net.library().describe(code),
             "ofi: the completion queue broke"
         );
-        let all: Vec<_> = self
-            .peers
-            .links
-            .iter()
-            .map(|(endpoint, _)| endpoint)
-            .collect();
+        let links = self.peers.links.iter();
+        let all: Vec<_> = links.map(|(endpoint, _)| endpoint).collect();
         let mut told = 0;
         for endpoint in all {
             told += self.lose(endpoint, sink);

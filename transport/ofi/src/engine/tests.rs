@@ -294,6 +294,28 @@ fn a_provider_without_room_makes_senders_wait() {
     assert_eq!(events[0].failures() + events[1].failures(), 0);
 }
 
+/// Each look that finds nothing is a call of the system over sockets.
+#[test]
+fn nothing_is_looked_for_between_a_message_and_its_answer() {
+    let Some((mut ranks, mut events, [to, _])) = acquainted() else {
+        return;
+    };
+    ranks[1].peers.net.make_faulty();
+    for number in 0..10 {
+        let header = AmHeader([number, 0]);
+        while ranks[0].peers.post(to, Class::Data, header, &[]) != Post::Posted {
+            ranks[0].progress(&mut events[0]);
+        }
+        let mut looks = 0;
+        while events[1].messages.len() as u64 == number {
+            ranks[0].progress(&mut events[0]);
+            looks = faulty::reads();
+            ranks[1].progress(&mut events[1]);
+        }
+        assert_eq!(faulty::reads() - looks, 1, "message {number}");
+    }
+}
+
 #[test]
 fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
     let bytes = vec![7; 1000];

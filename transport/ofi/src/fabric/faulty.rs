@@ -50,6 +50,8 @@ thread_local! {
     static FAILED: Cell<Option<fi_cq_err_entry>> = const { Cell::new(None) };
     static HELD: Cell<Option<fi_cq_tagged_entry>> = const { Cell::new(None) };
     static LET_GO: Cell<bool> = const { Cell::new(false) };
+    /// How often the queue was read.
+    static READS: Cell<u32> = const { Cell::new(0) };
     /// Registrations that went through all their steps.
     static ENABLED: Cell<u32> = const { Cell::new(0) };
 }
@@ -64,6 +66,7 @@ pub(crate) fn clear() {
     FAILED.set(None);
     HELD.set(None);
     LET_GO.set(false);
+    READS.set(0);
     ENABLED.set(0);
 }
 
@@ -97,6 +100,11 @@ pub(crate) fn is_fulfilled() -> bool {
 /// The completion that is held comes now.
 pub(crate) fn let_go() {
     LET_GO.set(true);
+}
+
+/// How often a faulty net's queue was read.
+pub(crate) fn reads() -> u32 {
+    READS.get()
 }
 
 /// How many registrations were bound, then enabled.
@@ -205,6 +213,7 @@ unsafe extern "C" fn read(cq: *mut fid_cq, entries: *mut c_void, count: usize) -
         // SAFETY: its own call.
         return unsafe { (own((*cq).ops).read.unwrap())(cq, entries, count) };
     }
+    READS.set(READS.get() + 1);
     let entries = entries.cast::<fi_cq_tagged_entry>();
     let fate = FATES.with_borrow(|fates| fates.front().copied());
     let fulfil = || FATES.with_borrow_mut(VecDeque::pop_front);

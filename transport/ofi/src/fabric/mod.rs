@@ -14,6 +14,6 @@ mod tagged;
 pub(crate) use context::OpId;
 pub(crate) use info::{Info, Infos, Provider, Wanted, file_of, mode_names, names};
 pub(crate) use memory::{BlockId, Place, Registered};
-pub(crate) use net::{Completion, Fault, Net, Peer, Reading};
+pub(crate) use net::{BATCH, Completion, Fault, Net, Peer, Reading};
 pub(crate) use post::{Refusals, Remote, Took};
 pub(crate) use tagged::Pattern;

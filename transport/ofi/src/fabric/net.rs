@@ -20,7 +20,7 @@ use super::post::Refusals;
 use crate::error::Failure;
 
 /// Completions that are read at once.
-pub(super) const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// A peer's address in the address vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
