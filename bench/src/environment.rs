@@ -1,6 +1,7 @@
 //! Under which circumstances was measured.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,9 @@ pub struct Machine {
     pub memory_bytes: Option<u64>,
     /// What the kernel reads the time from.
     pub clock_source: Option<String>,
+    /// The congestion control that connections of TCP begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_congestion: Option<String>,
     /// What one look at the clock costs; iterations are timed singly only for percentiles.
     pub clock_cost_ns: f64,
 }
@@ -237,6 +241,13 @@ impl Environment {
         }
     }
 
+    /// The congestion control of TCP, where a transport that is known to use TCP was measured.
+    pub(crate) fn tcp_congestion(&self) -> Option<&str> {
+        let uses_tcp = |used: &Used| used.transport.contains("tcp");
+        let name = self.machine.tcp_congestion.as_deref();
+        name.filter(|_| self.transports.iter().any(uses_tcp))
+    }
+
     /// Makes it that of a run that goes on: it began when `then` was taken.
     pub(crate) fn resumes(&mut self, then: Self) {
         self.started_unix_s = then.started_unix_s;
@@ -266,6 +277,7 @@ impl Machine {
             boost: machine.boost,
             memory_bytes: machine.memory,
             clock_source: machine.clock_source,
+            tcp_congestion: tcp_congestion(),
             clock_cost_ns: (clock_cost_ns(|| Clock::default().now()) * 10.0).round() / 10.0,
         }
     }
@@ -283,6 +295,12 @@ impl Other {
             transports: Vec::new(),
         }
     }
+}
+
+/// Returns the congestion control of this network namespace (tcp(7)); `None` where the kernel has no TCP.
+fn tcp_congestion() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim().to_owned())
 }
 
 fn settings(config: &Config) -> BTreeMap<String, String> {

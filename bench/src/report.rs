@@ -156,6 +156,7 @@ impl Report {
             rows: self.measured().map(seen).collect(),
             spreads: spreads.collect(),
             governors: environment.machine.governors.clone(),
+            tcp_congestion: environment.tcp_congestion().map(str::to_owned),
             launches: again.then_some(environment.launches),
             ranks: environment.ranks,
             crowded,

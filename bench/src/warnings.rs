@@ -13,6 +13,8 @@ const FIRST_BLOCK_PCT: f64 = 15.0;
 const SIBLING_PCT: f64 = 10.0;
 /// The governor that keeps the clock of a core up.
 const PERFORMANCE: &str = "performance";
+/// The congestion control that paces what it sends, by what it takes the rate of the way for.
+const PACING: &str = "bbr";
 /// How many sizes are named.
 const NAMED_SIZES: usize = 4;
 
@@ -20,7 +22,7 @@ const NAMED_SIZES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Which one it is: `other-load`, `own-threads`, `spread`, `first-block`, `governor`, `smt-sibling`,
+    /// Which one it is: `other-load`, `own-threads`, `spread`, `first-block`, `governor`, `tcp-pacing`, `smt-sibling`,
     /// `one-launch`, `oversubscribed`, `busy-threads`, `placing`.
     pub kind: String,
     /// What was seen.
@@ -65,6 +67,8 @@ pub(crate) struct Measurements {
     /// Sizes and their spreads, in percent: over launches where there are several, else over blocks.
     pub spreads: Vec<(u64, f64)>,
     pub governors: Vec<String>,
+    /// The congestion control of TCP, where that was measured.
+    pub tcp_congestion: Option<String>,
     /// How many times each job is started; `None` where this command cannot start it again.
     pub launches: Option<u32>,
     pub ranks: u32,
@@ -90,6 +94,7 @@ pub(crate) fn of(seen: &Measurements) -> Vec<Warning> {
         spread(seen),
         first_block(seen),
         governor(seen),
+        tcp_pacing(seen),
         one_launch(seen),
     ]
     .into_iter()
@@ -238,6 +243,17 @@ fn governor(seen: &Measurements) -> Option<Warning> {
     })
 }
 
+fn tcp_pacing(seen: &Measurements) -> Option<Warning> {
+    let name = seen.tcp_congestion.as_deref();
+    name.filter(|name| *name == PACING).map(|name| {
+        Warning::new(
+            "tcp-pacing",
+            format!("TCP's congestion control is {name}, which paces the loopback too: figures wander by a factor"),
+            "a network namespace with net.ipv4.tcp_congestion_control=reno",
+        )
+    })
+}
+
 fn one_launch(seen: &Measurements) -> Option<Warning> {
     (seen.launches == Some(1) && !seen.rows.is_empty()).then(|| {
         Warning::new(
@@ -282,6 +298,7 @@ mod tests {
             rows: vec![row(8), row(64)],
             spreads: vec![(8, 4.0), (64, 15.0)],
             governors: vec![PERFORMANCE.to_owned()],
+            tcp_congestion: Some("cubic".to_owned()),
             launches: Some(5),
             ranks: 2,
             crowded: Vec::new(),
@@ -371,6 +388,9 @@ mod tests {
         let mut seen = quiet();
         seen.governors = vec!["performance".to_owned(), "powersave".to_owned()];
         assert!(only(&seen).contains("governor is powersave"));
+        let mut seen = quiet();
+        seen.tcp_congestion = Some("bbr".to_owned());
+        assert!(only(&seen).contains("congestion control is bbr"));
         let mut seen = quiet();
         seen.rows[0].siblings = Some(80.0);
         assert!(only(&seen).contains("busy for up to 80.0 % of the time (size 8); try --bind"));

@@ -8,7 +8,7 @@ use crate::read::{Results, word};
 use crate::table::{Cell, Mark, Table};
 
 /// What is told first, and how it is called. Other keys follow under their own names.
-const KNOWN: [(&str, &str); 22] = [
+const KNOWN: [(&str, &str); 23] = [
     ("started_unix_s", "Measured"),
     ("host", "Host"),
     ("cpu_model", "Processor"),
@@ -23,6 +23,7 @@ const KNOWN: [(&str, &str); 22] = [
     ("governors", "Frequency governors"),
     ("boost", "Boost"),
     ("clock_source", "Clock source"),
+    ("tcp_congestion", "TCP's congestion control"),
     ("clock_cost_ns", "Cost of the clock, ns"),
     ("version", "Tagwire"),
     ("commit", "Commit"),

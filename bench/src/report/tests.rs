@@ -41,6 +41,7 @@ fn environment(launches: u32) -> Environment {
             boost: None,
             memory_bytes: Some(1 << 30),
             clock_source: text("tsc"),
+            tcp_congestion: text("bbr"),
             clock_cost_ns: 21.5,
         },
         ranks: 2,
@@ -490,4 +491,5 @@ fn what_the_library_opened_is_named() {
         text.contains("# Transport: ofi:tcp (asked for)\n# Provider: tcp;ofi_rxm\n"),
         "{text}"
     );
+    assert!(text.contains("# TCP: congestion control bbr\n"), "{text}");
 }

@@ -510,6 +510,9 @@ pub(crate) fn preamble(report: &Report) -> String {
         "Machine",
         &machine(&environment.machine, environment.other.is_some()),
     );
+    if let Some(name) = environment.tcp_congestion() {
+        line("TCP", &format!("congestion control {name}"));
+    }
     line("Ranks", &ranks(report));
     if let Some(other) = &environment.other {
         line("Other machine", &machine(&other.machine, true));
