@@ -27,6 +27,9 @@ const FEW: usize = 16;
 /// Bytes of values elsewhere that are changed at a time.
 const PIECE: usize = 64 * 1024;
 
+/// `MPI_NO_OP`.
+const NO_OP: Op = Op(0x3d);
+
 /// A change of values, with its ends.
 struct Update {
     op: Op,
@@ -48,6 +51,20 @@ fn operation(op: Op) -> Result<Operation> {
         let text = "accumulates take predefined operations alone";
         Error::new(Class::Op, text)
     })
+}
+
+/// Checks the operation of an accumulate that reads nothing of the target.
+///
+/// # Errors
+/// `MPI_ERR_OP` where it is `MPI_NO_OP`, which changes nothing (MPI-5.0, section 12.3.4).
+fn check_changing(op: Op) -> Result {
+    match op {
+        NO_OP => {
+            let text = "MPI_NO_OP is an operation of accumulates that return what was there";
+            Err(Error::new(Class::Op, text))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the type of all values of elements, and how many of them there are.
@@ -337,16 +354,10 @@ pub fn try_accumulate(
     }
     let (kind, at) = ((origin.datatype, op), (place.rank, place.displacement));
     let data = origin.address;
-    try_change(
-        process,
-        kind,
-        at,
-        win,
-        !data.is_constant(),
-        |step, word, at| {
-            step.apply(word, at, data, None);
-        },
-    )
+    let are_there = !data.is_constant() && op != NO_OP;
+    try_change(process, kind, at, win, are_there, |step, word, at| {
+        step.apply(word, at, data, None);
+    })
 }
 
 /// `MPI_Accumulate`, where its short form does nothing.
@@ -358,6 +369,7 @@ pub fn accumulate(
     win: Win,
 ) -> Result {
     update(process, win, place, Completion::Epoch, || {
+        check_changing(op)?;
         Update::new(process, origin, None, place, op)
     })
 }
@@ -409,6 +421,7 @@ pub fn raccumulate(
 ) -> Result {
     request.set(Request::NULL);
     update(process, win, place, Completion::Request, || {
+        check_changing(op)?;
         Update::new(process, origin, None, place, op)
     })?;
     request.set(DONE);
