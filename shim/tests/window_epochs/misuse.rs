@@ -65,6 +65,8 @@ enum Call {
 #[derive(Debug)]
 pub struct State {
     pub size: usize,
+    /// This process.
+    pub me: usize,
     /// The members that it may access.
     pub open: Vec<usize>,
     /// After a fence.
@@ -147,6 +149,7 @@ pub fn inside(kind: &Kind, state: &State, chance: &mut Chance) -> Wrong {
     let mut calls = vec![];
     if state.is_exposed {
         calls.extend([Call::Post, Call::Fence, Call::Free]);
+        calls.extend([Call::Lock(state.me), Call::LockAll]);
     } else {
         calls.extend([Call::Wait, Call::Test]);
     }
@@ -175,6 +178,9 @@ pub fn inside(kind: &Kind, state: &State, chance: &mut Chance) -> Wrong {
             if !state.open.is_empty() {
                 calls.extend(others);
             }
+            if state.open.contains(&state.me) {
+                calls.push(Call::Post);
+            }
             match is_open {
                 true => calls.push(Call::Lock(any)),
                 false => calls.extend(passive(any)),
@@ -185,7 +191,8 @@ pub fn inside(kind: &Kind, state: &State, chance: &mut Chance) -> Wrong {
         }
         Kind::LockAll { .. } => {
             calls.extend(others);
-            calls.extend([Call::Complete, Call::Lock(any), Call::Unlock(any)]);
+            calls.extend([Call::Complete, Call::Post]);
+            calls.extend([Call::Lock(any), Call::Unlock(any)]);
         }
     }
     sync(calls, chance)
@@ -214,6 +221,7 @@ pub fn arguments(
         (Call::PutLonger(target), Class::Truncate),
         (Call::AccumulateBy(target, Op(0x20), byte), Class::Op),
         (Call::AccumulateBy(target, Op(0x28), DOUBLE), Class::Op),
+        (Call::AccumulateBy(target, Op(0x3d), byte), Class::Op),
         (Call::AccumulateOthers(target), Class::Type),
         (Call::SwapOf(target, DOUBLE), Class::Type),
     ]);

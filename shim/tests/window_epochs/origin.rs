@@ -111,6 +111,7 @@ impl<'p> Origin<'p> {
     fn state(&self) -> State {
         State {
             size: self.parts.len(),
+            me: self.me,
             open: self.open(),
             has_accessed: self.has_accessed,
             is_fenced: self.is_fenced,

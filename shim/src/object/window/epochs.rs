@@ -42,6 +42,8 @@ enum Access {
 /// The epochs that a process has open on a window.
 #[derive(Debug)]
 pub(crate) struct Epochs {
+    /// This process.
+    me: usize,
     access: Access,
     /// How each member is locked by a call of its own.
     locked: Box<[Option<Locked>]>,
@@ -50,8 +52,9 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    pub(crate) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize, me: usize) -> Self {
         Self {
+            me,
             access: Access::Closed,
             locked: vec![None; members].into(),
             exposed: None,
@@ -142,9 +145,8 @@ impl Epochs {
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` inside of another kind of epoch.
     pub(crate) fn check_fence(&self) -> Result {
-        match (&self.access, &self.exposed) {
-            (Access::Closed | Access::Fenced { .. }, None) => Ok(()),
-            (Access::Closed | Access::Fenced { .. }, Some(_)) => Err(wrong(EXPOSED)),
+        match self.access {
+            Access::Closed | Access::Fenced { .. } => self.check_hidden(),
             _ => self.check_closed(),
         }
     }
@@ -184,10 +186,11 @@ impl Epochs {
     /// Exposes the window to a group.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC` where it is exposed already, or after a fence with accesses.
+    /// `MPI_ERR_RMA_SYNC` where it is exposed already, or after a fence with accesses; while this process has it locked at itself.
     pub(crate) fn post(&mut self, group: Arc<[usize]>) -> Result {
-        if self.exposed.is_some() {
-            return Err(wrong(EXPOSED));
+        self.check_hidden()?;
+        if matches!(self.access, Access::LockedAll(_)) || self.locked[self.me].is_some() {
+            return Err(wrong("this process has locked the window at itself"));
         }
         if matches!(self.access, Access::Fenced { .. }) {
             self.check_closed()?;
@@ -210,11 +213,22 @@ impl Epochs {
         self.exposed = None;
     }
 
+    /// Checks that the window is not exposed: it is not locked then, nor exposed again (MPI-5.0, section 12.5.3).
+    fn check_hidden(&self) -> Result {
+        match self.exposed {
+            None => Ok(()),
+            Some(_) => Err(wrong(EXPOSED)),
+        }
+    }
+
     /// Notes that a target is locked.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC` where it is locked before, or inside of another kind of epoch.
+    /// `MPI_ERR_RMA_SYNC` where it is locked before, or inside of another kind of epoch; where it is this process, and exposed.
     pub(crate) fn lock(&mut self, target: usize, how: Locked) -> Result {
+        if target == self.me {
+            self.check_hidden()?;
+        }
         let others = match &self.access {
             Access::Locked(others) => *others,
             _ => {
@@ -253,8 +267,9 @@ impl Epochs {
     /// Checks that all targets may be locked.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC` inside of another epoch.
+    /// `MPI_ERR_RMA_SYNC` inside of another epoch, or where the window is exposed.
     pub(crate) fn check_lock_all(&self) -> Result {
+        self.check_hidden()?;
         self.check_closed()
     }
 
@@ -284,9 +299,9 @@ impl Epochs {
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` inside of an epoch. Accesses after the last fence are forgiven: programs free windows so.
     pub(crate) fn check_free(&self) -> Result {
-        match (&self.access, &self.exposed) {
-            (_, Some(_)) => Err(wrong(EXPOSED)),
-            (Access::Fenced { .. }, None) => Ok(()),
+        self.check_hidden()?;
+        match self.access {
+            Access::Fenced { .. } => Ok(()),
             _ => self.check_closed(),
         }
     }

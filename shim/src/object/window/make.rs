@@ -479,7 +479,7 @@ impl Made {
             maps_all: self.members.iter().all(|member| member.block.is_mapped()),
             meetings: Count::default(),
             members: self.members.into(),
-            epochs: Lock::new(Epochs::new(size)),
+            epochs: Lock::new(Epochs::new(size, self.team.me())),
             open: AtomicU8::new(Open::None as u8),
             last_group: Lock::default(),
             is_accessed: AtomicBool::new(false),
