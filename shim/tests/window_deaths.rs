@@ -86,6 +86,20 @@ const SCENARIOS: &[Scenario] = &[
         },
     },
     Scenario {
+        what: "flushes, which wait for nobody",
+        before: |_, _| Ok(()),
+        call: |window, _, _| {
+            window.lock_all()?;
+            let lost = loop {
+                if let Err(lost) = window.flush(0) {
+                    break lost;
+                }
+            };
+            drop(window.unlock_all());
+            Err(lost)
+        },
+    },
+    Scenario {
         what: "free",
         before: |_, _| Ok(()),
         call: |window, _, _| {

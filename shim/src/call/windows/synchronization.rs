@@ -56,6 +56,19 @@ fn close_unless(window: &Window, ended: Result) -> Result {
     ended
 }
 
+/// Counts a call that waits for nobody, and looks for members that have failed with some: what a program that waits for a value of the
+/// window calls may be nothing else.
+///
+/// # Errors
+/// As [`Window::check_members`].
+#[inline]
+fn count_passing(window: &Window) -> Result {
+    match window.count_call()? {
+        true => window.check_members(),
+        false => Ok(()),
+    }
+}
+
 /// `MPI_Win_fence`.
 pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
     on_win(process, win, |window| {
@@ -251,7 +264,7 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         // Whatever fails from here on, so that the window can be freed.
         let how = window.epochs().unlock(target)?;
         window.open_one(target, Open::None);
-        let counted = window.count_call();
+        let counted = count_passing(window);
         let flushed = match how {
             Locked::Unchecked => window.flush(target),
             // The word that is changed orders what was written here before.
@@ -322,7 +335,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
             return Ok(());
         };
         window.epochs().passive(target)?;
-        window.count_call()?;
+        count_passing(window)?;
         window.flush(target)
     })
 }
@@ -331,7 +344,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
 pub fn win_flush_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.epochs().all_passive()?;
-        window.count_call()?;
+        count_passing(window)?;
         window.flush_all(Epoch::Passive)
     })
 }
@@ -356,6 +369,6 @@ pub fn win_flush_local_all(process: &Process, win: Win) -> Result {
 pub fn win_sync(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         fence(SeqCst);
-        window.count_call()
+        count_passing(window)
     })
 }

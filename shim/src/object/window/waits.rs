@@ -169,17 +169,18 @@ impl Window {
         Some(())
     }
 
-    /// Counts a call of synchronization, and makes progress with some.
+    /// Counts a call of synchronization, and makes progress with some. Returns whether this was one.
     ///
     /// # Errors
     /// Those of progress.
     #[inline]
-    pub(crate) fn count_call(&self) -> Result {
-        if self.count_unless_due().is_none() {
+    pub(crate) fn count_call(&self) -> Result<bool> {
+        let is_due = self.count_unless_due().is_none();
+        if is_due {
             self.calls.store(0, Relaxed);
             self.messenger.progress()?;
         }
-        Ok(())
+        Ok(is_due)
     }
 }
 
