@@ -366,6 +366,19 @@ fn split_and_nonblocking_accesses_end() {
         split::file_write_at_all_begin(process, file.handle, at, from).unwrap();
         let second = split::file_read_all_begin(process, file.handle, room(&mut [0_i32]).ints(1));
         assert_eq!(code(second), Class::Other, "one at a time");
+        let collective = accesses::file_write_all(process, file.handle, from, ignore());
+        assert_eq!(code(collective), Class::Other, "beside a split access");
+        let mut none = Request::NULL;
+        let started = accesses::file_iwrite_all(process, file.handle, from, result(&mut none));
+        assert_eq!((code(started), none), (Class::Other, Request::NULL));
+        accesses::file_read_at(
+            process,
+            file.handle,
+            0,
+            room(&mut [0_i32; 0]).ints(0),
+            ignore(),
+        )
+        .unwrap();
         assert_eq!(
             code(split::file_read_all_end(
                 process,

@@ -22,6 +22,9 @@ fn run(process: &Process, handle: abi::File, call: Call, status: StatusRef) -> R
 fn start(process: &Process, handle: abi::File, call: Call, request: Ref<Request>) -> Result {
     request.set(Request::NULL);
     on_file(process, handle, |file| {
+        if call.is_collective {
+            file.check_no_split()?;
+        }
         // Others are not waited for in a call that starts something.
         let call = Call {
             is_collective: false,

@@ -224,10 +224,15 @@ impl File {
     /// Makes an access.
     ///
     /// # Errors
-    /// What is wrong with the arguments: nothing is read or written then, and no file pointer of this process moves.
+    /// What is wrong with the arguments, `MPI_ERR_OTHER` for a collective access while a split one is under way: nothing is read or
+    /// written then, and no file pointer of this process moves.
     pub(crate) fn access(&self, types: &Types, call: Call) -> Result<Ended> {
         let viewed = self.viewed();
-        let checked = self.check(types, &viewed, call);
+        let alone = match call.is_collective {
+            true => self.check_no_split(),
+            false => Ok(()),
+        };
+        let checked = alone.and_then(|()| self.check(types, &viewed, call));
         let is_ordered = call.from == From::Ordered;
         // Others do not wait for a process with wrong arguments.
         if checked.is_err() && is_ordered {
