@@ -15,13 +15,22 @@ const FLAT: &str = "tagwire.bench/1";
 /// The parts of a row that hold fields.
 const PARTS: [&str; 3] = ["series", "sampling", "figures"];
 
+/// Returns what a file of results of `tagwire bench` holds, as [`document_of`] does.
+///
+/// # Errors
+/// As [`document_of`].
+pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    document_of(bytes, &[])
+}
+
 /// Returns what a file of results holds: an object with `test`, `rows` and, as far as the file has them, `environment` and
 /// `command`. Rows are flat: the fields of their parts are their own, as in CSV and in `tagwire.bench/1`. CSV that was written by
-/// earlier versions has neither. Its texts have [letters that show](crate::visible::text) alone.
+/// earlier versions has neither. Its texts have [letters that show](crate::visible::text) alone. A document of one of the `others`, schemas
+/// of other tools, is returned as it is, but for the letters.
 ///
 /// # Errors
 /// What is wrong with it, in words: it is empty, cut off, of another schema, or something else.
-pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+pub fn document_of(bytes: &[u8], others: &[&str]) -> Result<Map<String, Value>, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("is empty".to_owned());
     }
@@ -45,10 +54,14 @@ pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     match document.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok(shown(flat(document))),
         Some(FLAT) => Ok(shown(document)),
-        Some(other) => Err(format!(
-            "has the schema '{}', this version reads '{SCHEMA}' and '{FLAT}'",
-            visible::line(other)
-        )),
+        Some(other) if others.contains(&other) => Ok(shown(document)),
+        Some(other) => {
+            let read: String = others.iter().map(|other| format!(", '{other}'")).collect();
+            Err(format!(
+                "has the schema '{}', this version reads '{SCHEMA}'{read} and '{FLAT}'",
+                visible::line(other)
+            ))
+        }
         None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),
     }
 }

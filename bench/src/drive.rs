@@ -613,8 +613,9 @@ fn under_way(name: &str, launch: u32, launches: u32) -> String {
     format!("{name}, launch {} of {launches}", launch + 1)
 }
 
-/// The command as it was typed, quoted for a shell where needed. One that goes on with a run is the same command.
-pub(crate) fn command_line() -> String {
+/// Returns the command as it was typed, quoted for a shell where needed. One that goes on with a run is the same command.
+#[must_use]
+pub fn command_line() -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default().to_owned();

@@ -85,6 +85,18 @@ pub struct Machine {
     pub clock_cost_ns: f64,
 }
 
+/// What a reader of figures that one process has measured must know of where they come from: its build and its machine, under the
+/// names of [`Environment`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Here {
+    version: String,
+    commit: String,
+    profile: String,
+    started_unix_s: u64,
+    #[serde(flatten)]
+    machine: Machine,
+}
+
 /// The machine that rank 0 is not on, and what its ranks use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -226,9 +238,7 @@ impl Environment {
             version: host.version.clone(),
             commit: host.commit.clone(),
             profile: host.profile.clone(),
-            started_unix_s: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |time| time.as_secs()),
+            started_unix_s: now_unix_s(),
             machine: Machine::this(),
             ranks: jobs.ranks,
             launches: jobs.launches,
@@ -254,6 +264,20 @@ impl Environment {
         self.machine.clock_cost_ns = then.machine.clock_cost_ns;
         if then.transports.len() == self.transports.len() {
             self.transports = then.transports;
+        }
+    }
+}
+
+impl Here {
+    /// Returns this machine, now, with what the program was built from: its version, commit and profile.
+    #[must_use]
+    pub fn now(version: &str, commit: &str, profile: &str) -> Self {
+        Self {
+            version: version.to_owned(),
+            commit: commit.to_owned(),
+            profile: profile.to_owned(),
+            started_unix_s: now_unix_s(),
+            machine: Machine::this(),
         }
     }
 }
@@ -301,6 +325,11 @@ impl Other {
 fn tcp_congestion() -> Option<String> {
     let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
     Some(name.trim().to_owned())
+}
+
+fn now_unix_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |time| time.as_secs())
 }
 
 fn settings(config: &Config) -> BTreeMap<String, String> {

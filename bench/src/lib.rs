@@ -50,9 +50,9 @@ mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, Tool, TransportChoice};
 pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
-pub use document::document;
-pub use drive::{quoted, run};
-pub use environment::{Difference, Environment, Used, differences, is_foreign};
+pub use document::{document, document_of};
+pub use drive::{command_line, quoted, run};
+pub use environment::{Difference, Environment, Here, Used, differences, is_foreign};
 pub use error::{Error, ExitStatus, Mismatch, Result};
 pub use judgement::{
     Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable, unmeasured,

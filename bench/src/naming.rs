@@ -24,7 +24,7 @@ const ORDER: [&str; 10] = [
 ];
 
 /// Variables whose values say what they are.
-const SELF_EXPLAINING: [&str; 18] = [
+const SELF_EXPLAINING: [&str; 21] = [
     "transport",
     "library",
     "layer",
@@ -42,6 +42,9 @@ const SELF_EXPLAINING: [&str; 18] = [
     "stencil",
     "algorithm",
     "granularity",
+    "origin",
+    "order",
+    "part",
     FILE,
 ];
 
@@ -145,6 +148,12 @@ impl Naming {
             .filter(|key| !["transport", "library"].contains(&key.as_str()));
         parts.extend(others.filter_map(|key| value(key).map(|value| told(key, value))));
         match parts.join(" · ") {
+            // By itself, and carried by nothing: by the first of what it has.
+            empty if empty.is_empty() && telling.is_empty() => {
+                let first = ordered(variables.keys().cloned().collect());
+                let first = first.first().map(|key| told(key, &variables[key]));
+                first.unwrap_or_else(|| "all".to_owned())
+            }
             // Told apart by what it has not.
             empty if empty.is_empty() => format!("no {}", telling.join(", ").replace('_', " ")),
             name => name,

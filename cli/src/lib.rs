@@ -102,7 +102,7 @@ fn act(
         Action::Run(options) => run::run(options, &invocation.settings, registry),
         Action::Bench(options) => bench::bench(options, &invocation.settings, registry),
         Action::Tune(options) => bench::tune(options, &invocation.settings, registry),
-        Action::Match(options) => tagwire_lab::run(options, engines)
+        Action::Match(options) => tagwire_lab::run(options, engines, &CIRCUMSTANCES)
             .map(ExitCode::from)
             .map_err(|error| Failure::with_status(error.exit_status(), error)),
         Action::Mpi(options) => mpi::mpi(options, manual::pages),
@@ -115,3 +115,13 @@ fn act(
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }
+
+/// What files of `match` tell of where their rows come from.
+const CIRCUMSTANCES: tagwire_lab::Circumstances = tagwire_lab::Circumstances {
+    command: tagwire_bench::command_line,
+    environment: || {
+        let build = stamp::build();
+        let here = tagwire_bench::Here::now(build.version, build.commit, build.profile);
+        serde_json::to_value(here).unwrap_or_default()
+    },
+};

@@ -14,7 +14,7 @@ use crate::output;
 /// The options of `tagwire report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results of 'tagwire bench -o FILE.json'
+    /// Results of 'tagwire bench' and 'tagwire match', -o FILE.json
     #[arg(value_name = "FILE.json", required = true)]
     files: Vec<PathBuf>,
 

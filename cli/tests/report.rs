@@ -237,33 +237,104 @@ fn what_bench_writes_report_reads() {
     );
 }
 
-/// What README.md and docs/performance.md show is what this command makes of what is stored.
+/// Each test of `match` that has rows is drawn, with the build, the machine and the command that its file tells of.
+#[test]
+fn the_laboratory_s_results_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.json");
+    for (line, plot) in [
+        (
+            "match depth --engine list,bins --ahead 0,16 --blocks 2 --cache hot",
+            "match-depth-ns",
+        ),
+        (
+            "match order --entries 4,8 --order same,reverse",
+            "match-order-depth",
+        ),
+        (
+            "match threads --grid 4x4,8x4 --rounds 2 --engine list",
+            "match-threads-ns",
+        ),
+        (
+            "match offload halo7:steps=1 --capacity 0,4 --ratio 1",
+            "match-offload-ns",
+        ),
+        (
+            "match app halo7:steps=1 --arrivals posted,shuffled",
+            "match-app-depth-mean",
+        ),
+    ] {
+        let made = tagwire()
+            .args(line.split(' '))
+            .arg("-o")
+            .arg(&file)
+            .outcome();
+        assert_eq!(made.status, 0, "{made:?}");
+        let told = report(&[&file, Path::new("--format"), Path::new("md")]);
+        assert_eq!((told.status, &*told.stderr), (0, ""), "{told:?}");
+        for part in [
+            format!("tagwire {line} -o ").as_str(),
+            "Measured",
+            "Commit",
+            "match ",
+        ] {
+            assert!(told.stdout.contains(part), "{part}: {told:?}");
+        }
+        let plots = folder.path().join(plot);
+        let drawn = report(&[
+            &file,
+            Path::new("--format"),
+            Path::new("svg"),
+            Path::new("-o"),
+            &plots,
+        ]);
+        assert_eq!((drawn.status, &*drawn.stderr), (0, ""), "{drawn:?}");
+        let drawn = names(&plots);
+        assert!(drawn.contains(&format!("{plot}.svg")), "{drawn:?}");
+    }
+}
+
+/// What README.md and the pages show is what this command makes of what is stored.
 #[test]
 fn the_plots_in_the_docs_are_those_of_the_stored_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut count = 0;
     for entry in fs::read_dir(root.join("docs/results")).unwrap() {
-        let machine = entry.unwrap();
-        let file = machine.path().join("latency.json");
-        if !file.exists() {
-            continue;
+        let folder = entry.unwrap();
+        let machine = folder.file_name().into_string().unwrap().to_lowercase();
+        for (files, options) in DRAWN {
+            let all = files.iter().map(|file| folder.path().join(file));
+            let all: Vec<PathBuf> = all.collect();
+            if !all[0].exists() {
+                continue;
+            }
+            let outcome = tagwire()
+                .arg("report")
+                .args(&all)
+                .args(["--format", "svg"])
+                .args(options)
+                .outcome();
+            assert_eq!(outcome.status, 0, "{outcome:?}");
+            let name = files[0].trim_end_matches(".json");
+            let plot = format!("docs/plots/{name}-{machine}.svg");
+            let is_same = fs::read_to_string(root.join(&plot)).unwrap() == outcome.stdout;
+            assert!(is_same, "{plot} is not what is stored; tagwire report");
+            count += 1;
         }
-        let machine = machine.file_name().into_string().unwrap().to_lowercase();
-        let name = format!("latency-{machine}");
-        let outcome = tagwire()
-            .arg("report")
-            .arg(&file)
-            .args(["--format", "svg"])
-            .outcome();
-        assert_eq!(outcome.status, 0, "{outcome:?}");
-        let plot = root.join("docs/plots").join(format!("{name}.svg"));
-        let is_same = fs::read_to_string(&plot).unwrap() == outcome.stdout;
-        assert!(
-            is_same,
-            "{} is not what is stored; tagwire report",
-            plot.display()
-        );
-        count += 1;
     }
     assert!(count > 0);
 }
+
+/// The files of a machine's results that a plot is made of, the first of which has its name, and the options of `report`.
+const DRAWN: [(&[&str], &[&str]); 7] = [
+    (&["latency.json"], &[]),
+    (
+        &["posted-peers.json", "posted-ucx.json"],
+        &["--x", "posted"],
+    ),
+    (&["match-depth.json"], &["--metric", "ns"]),
+    (&["match-order.json"], &["--metric", "depth"]),
+    (&["match-threads.json"], &["--metric", "depth"]),
+    (&["match-offload.json"], &["--metric", "ns"]),
+    (&["match-replay.json"], &["--metric", "ns"]),
+];

@@ -6,6 +6,7 @@ use tagwire_bench::{Launches, Summary, quantity_of_row};
 
 use crate::error::{Error, Result};
 use crate::join::{counterparts, distinct_names};
+use crate::matching;
 use crate::metric::Metric;
 use crate::model::{Model, Plot, Point, Role, Series, Variable};
 use crate::naming::{FILE, Naming, Variables, axis, shared};
@@ -132,7 +133,11 @@ fn plots_of(
         .collect();
     keys.sort_unstable();
     keys.dedup();
-    let main = quantity_of_row(test, |key| keys.contains(&key)).key();
+    let has = |key: &str| keys.contains(&key);
+    let main = match matching::main_key(test, has) {
+        Some(key) => key.to_owned(),
+        None => quantity_of_row(test, has).key(),
+    };
     let mut metrics = Metric::among(&keys);
     metrics
         .retain(|metric| selection.metrics.is_empty() || selection.metrics.contains(&metric.key));

@@ -1,4 +1,4 @@
-//! Tagwire's reports: what `tagwire report` makes of the results of `tagwire bench`.
+//! Tagwire's reports: what `tagwire report` makes of the results of `tagwire bench` and `tagwire match`.
 
 pub mod build;
 pub mod circumstances;
@@ -8,6 +8,7 @@ pub mod escape;
 pub mod format;
 mod join;
 pub mod judge;
+mod matching;
 pub mod metric;
 pub mod model;
 pub mod number;

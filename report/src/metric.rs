@@ -2,9 +2,13 @@
 
 use tagwire_bench::{Quantity, Sense};
 
+use crate::matching;
+
 /// What the values of a metric are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
     /// Microseconds.
     Microseconds,
     /// 10^6 bytes per second.
@@ -33,6 +37,7 @@ impl Unit {
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
+            Self::Nanoseconds => "ns",
             Self::Microseconds => "µs",
             Self::MegabytesPerSecond => "MB/s",
             Self::MessagesPerSecond => "messages/s",
@@ -53,17 +58,19 @@ pub struct Metric {
     pub unit: Unit,
     /// Which way is good.
     pub sense: Sense,
+    /// Whether series are held against each other by it.
+    pub is_judged: bool,
     /// The keys of the least and the greatest block.
     pub bounds: (String, String),
 }
 
 impl Metric {
-    /// Returns the metrics among `keys`: the quantities of the suite in its order, then percentiles.
+    /// Returns the metrics among `keys`: the quantities of the suite in its order, then percentiles, then those of the laboratory.
     #[must_use]
     pub fn among(keys: &[&str]) -> Vec<Self> {
         let quantities = Quantity::ALL.into_iter().map(Self::from);
         let percentiles = keys.iter().filter_map(|key| Self::percentile(key));
-        let all = quantities.chain(percentiles);
+        let all = quantities.chain(percentiles).chain(matching::metrics());
         all.filter(|metric| keys.contains(&metric.key.as_str()))
             .collect()
     }
@@ -80,6 +87,7 @@ impl Metric {
             name: format!("Percentile {}", number.replace('_', ".")),
             unit: Unit::Microseconds,
             sense: Sense::LessIsBetter,
+            is_judged: true,
             bounds: (String::new(), String::new()),
         })
     }
@@ -133,6 +141,7 @@ impl From<Quantity> for Metric {
             name: name.to_owned(),
             unit: Unit::of_key(&key),
             sense: quantity.into(),
+            is_judged: true,
             bounds: quantity.bounds(),
             key,
         }

@@ -169,6 +169,11 @@ impl Variable {
             "posted" => "Posted receives ahead".to_owned(),
             "unexpected" => "Unexpected messages ahead".to_owned(),
             "wild" => "Receives of any source, percent".to_owned(),
+            "ahead" => "Entries ahead".to_owned(),
+            "behind" => "Entries behind".to_owned(),
+            "entries" => "Receives of a drain".to_owned(),
+            "capacity" => "Receives that hardware holds".to_owned(),
+            "ratio" => "Time of software over that of hardware".to_owned(),
             "threads" => "Threads of a rank".to_owned(),
             other => capitalized(&other.replace('_', " ")),
         }

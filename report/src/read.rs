@@ -1,4 +1,4 @@
-//! Reading results: the files that `tagwire bench -o FILE.json` writes.
+//! Reading results: the files that `tagwire bench -o FILE.json` and `tagwire match -o FILE.json` write.
 //!
 //! Rows are taken by their keys, not by a list of fields, so that variables of later versions are series as well.
 
@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tagwire_bench::{document, is_row_disturbed, is_variable, quantity_of_row, unmeasured};
+use tagwire_bench::{document_of, is_row_disturbed, is_variable, quantity_of_row, unmeasured};
 
 use crate::error::{Error, Result};
+use crate::matching;
 
 pub use tagwire_bench::naming::SIZE;
 
@@ -62,7 +63,8 @@ impl Results {
     /// # Errors
     /// [`Error::Input`], as [`read`](Self::read).
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Self> {
-        let parsed = document(bytes).and_then(|document| Self::of(file, &document));
+        let parsed =
+            document_of(bytes, &[matching::SCHEMA]).and_then(|document| Self::of(file, &document));
         parsed.map_err(|reason| Error::Input {
             file: file.to_path_buf(),
             reason,
@@ -79,14 +81,31 @@ impl Results {
         let is_oversubscribed = environment
             .get("oversubscribed")
             .is_some_and(|value| value == true);
+        let matching = match text("schema") == Some(matching::SCHEMA) {
+            true => Some(matching::Test::in_file(test)?),
+            false => None,
+        };
         let (mut measured, mut failed) = (Vec::new(), Vec::new());
         for (number, row) in rows.iter().enumerate() {
             let bad = |reason: String| format!("row {number}: {reason}");
             let fields = row.as_object().ok_or_else(|| bad("not an object".into()))?;
-            match why_not(fields) {
-                Some(why) => failed.push(failure(fields, &why)),
-                None => measured.push(Row::of(test, fields, is_oversubscribed).map_err(bad)?),
+            let read = match matching {
+                Some(test) => match matching::Test::why_not(fields) {
+                    Some(why) => Err(why),
+                    None => Ok(test.row(fields).map_err(bad)?),
+                },
+                None => match why_not(fields) {
+                    Some(why) => Err(failure(fields, &why)),
+                    None => Ok(Row::of(test, fields, is_oversubscribed).map_err(bad)?),
+                },
+            };
+            match read {
+                Ok(row) => measured.push(row),
+                Err(why) => failed.push(why),
             }
+        }
+        if matching.is_some() {
+            matching::leave_sums_out(&mut measured);
         }
         if measured.is_empty() {
             return Err(match failed.first() {
@@ -96,7 +115,7 @@ impl Results {
         }
         Ok(Self {
             file: file.to_path_buf(),
-            test: test.to_owned(),
+            test: matching.map_or_else(|| test.to_owned(), matching::Test::title),
             command: text("command").unwrap_or("not told").to_owned(),
             environment,
             rows: measured,
@@ -235,7 +254,7 @@ mod tests {
         }
         assert_eq!(
             reason("{\"schema\":\"tagwire.bench/3\"}"),
-            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2' and 'tagwire.bench/1'"
+            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2', 'tagwire.match/1' and 'tagwire.bench/1'"
         );
         assert_eq!(
             reason("{}"),

@@ -3,6 +3,7 @@
 use tagwire_bench::Sense;
 
 use crate::judge::{Overall, Standing, overall, standings};
+use crate::matching;
 use crate::model::{Model, Plot, Role, Series, Variable};
 use crate::number;
 use crate::phrase::{between, capitalized, listed};
@@ -41,6 +42,7 @@ fn sentences(plot: &Plot) -> Vec<String> {
     let measured: Vec<&Series> = plot.measured().map(|(_, series)| series).collect();
     match measured[..] {
         [only] => all.push(span(plot, only)),
+        _ if !plot.metric.is_judged => all.extend(measured.iter().map(|series| span(plot, series))),
         _ => {
             let standings = standings(plot);
             all.extend(leaders(plot, &standings, false));
@@ -243,7 +245,7 @@ fn caveats(plot: &Plot) -> Vec<String> {
         all.push(text.to_owned());
     }
     let fewest = points().map(|point| point.launches).min().unwrap_or(0);
-    if fewest < 3 {
+    if fewest < 3 && !matching::is_called(&plot.test) {
         let count = if fewest == 1 {
             "one launch".to_owned()
         } else {

@@ -66,6 +66,7 @@ fn metric(key: &str) -> Metric {
             name: name.trim_end_matches("_pct").replace('_', " "),
             unit,
             sense: Sense::LessIsBetter,
+            is_judged: true,
             bounds: (String::new(), String::new()),
         }
     })

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::apps::{APPS, AppName};
 use crate::arrange::{self, ArrangeArgs, Arranged};
 use crate::error::Result;
-use crate::output::print;
+use crate::output::{Circumstances, print};
 
 /// The options.
 #[derive(Debug, Clone, Args)]
@@ -30,7 +30,7 @@ Examples:
   tagwire match replay halo/causal --engine list,bins        their cost on engines";
 
 /// Prints what is asked for; returns the exit status.
-pub(crate) fn run(args: &AppArgs) -> Result<u8> {
+pub(crate) fn run(args: &AppArgs, from: &Circumstances) -> Result<u8> {
     let Some(name) = &args.app else {
         let texts: Vec<String> = APPS.iter().map(ToString::to_string).collect();
         print(&texts.join("\n"))?;
@@ -49,5 +49,5 @@ pub(crate) fn run(args: &AppArgs) -> Result<u8> {
             _ => None,
         },
     };
-    arrange::run(&arranged, &args.arrange)
+    arrange::run(&arranged, &args.arrange, from)
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
-use crate::output::{Table, deliver};
+use crate::output::{Circumstances, Table, deliver};
 use crate::stats::distribution::Quantiles;
 use crate::stats::{Groups, Key, count, merge};
 use crate::trace::shown;
@@ -79,7 +79,7 @@ struct Row {
 }
 
 /// Prints the rows; returns the exit status.
-pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs) -> Result<u8> {
+pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstances) -> Result<u8> {
     check_output(args.output.as_deref())?;
     let mut rows = Vec::new();
     for model in Model::parse_list(&args.arrivals)? {
@@ -120,8 +120,8 @@ pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs) -> Result<u8> {
     deliver(
         &text(arranged.test, &rows),
         &table,
-        args.format,
-        args.output.as_deref(),
+        (args.format, args.output.as_deref()),
+        from,
     )?;
     Ok(0)
 }

@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::import::{self, ImportArgs};
 use crate::offload::{self, OffloadArgs};
 use crate::order::{self, OrderArgs};
-use crate::output::print;
+use crate::output::{Circumstances, print};
 use crate::replay::{self, ReplayArgs};
 use crate::stats::{self, StatsArgs};
 use crate::threads::{self, ThreadsArgs};
@@ -95,23 +95,23 @@ Examples:
   tagwire match check source:any=rotate --grade exact       fails: MPI allows more than the oracle does
   tagwire match check chunks:k=7 --operations 1G --seed 7";
 
-/// Does what is asked for, with these engines; returns the exit status.
+/// Does what is asked for, with these engines; files of rows tell of these circumstances. Returns the exit status.
 ///
 /// # Errors
 /// What cannot be asked for, and output that cannot be written.
-pub fn run(args: &MatchArgs, engines: &Engines) -> Result<u8> {
+pub fn run(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> {
     match &args.action {
         Action::List => list(engines),
         Action::Check(args) => check(args, engines),
-        Action::Depth(args) => depth::run(args, engines),
+        Action::Depth(args) => depth::run(args, engines, from),
         Action::Cat(args) => cat::run(args),
-        Action::Stats(args) => stats::run(args),
-        Action::Replay(args) => replay::run(args, engines),
-        Action::App(args) => app::run(args),
-        Action::Import(args) => import::run(args),
-        Action::Order(args) => order::run(args, engines),
-        Action::Threads(args) => threads::run(args, engines),
-        Action::Offload(args) => offload::run(args, engines),
+        Action::Stats(args) => stats::run(args, from),
+        Action::Replay(args) => replay::run(args, engines, from),
+        Action::App(args) => app::run(args, from),
+        Action::Import(args) => import::run(args, from),
+        Action::Order(args) => order::run(args, engines, from),
+        Action::Threads(args) => threads::run(args, engines, from),
+        Action::Offload(args) => offload::run(args, engines, from),
     }
 }
 

@@ -22,6 +22,7 @@ use self::rows::{Checked, Report, Row};
 use self::scenario::Scenario;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
+use crate::output::Circumstances;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -140,7 +141,7 @@ enum Count {
 }
 
 /// Measures what is asked for; returns the exit status.
-pub(crate) fn run(args: &DepthArgs, known: &Engines) -> Result<u8> {
+pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     let engines = engines(args.engine.as_deref(), known)?;
     let scenarios = scenarios(args)?;
     if let Some(matches) = args.only_matches {
@@ -159,7 +160,7 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines) -> Result<u8> {
             }
         }
     }
-    report.finish(args.output.as_deref())?;
+    report.finish(args.output.as_deref(), from)?;
     Ok(0)
 }
 

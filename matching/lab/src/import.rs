@@ -17,6 +17,7 @@ use tagwire_matching::Pattern;
 
 use crate::arrange::{self, ArrangeArgs, Arranged};
 use crate::error::{Error, Result};
+use crate::output::Circumstances;
 use crate::trace::shown;
 use crate::traffic::{Request, Script};
 
@@ -67,7 +68,7 @@ pub(crate) struct Imported {
 }
 
 /// Prints the rows of what is imported; returns the exit status.
-pub(crate) fn run(args: &ImportArgs) -> Result<u8> {
+pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
     let imported = match args.kind {
         Kind::DumpiText => ranks(&args.path, "txt", dumpi::parse)?,
         Kind::Allprof => ranks(&args.path, "txt", allprof::parse)?,
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<u8> {
         scripts: &imported.scripts,
         theory: &|_| None,
     };
-    arrange::run(&arranged, &args.arrange)
+    arrange::run(&arranged, &args.arrange, from)
 }
 
 /// Reads the file of each rank. Its number is the last in the file's name.

@@ -49,6 +49,7 @@ pub use gate::{Failed, Gate, Passed};
 pub use import::ImportArgs;
 pub use offload::OffloadArgs;
 pub use order::OrderArgs;
+pub use output::Circumstances;
 pub use replay::ReplayArgs;
 pub use stats::StatsArgs;
 pub use threads::ThreadsArgs;

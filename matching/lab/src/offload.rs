@@ -19,7 +19,7 @@ use tagwire_matching::{EngineName, Engines};
 use crate::apps::AppName;
 use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
-use crate::output::{Table, deliver};
+use crate::output::{Circumstances, Table, deliver};
 use crate::real::{RealArgs, Way};
 use crate::replay::Entries;
 use crate::trace::Trace;
@@ -153,7 +153,7 @@ struct Costs {
 }
 
 /// Prints the rows; returns the exit status.
-pub(crate) fn run(args: &OffloadArgs, known: &Engines) -> Result<u8> {
+pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     check_output(args.output.as_deref())?;
     let engines = known.list(&args.engine)?;
     if args.hw == 0.0 {
@@ -186,7 +186,8 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines) -> Result<u8> {
         }
     }
     let table = Table::new("offload", &rows);
-    deliver(&text(&rows), &table, args.format, args.output.as_deref())?;
+    let to = (args.format, args.output.as_deref());
+    deliver(&text(&rows), &table, to, from)?;
     Ok(0)
 }
 

@@ -14,7 +14,7 @@ use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
 use crate::depth::{Format, check_output, engines};
 use crate::error::{Error, Result};
-use crate::output::{Table, deliver};
+use crate::output::{Circumstances, Table, deliver};
 use crate::random::Random;
 use crate::replay::{Cost, cost, verify};
 use crate::stats::distribution::Distribution;
@@ -235,7 +235,7 @@ impl DrainArgs {
 struct Plain {}
 
 /// Drains the queues that are asked for; returns the exit status.
-pub(crate) fn run(args: &OrderArgs, known: &Engines) -> Result<u8> {
+pub(crate) fn run(args: &OrderArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows = Vec::new();
     for entries in &args.entries {
@@ -249,7 +249,7 @@ pub(crate) fn run(args: &OrderArgs, known: &Engines) -> Result<u8> {
     for row in &rows {
         text.push_str(&line(row));
     }
-    finish("order", &text, &rows, &args.drain)
+    finish("order", &text, &rows, &args.drain, from)
 }
 
 pub(crate) fn finish<C: Serialize>(
@@ -257,9 +257,11 @@ pub(crate) fn finish<C: Serialize>(
     text: &str,
     rows: &[Row<C>],
     args: &DrainArgs,
+    from: &Circumstances,
 ) -> Result<u8> {
     let table = Table::new(test, rows);
-    deliver(text, &table, args.format, args.output.as_deref())?;
+    let to = (args.format, args.output.as_deref());
+    deliver(text, &table, to, from)?;
     Ok(0)
 }
 

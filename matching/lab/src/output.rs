@@ -17,6 +17,15 @@ pub(crate) fn print(text: &str) -> Result<()> {
     written.map_err(|error| Error::Output("standard output".to_owned(), error))
 }
 
+/// Where rows come from, for the files that keep them. What is told is made when a file is: instructions are those of runs without.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances {
+    /// Returns the command, as it was typed.
+    pub command: fn() -> String,
+    /// Returns the build and the machine, under the names that `tagwire bench` has for them.
+    pub environment: fn() -> Value,
+}
+
 /// The rows of a test, as JSON (schema `tagwire.match/1`) and CSV.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -33,10 +42,8 @@ impl Table {
         }
     }
 
-    fn json(&self) -> String {
-        let document = json!({"schema": "tagwire.match/1", "test": self.test, "rows": self.rows});
-        let text = serde_json::to_string_pretty(&document);
-        text.expect("its keys are text") + "\n"
+    fn json(&self, from: &Circumstances) -> String {
+        document(self.test, from, [("rows", json!(self.rows))])
     }
 
     /// A column for each figure; those of a group of figures have its name before theirs.
@@ -80,22 +87,43 @@ fn fields(row: &Value, before: &str) -> Vec<(String, String)> {
     all.flat_map(field).collect()
 }
 
+/// Returns a file of results, in JSON.
+pub(crate) fn document(
+    test: &str,
+    from: &Circumstances,
+    rest: impl IntoIterator<Item = (&'static str, Value)>,
+) -> String {
+    let head = [
+        ("schema", json!(SCHEMA)),
+        ("test", json!(test)),
+        ("command", json!((from.command)())),
+        ("environment", (from.environment)()),
+    ];
+    let all = head.into_iter().chain(rest);
+    let all: Map<String, Value> = all.map(|(key, value)| (key.to_owned(), value)).collect();
+    let text = serde_json::to_string_pretty(&all);
+    text.expect("its keys are text and its numbers finite") + "\n"
+}
+
+/// The schema's name and version. Keys may be added within a version, never changed or removed.
+const SCHEMA: &str = "tagwire.match/1";
+
 /// Prints the rows, as `text` where text is wanted, and writes them to a file.
 pub(crate) fn deliver(
     text: &str,
     table: &Table,
-    format: Format,
-    output: Option<&Path>,
+    (format, output): (Format, Option<&Path>),
+    from: &Circumstances,
 ) -> Result<()> {
     match format {
         Format::Text => print(text)?,
-        Format::Json => print(&table.json())?,
+        Format::Json => print(&table.json(from))?,
         Format::Csv => print(&table.csv())?,
     }
     let Some(path) = output else { return Ok(()) };
     let text = match path.extension().is_some_and(|end| end == "csv") {
         true => table.csv(),
-        false => table.json(),
+        false => table.json(from),
     };
     fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
 }

@@ -15,7 +15,7 @@ pub(crate) use self::cost::{Cost, Entries, cost};
 pub(crate) use self::verify::verify;
 use crate::depth::Format;
 use crate::error::{Error, Result};
-use crate::output::{Table, deliver};
+use crate::output::{Circumstances, Table, deliver};
 use crate::real::{self, Plan, Ran, RealArgs, Way};
 use crate::trace::{Trace, shown};
 use crate::walk::{self, Walk};
@@ -98,7 +98,7 @@ struct Row {
 }
 
 /// Replays what is asked for; returns the exit status.
-pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
+pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     crate::depth::check_output(args.output.as_deref())?;
     let mut engines = crate::depth::engines(args.engine.as_deref(), known)?;
     if args.real {
@@ -133,7 +133,8 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines) -> Result<u8> {
     }
     let text = rows.iter().fold(head(), |text, row| text + &line(row));
     let table = Table::new("replay", &rows);
-    deliver(&text, &table, args.format, args.output.as_deref())?;
+    let to = (args.format, args.output.as_deref());
+    deliver(&text, &table, to, from)?;
     let failed = rows.iter().any(|row| row.wrong.is_some());
     Ok(if failed { FAILED } else { 0 })
 }

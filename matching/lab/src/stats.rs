@@ -18,6 +18,7 @@ use tagwire_matching::{Envelope, Pattern};
 use self::group::{Group, Queue, Summary};
 use crate::depth::Format;
 use crate::error::{Error, Result};
+use crate::output::Circumstances;
 use crate::trace::{Call, Trace, shown};
 use crate::walk::{self, Change, Entry, Left, Search, Walk, cannot_be};
 
@@ -139,7 +140,7 @@ const fn part(tag: Tag) -> Part {
 }
 
 /// Prints the figures; returns the exit status.
-pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
+pub(crate) fn run(args: &StatsArgs, from: &Circumstances) -> Result<u8> {
     crate::depth::check_output(args.output.as_deref())?;
     let traces = walk::read_all(&args.files, args.partial)?;
     let mut sum = Groups::new();
@@ -173,7 +174,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if let Some(prefix) = &args.qstat {
         qstat::write(prefix, &traces)?;
     }
-    show::print_rows(&rows, &notes, args.format, args.output.as_deref())?;
+    let to = (args.format, args.output.as_deref());
+    show::print_rows(&rows, &notes, to, from)?;
     Ok(0)
 }
 

@@ -13,6 +13,7 @@ use tagwire_matching::{Engines, Envelope};
 
 use crate::error::Result;
 use crate::order::{DrainArgs, Order, Row, drain, envelope, finish, head, line};
+use crate::output::Circumstances;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -172,7 +173,7 @@ fn messages(grid: &Grid, stencil: Stencil) -> (Process, Vec<Envelope>) {
 }
 
 /// Drains the lists that are asked for; returns the exit status.
-pub(crate) fn run(args: &ThreadsArgs, known: &Engines) -> Result<u8> {
+pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows: Vec<Row<Process>> = Vec::new();
     for grid in &args.grid {
@@ -211,7 +212,7 @@ pub(crate) fn run(args: &ThreadsArgs, known: &Engines) -> Result<u8> {
             line(row)
         );
     }
-    finish("threads", &text, &rows, &args.drain)
+    finish("threads", &text, &rows, &args.drain, from)
 }
 
 /// The number of the process itself among those around it: the middle of 3 x 3 x 3.

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::axes::{Cache, Format, Layout, Queue, WildKind};
 use crate::error::{Error, Result};
-use crate::output::print;
+use crate::output::{Circumstances, document, print};
 
 /// One case of one engine.
 #[derive(Debug, Clone, Serialize)]
@@ -43,22 +43,12 @@ pub(super) struct Checked {
     pub seed: u64,
 }
 
-/// What is written to files.
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    test: &'static str,
-    seed: u64,
-    /// Bytes of the model's levels.
-    caches: [u64; 2],
-    rows: &'a [Row],
-}
-
 /// Prints rows as they come, and keeps them.
 #[derive(Debug)]
 pub(super) struct Report {
     format: Format,
     seed: u64,
+    /// Bytes of the model's levels.
     caches: [u64; 2],
     rows: Vec<Row>,
 }
@@ -85,30 +75,27 @@ impl Report {
     }
 
     /// Prints what is not printed yet, and writes the file.
-    pub(super) fn finish(&self, path: Option<&Path>) -> Result<()> {
+    pub(super) fn finish(&self, path: Option<&Path>, from: &Circumstances) -> Result<()> {
         match self.format {
             Format::Text => {}
-            Format::Json => print(&self.json())?,
+            Format::Json => print(&self.json(from))?,
             Format::Csv => print(&self.csv())?,
         }
         let Some(path) = path else { return Ok(()) };
         let text = match is_csv(path) {
             true => self.csv(),
-            false => self.json(),
+            false => self.json(from),
         };
         fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
     }
 
-    fn json(&self) -> String {
-        let document = Document {
-            schema: "tagwire.match/1",
-            test: "depth",
-            seed: self.seed,
-            caches: self.caches,
-            rows: &self.rows,
-        };
-        let text = serde_json::to_string_pretty(&document);
-        text.expect("its keys are text and its numbers finite") + "\n"
+    fn json(&self, from: &Circumstances) -> String {
+        let rest = [
+            ("seed", json!(self.seed)),
+            ("caches", json!(self.caches)),
+            ("rows", json!(self.rows)),
+        ];
+        document("depth", from, rest)
     }
 
     fn csv(&self) -> String {
@@ -197,9 +184,9 @@ fn line(row: &Row) -> String {
     let mut text = format!(
         "{:<24} {:<10} {:<8} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
         row.engine,
-        word(serde_json::json!(row.queue)),
-        word(serde_json::json!(row.layout)),
-        word(serde_json::json!(row.cache)),
+        word(json!(row.queue)),
+        word(json!(row.layout)),
+        word(json!(row.cache)),
         row.wild,
         row.ahead,
         row.behind,

@@ -10,7 +10,7 @@ use super::group::{QueueSummary, Summary};
 use super::{ContextNumber, Part};
 use crate::depth::Format;
 use crate::error::Result;
-use crate::output::{Table, deliver};
+use crate::output::{Circumstances, Table, deliver};
 
 /// A group with its figures.
 #[derive(Debug, Clone, Serialize)]
@@ -26,8 +26,8 @@ pub(super) struct Row {
 pub(super) fn print_rows(
     rows: &[Row],
     notes: &[String],
-    format: Format,
-    output: Option<&Path>,
+    to: (Format, Option<&Path>),
+    from: &Circumstances,
 ) -> Result<()> {
     let mut text = String::from("# tagwire match stats\n");
     for note in notes {
@@ -37,7 +37,7 @@ pub(super) fn print_rows(
         text.push_str(&block(row));
     }
     let table = Table::new("stats", rows);
-    deliver(&text, &table, format, output)
+    deliver(&text, &table, to, from)
 }
 
 fn block(row: &Row) -> String {

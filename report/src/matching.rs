@@ -1,0 +1,370 @@
+//! Results of `tagwire match -o FILE.json`: which keys of a row are variables, and which figures get a plot.
+
+use serde_json::{Map, Value};
+use tagwire_bench::Sense;
+
+use crate::metric::{Metric, Unit};
+use crate::read::{Row, word};
+
+/// The schema of these files.
+pub(crate) const SCHEMA: &str = "tagwire.match/1";
+
+/// A test of the laboratory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Test {
+    name: &'static str,
+    /// The keys of its independent variables.
+    variables: &'static [&'static str],
+    /// What it is about: the first of these figures that is there.
+    main: &'static [&'static str],
+}
+
+impl Test {
+    /// Returns the test with this name in a file.
+    pub(crate) fn in_file(name: &str) -> Result<Self, String> {
+        let found = TESTS.iter().find(|test| test.name == name);
+        let names = || TESTS.map(|test| test.name).join(", ");
+        let unknown = || {
+            format!(
+                "has results of 'match {name}', this version draws those of {}",
+                names()
+            )
+        };
+        found.copied().ok_or_else(unknown)
+    }
+
+    /// Returns the test that is called so in a report.
+    fn called(title: &str) -> Option<Self> {
+        let name = title.strip_prefix(CALLED)?;
+        TESTS.iter().find(|test| test.name == name).copied()
+    }
+
+    /// Returns what it is called in a report: no test of `bench` has a blank in its name.
+    pub(crate) fn title(self) -> String {
+        format!("{CALLED}{}", self.name)
+    }
+
+    /// Returns why a row has no figures, none where it has.
+    pub(crate) fn why_not(fields: &Map<String, Value>) -> Option<String> {
+        let wrong = fields.get("wrong").filter(|wrong| !wrong.is_null())?;
+        let engine = fields.get("engine").map(word).unwrap_or_default();
+        Some(format!("{engine}: {}", word(wrong)))
+    }
+
+    /// Reads a row.
+    pub(crate) fn row(self, fields: &Map<String, Value>) -> Result<Row, String> {
+        let mut row = Row::default();
+        collect(fields, "", &mut row);
+        for key in self.variables {
+            if let Some(value) = fields.get(*key).filter(|value| !value.is_null()) {
+                row.variables.insert((*key).to_owned(), word(value));
+            }
+            row.figures.remove(*key);
+        }
+        let value = |key: &str| row.variables.get(key).cloned();
+        match self.name {
+            // As many as receives, where nothing else was asked for.
+            "offload" if value("headers") == value("capacity") => {
+                row.variables.remove("headers");
+            }
+            // Files of the ranks of a job differ in the rank.
+            "replay" => {
+                let rank = format!(".{}", value("rank").unwrap_or_default());
+                let file = value("file").unwrap_or_default();
+                let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);
+                let job = stem.strip_suffix(&rank).unwrap_or(stem);
+                row.variables.insert("file".to_owned(), job.to_owned());
+            }
+            _ => {}
+        }
+        let has = |key: &&str| row.figures.contains_key(*key);
+        match self.main.iter().any(has) {
+            true => Ok(row),
+            false => Err(format!("'{}' is no number", self.main[0])),
+        }
+    }
+}
+
+/// Returns the key of what a test of the laboratory is about; none of another test.
+pub(crate) fn main_key(test: &str, has: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let main = Test::called(test)?.main;
+    main.iter().copied().find(|key| has(key))
+}
+
+/// Whether a test is one of the laboratory, whose rows are no launches of jobs.
+pub(crate) fn is_called(test: &str) -> bool {
+    Test::called(test).is_some()
+}
+
+/// Returns the figures that get a plot.
+pub(crate) fn metrics() -> impl Iterator<Item = Metric> {
+    METRICS.iter().map(|&(key, name, kind)| Metric {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        unit: match kind {
+            Kind::Time => Unit::Nanoseconds,
+            _ => Unit::None,
+        },
+        sense: match kind {
+            Kind::InHardware => Sense::MoreIsBetter,
+            _ => Sense::LessIsBetter,
+        },
+        is_judged: kind != Kind::Traffic,
+        bounds: (format!("{key}_min"), format!("{key}_max")),
+    })
+}
+
+/// Leaves sums over a variable out where rows of its values stand beside them.
+pub(crate) fn leave_sums_out(rows: &mut Vec<Row>) {
+    for key in ["rank", "context"] {
+        if rows.iter().any(|row| row.variables.contains_key(key)) {
+            rows.retain(|row| row.variables.contains_key(key));
+        }
+    }
+}
+
+/// The numbers of a row; those of a group have its name before theirs.
+fn collect(fields: &Map<String, Value>, before: &str, row: &mut Row) {
+    for (key, value) in fields {
+        let key = format!("{before}{key}");
+        match value {
+            Value::Object(group) => collect(group, &format!("{key}_"), row),
+            Value::Number(number) => {
+                row.figures
+                    .extend(number.as_f64().map(|number| (key, number)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Time,
+    Cost,
+    InHardware,
+    /// A property of the calls: no engine is better for it.
+    Traffic,
+}
+
+const CALLED: &str = "match ";
+
+const TESTS: [Test; 8] = [
+    Test {
+        name: "depth",
+        variables: &[
+            "engine",
+            "queue",
+            "layout",
+            "cache",
+            "wild",
+            "wild_kind",
+            "ahead",
+            "behind",
+        ],
+        main: &["ns"],
+    },
+    Test {
+        name: "order",
+        variables: &["engine", "order", "entries"],
+        main: &["ns", "depth"],
+    },
+    // The entries follow from grid and stencil.
+    Test {
+        name: "threads",
+        variables: &["engine", "order", "stencil", "entries"],
+        main: &["ns", "depth"],
+    },
+    Test {
+        name: "replay",
+        variables: &["engine", "file", "rank", "transport"],
+        main: &["ns"],
+    },
+    Test {
+        name: "offload",
+        variables: &[
+            "origin", "arrivals", "engine", "capacity", "headers", "refill", "ratio",
+        ],
+        main: &["ns"],
+    },
+    Test {
+        name: "app",
+        variables: &["origin", "arrivals"],
+        main: &["depth_mean"],
+    },
+    Test {
+        name: "import",
+        variables: &["origin", "arrivals"],
+        main: &["depth_mean"],
+    },
+    Test {
+        name: "stats",
+        variables: &["rank", "context", "part"],
+        main: &["receives_hit_depth_mean"],
+    },
+];
+
+const METRICS: &[(&str, &str, Kind)] = &[
+    ("ns", "Time", Kind::Time),
+    ("drain_ns", "Time of a drain", Kind::Time),
+    ("instructions", "Instructions", Kind::Cost),
+    ("attempts", "Entries looked at", Kind::Cost),
+    ("false_hits", "False hits", Kind::Cost),
+    ("lines", "Cache lines", Kind::Cost),
+    ("l1_misses", "Misses of the first level", Kind::Cost),
+    ("l2_misses", "Misses of the second level", Kind::Cost),
+    (
+        "in_hardware_share",
+        "Share of searches that end in hardware",
+        Kind::InHardware,
+    ),
+    (
+        "hardware_looked",
+        "Entries looked at in hardware",
+        Kind::Traffic,
+    ),
+    (
+        "software_looked",
+        "Entries looked at in software",
+        Kind::Cost,
+    ),
+    ("receives_spilled", "Receives left to software", Kind::Cost),
+    ("messages_spilled", "Messages left to software", Kind::Cost),
+    ("depth", "Depth of searches", Kind::Traffic),
+    ("depth_mean", "Depth of searches", Kind::Traffic),
+    (
+        "receives_hit_depth_mean",
+        "Depth of searches",
+        Kind::Traffic,
+    ),
+    ("length_mean", "Receives in the queue", Kind::Traffic),
+    (
+        "receives_length_mean",
+        "Receives in the queue",
+        Kind::Traffic,
+    ),
+    (
+        "message_depth_mean",
+        "Depth among unexpected messages",
+        Kind::Traffic,
+    ),
+    (
+        "messages_depth_mean",
+        "Depth among unexpected messages",
+        Kind::Traffic,
+    ),
+    (
+        "unexpected_share",
+        "Share of unexpected messages",
+        Kind::Traffic,
+    ),
+    ("wildcard_share", "Share of wildcards", Kind::Traffic),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::build::Selection;
+    use crate::model::Model;
+    use crate::read::Results;
+
+    fn results(test: &str, rows: &str) -> Result<Results, String> {
+        let text = format!(
+            "{{\"schema\":\"{SCHEMA}\",\"test\":\"{test}\",\"command\":\"tagwire match {test}\",\"rows\":[{rows}]}}"
+        );
+        let results = Results::parse(Path::new("a.json"), text.as_bytes());
+        results.map_err(|error| error.to_string().replace("a.json: ", ""))
+    }
+
+    fn plots(results: Results) -> Vec<(String, String, Vec<String>)> {
+        let model = Model::of(&[results], None, &Selection::default()).unwrap();
+        let plots = model.plots.iter().map(|plot| {
+            let series = plot.series.iter().map(|series| {
+                let xs: Vec<String> = series
+                    .points
+                    .iter()
+                    .map(|point| point.x.to_string())
+                    .collect();
+                format!("{}: {}", series.name, xs.join(" "))
+            });
+            (plot.id.clone(), plot.x.key().to_owned(), series.collect())
+        });
+        plots.collect()
+    }
+
+    #[test]
+    fn depth_is_drawn_over_the_entries_ahead() {
+        let row = |engine: &str, ahead: u32, ns: f64| {
+            format!(
+                "{{\"engine\":\"{engine}\",\"queue\":\"posted\",\"layout\":\"fresh\",\"cache\":\"hot\",\"wild\":0,\
+                 \"wild_kind\":\"source\",\"ahead\":{ahead},\"behind\":0,\"ns\":{ns},\"ns_min\":1,\"ns_max\":{ns},\
+                 \"attempts\":{ahead},\"lines\":null,\"checked\":{{\"grade\":\"exact\",\"operations\":9}}}}"
+            )
+        };
+        let rows = [
+            row("list", 0, 2.0),
+            row("list", 16, 9.0),
+            row("bins", 0, 3.0),
+        ]
+        .join(",");
+        let read = results("depth", &rows).unwrap();
+        assert_eq!(read.rows[1].figures["ns"], 9.0);
+        let plots = plots(read);
+        assert_eq!(
+            plots[0],
+            (
+                "match-depth-ns".to_owned(),
+                "ahead".to_owned(),
+                vec!["list: 0 16".to_owned(), "bins: 0".to_owned()]
+            )
+        );
+        assert_eq!(plots[1].0, "match-depth-attempts");
+        assert_eq!(plots.len(), 2);
+    }
+
+    #[test]
+    fn what_follows_from_other_variables_tells_no_series_apart() {
+        let offload = |capacity: u32, headers: u32| {
+            format!(
+                "{{\"origin\":\"fds\",\"arrivals\":\"posted\",\"engine\":\"list\",\"capacity\":{capacity},\
+                 \"headers\":{headers},\"refill\":\"each\",\"ratio\":2.0,\"ns\":5,\"in_hardware_share\":0.5}}"
+            )
+        };
+        let rows = [offload(0, 0), offload(16, 16)].join(",");
+        let drawn = plots(results("offload", &rows).unwrap());
+        assert_eq!(drawn[0].2, ["list: 0 16"]);
+        let replay = |rank: u32| {
+            format!(
+                "{{\"file\":\"t/halo.{rank}.twm\",\"rank\":{rank},\"engine\":\"ucx\",\"ns\":7,\"wrong\":null}}"
+            )
+        };
+        let drawn = plots(results("replay", &[replay(0), replay(1)].join(",")).unwrap());
+        assert_eq!(
+            (&*drawn[0].1, &*drawn[0].2),
+            ("rank", &["ucx: 0 1".to_owned()][..])
+        );
+        let stats = "{\"rank\":0,\"part\":\"all\",\"receives\":{\"hit_depth\":{\"mean\":2.5}}},\
+                     {\"rank\":1,\"part\":\"all\",\"receives\":{\"hit_depth\":{\"mean\":3.5}}},\
+                     {\"rank\":null,\"part\":\"all\",\"receives\":{\"hit_depth\":{\"mean\":3}}}";
+        let drawn = plots(results("stats", stats).unwrap());
+        assert_eq!(drawn[0].2, ["all: 0 1"]);
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_told() {
+        assert_eq!(
+            results("depth", "{\"engine\":\"list\"}").unwrap_err(),
+            "row 0: 'ns' is no number"
+        );
+        assert!(
+            results("cat", "{}")
+                .unwrap_err()
+                .starts_with("has results of 'match cat', this version draws those of depth, ")
+        );
+        let failed = "{\"engine\":\"list\",\"wrong\":\"call 3\"},{\"engine\":\"bins\",\"ns\":1}";
+        assert_eq!(results("replay", failed).unwrap().failed, ["list: call 3"]);
+    }
+}
