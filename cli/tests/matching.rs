@@ -85,6 +85,18 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "'bits' of 'fuzzy' is 8, 16, 32, not '7'",
         ),
         ("match offload nothing.twm", "'nothing.twm' is no file; "),
+        (
+            "match app halo28",
+            "no application is called 'halo28': did you mean 'halo27'?",
+        ),
+        (
+            "match app halo27:zz=3",
+            "'halo27' has no parameter 'zz'; did you mean 'z'?",
+        ),
+        (
+            "match app halo7 --arrivals casual",
+            "no model of arrivals is called 'casual': did you mean 'causal'?",
+        ),
         ("match offload halo7 --refill al", "each, drained"),
         ("match offload halo7 --hw 0", "--hw is more than 0"),
         ("match offload halo7 --capacity 2M", "up to 1048576 entries"),
@@ -184,6 +196,15 @@ fn instructions_of_a_list_grow_with_the_entries_ahead() {
     let each = (of(1) - of(0)) / 256.0;
     // About 15 where code is optimised.
     assert!((4.0..400.0).contains(&each), "{each} for each entry");
+    // Half of the receives are passed over for a message, whose call is one of two.
+    let line = "match order --entries 64 --order same,reverse --rounds 1 --engine list --count instructions --format json";
+    let outcome = run(line);
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let of = |row: usize| document["rows"][row]["instructions"].as_f64().unwrap();
+    let each = (of(1) - of(0)) / (63.0 / 4.0);
+    assert!((4.0..400.0).contains(&each), "{each} for each entry");
+    assert_eq!(document["rows"][0]["checked"]["grade"], "exact");
 }
 
 #[test]

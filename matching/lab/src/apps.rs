@@ -58,6 +58,7 @@ pub static APPS: &[&App] = &[
     &manager::FARM,
     &sparse::AMG,
     &sparse::NBX,
+    &sparse::PARTICLES,
     &storm::STORM,
 ];
 
@@ -69,8 +70,7 @@ impl AppName {
     pub fn parse(text: &str) -> Result<Self> {
         let known: Vec<&Named> = APPS.iter().map(|app| &app.named).collect();
         let spec = Spec::parse(text, &known);
-        let spec =
-            spec.map_err(|refused| Error::Usage(format!("no such application: {refused}")))?;
+        let spec = spec.map_err(|refused| Error::of_name("application", &refused))?;
         let app = APPS.iter().find(|app| app.named.name == spec.name());
         let app = app.expect("a name that is known is one of the table");
         Ok(Self { app, spec })
@@ -208,6 +208,7 @@ mod tests {
             "alltoall:algorithm=pairwise",
             "alltoall:algorithm=bruck,ranks=13",
             "alltoall:ranks=64,steps=3",
+            "particles:ranks=9,neighbours=20",
             "storm:senders=1",
             "storm:senders=9,messages=7",
         ];

@@ -2,8 +2,8 @@
 
 mod axes;
 mod cache;
-mod callgrind;
 mod count;
+mod instructions;
 mod rows;
 mod scenario;
 mod time;
@@ -17,9 +17,10 @@ use tagwire_matching::{Capacity, EngineName, Engines};
 pub(crate) use self::axes::Format;
 use self::axes::{Cache, Layout, Queue, WildKind};
 use self::count::Counts;
-pub(crate) use self::rows::check_output;
-use self::rows::{Checked, Report, Row};
+pub(crate) use self::rows::{Checked, check_output};
+use self::rows::{Report, Row};
 use self::scenario::Scenario;
+use crate::callgrind;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::output::Circumstances;
@@ -216,7 +217,7 @@ fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
         Ok(passed) => Ok(Some(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,
-            seed: gate.seed,
+            seed: Some(gate.seed),
         })),
         Err(_) => Err(Error::Unsound {
             engine: engine.to_string(),
@@ -229,7 +230,7 @@ fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
 fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result<Vec<Row>> {
     let is_counted = |what| args.count.contains(&what);
     let instructions = match is_counted(Count::Instructions) {
-        true => Some(callgrind::per_match(engine, scenario)?),
+        true => Some(instructions::per_match(engine, scenario)?),
         false => None,
     };
     let looked = count::attempts(engine, scenario);
@@ -278,7 +279,7 @@ fn only(engines: &[EngineName], scenarios: &[Scenario], matches: u32) -> Result<
         return Err(Error::Usage("--only-matches is of one case".to_owned()));
     };
     let mut engine = engine.open(Capacity::default());
-    scenario.prepare(&mut engine, callgrind::MOST);
+    scenario.prepare(&mut engine, instructions::MOST);
     for index in 0..matches {
         if !scenario.operate(&mut engine, index) {
             return Err(Error::Usage(format!("match {index} failed")));

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tagwire_base::named::Refused;
+
 /// What the laboratory cannot do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -42,6 +44,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error for what was named, of such a kind, and is not there, or does not take what it was given.
+    pub(crate) fn of_name(kind: &str, refused: &Refused) -> Self {
+        Self::Usage(match refused {
+            Refused::Name { name, .. } => format!("no {kind} is called '{name}': {refused}"),
+            _ => refused.to_string(),
+        })
+    }
+
     /// Returns the exit status of the command.
     #[must_use]
     pub const fn exit_status(&self) -> u8 {

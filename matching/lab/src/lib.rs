@@ -17,6 +17,7 @@
 mod app;
 pub mod apps;
 mod arrange;
+mod callgrind;
 mod cat;
 mod command;
 mod depth;

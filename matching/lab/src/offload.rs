@@ -17,11 +17,11 @@ use tagwire_matching::storage::Local;
 use tagwire_matching::{EngineName, Engines};
 
 use crate::apps::AppName;
-use crate::depth::{Format, check_output};
+use crate::depth::{Checked, Format, check_output};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{RealArgs, Way};
-use crate::replay::Entries;
+use crate::replay::{Entries, verify};
 use crate::trace::Trace;
 use crate::traffic::Model;
 
@@ -138,6 +138,8 @@ struct Row {
     software_looked: f64,
     /// Of a search, on the average, by the model.
     ns: f64,
+    /// What of the engine was checked: its answers to these calls.
+    checked: Option<Checked>,
     /// What cm's transport counted of the same traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     cm: Option<cm::Counts>,
@@ -172,12 +174,14 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
             false => None,
         };
         for engine in &engines {
+            let checked = Some(check(&traces, engine)?);
             for shape in shapes(args) {
                 let counts = counts(&traces, engine, shape);
                 for costs in costs(args) {
                     rows.push(Row {
                         origin: origin.clone(),
                         arrivals: arrivals.clone(),
+                        checked,
                         cm: cm.clone(),
                         ..row(engine, shape, &counts, costs)
                     });
@@ -243,6 +247,21 @@ fn costs(args: &OffloadArgs) -> Vec<Costs> {
     }
 }
 
+/// Holds the engine's answers to the calls to its grade.
+fn check(traces: &[Trace], engine: &EngineName) -> Result<Checked> {
+    if traces.iter().any(|trace| verify(trace, engine).is_err()) {
+        return Err(Error::Unsound {
+            engine: engine.to_string(),
+            grade: engine.grade(),
+        });
+    }
+    Ok(Checked {
+        grade: engine.grade().name(),
+        operations: traces.iter().map(|trace| trace.calls.len() as u64).sum(),
+        seed: None,
+    })
+}
+
 /// Gives the calls of the traces, each to an engine of its own; returns what receives and messages have seen in all.
 fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> [OffloadCounts; 2] {
     let mut sums = [OffloadCounts::default(); 2];
@@ -296,6 +315,7 @@ fn row(engine: &EngineName, shape: Shape, counts: &[OffloadCounts; 2], costs: Co
         hardware_looked: each(hardware),
         software_looked: each(software),
         ns: each(ns),
+        checked: None,
         cm: None,
     }
 }

@@ -5,18 +5,19 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tagwire_base::config::parse;
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
-use crate::depth::{Format, check_output, engines};
+use crate::callgrind::{self, option};
+use crate::depth::{Checked, Format, check_output, engines};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::random::Random;
-use crate::replay::{Cost, cost, verify};
+use crate::replay::{Cost, cost, give, verify};
 use crate::stats::distribution::Distribution;
 use crate::trace::{Call, Trace};
 use crate::walk::{Search, Walk};
@@ -56,6 +57,10 @@ pub(crate) struct DrainArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
+    /// What is counted of engines beside: instructions (by valgrind)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    count: Vec<Count>,
+
     /// How the rows are printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -63,19 +68,30 @@ pub(crate) struct DrainArgs {
     /// Also write the rows to this file: .json or .csv
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Only give an engine the calls of so many drains: what is run under valgrind
+    #[arg(long, hide = true)]
+    only_drains: Option<u32>,
+}
+
+/// What is counted only where it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Count {
+    Instructions,
 }
 
 pub(crate) const AFTER_HELP: &str = "\
 Receives with different tags are posted, then their messages come. depth: receives that a list compares for each; theory: its
 mean for this order. same: as posted; reverse; shuffle: random; window:K: random within blocks of K; merge:S: as S threads send
-that each keep their order; laggard:P: P in a hundred come last, in their order. With --engine also ns, attempts and cache lines
-of one call, of posts and arrivals together.
+that each keep their order; laggard:P: P in a hundred come last, in their order. With --engine also ns, attempts, cache lines and
+instructions of one call, of posts and arrivals together; every answer is verified before.
 
 Exit status: 0 good, 1 usage, 2 an output could not be written, 3 an engine gave an answer that its grade forbids.
 
 Examples:
   tagwire match order
-  tagwire match order --entries 4K --order shuffle,merge:32 --engine list,bins";
+  tagwire match order --entries 4K --order shuffle,merge:32 --engine list,bins --count instructions
+  tagwire match order --engine list,bins -o order.json && tagwire report order.json -o order.html";
 
 /// An order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,14 +235,37 @@ pub(crate) struct Row<C: Serialize> {
     pub(crate) engine: Option<String>,
     #[serde(flatten)]
     pub(crate) cost: Option<Cost>,
+    /// Of a call, where they were counted.
+    pub(crate) instructions: Option<f64>,
+    /// What of the engine was checked: these calls.
+    pub(crate) checked: Option<Checked>,
     /// Of a whole drain, with its posts.
     pub(crate) drain_ns: Option<f64>,
 }
 
 impl DrainArgs {
-    /// Refuses an output of another kind before anything is measured.
+    /// Refuses an output of another kind, and what cannot be counted here, before anything is measured.
     pub(crate) fn check(&self) -> Result<()> {
-        check_output(self.output.as_deref())
+        check_output(self.output.as_deref())?;
+        match self.count.contains(&Count::Instructions) {
+            true => callgrind::require(),
+            false => Ok(()),
+        }
+    }
+
+    /// The instructions of a call: the difference of a run with one drain and one with several, whose calls are made alike.
+    fn instructions(&self, engine: &EngineName, case: &[String], calls: u32) -> Result<f64> {
+        let run = |drains: u32| {
+            let own = [
+                option("engine", engine),
+                option("seed", self.seed),
+                option("rounds", DRAINS),
+                option("only-drains", drains),
+            ];
+            callgrind::collected(case.iter().cloned().chain(own))
+        };
+        let (one, all) = (run(1)?, run(DRAINS)?);
+        Ok(all.saturating_sub(one) as f64 / f64::from((DRAINS - 1) * calls))
     }
 }
 
@@ -241,7 +280,13 @@ pub(crate) fn run(args: &OrderArgs, known: &Engines, from: &Circumstances) -> Re
     for entries in &args.entries {
         let receives: Vec<Envelope> = (0..*entries).map(|tag| envelope(0, tag)).collect();
         for order in &args.order {
-            rows.extend(drain(&Plain {}, &receives, *order, &args.drain, known)?);
+            let words = [
+                "order".to_owned(),
+                option("entries", entries),
+                option("order", order),
+            ];
+            let case = (&Plain {}, &words[..]);
+            rows.extend(drain(case, &receives, *order, &args.drain, known)?);
         }
     }
     let mut text = String::from("# tagwire match order: a queue of receives is drained\n");
@@ -274,9 +319,10 @@ pub(crate) fn envelope(source: u32, tag: u32) -> Envelope {
     }
 }
 
-/// Posts receives for these messages and has them come in an order, again and again: a row for a list, or for each engine.
+/// Posts receives for these messages and has them come in an order, again and again: a row for a list, or for each engine. The case
+/// has the words that `match` is to be given for it.
 pub(crate) fn drain<C: Serialize + Clone>(
-    case: &C,
+    (case, words): (&C, &[String]),
     receives: &[Envelope],
     order: Order,
     args: &DrainArgs,
@@ -316,6 +362,16 @@ pub(crate) fn drain<C: Serialize + Clone>(
         calls,
         lost: 0,
     };
+    if let Some(drains) = args.only_drains {
+        let calls = trace.calls.len().min((drains * 2 * count) as usize);
+        for engine in engines(args.engine.as_deref(), known)? {
+            give(
+                &mut engine.open(trace.header.capacity),
+                &trace.calls[..calls],
+            );
+        }
+        return Ok(Vec::new());
+    }
     let depth = depths(&trace)?.quantiles();
     let row = |engine: Option<&EngineName>, cost: Option<Cost>| Row {
         case: case.clone(),
@@ -327,6 +383,12 @@ pub(crate) fn drain<C: Serialize + Clone>(
         depth_theory: order.depth(count),
         engine: engine.map(ToString::to_string),
         cost,
+        instructions: None,
+        checked: engine.map(|engine| Checked {
+            grade: engine.grade().name(),
+            operations: trace.calls.len() as u64,
+            seed: Some(args.seed),
+        }),
         drain_ns: cost.map(|cost| cost.ns * f64::from(2 * count)),
     };
     let Some(list) = &args.engine else {
@@ -340,7 +402,14 @@ pub(crate) fn drain<C: Serialize + Clone>(
                 grade: engine.grade(),
             });
         }
-        rows.push(row(Some(&engine), Some(cost(&trace, &engine, 3))));
+        let instructions = match args.count.contains(&Count::Instructions) {
+            true => Some(args.instructions(&engine, words, 2 * count)?),
+            false => None,
+        };
+        rows.push(Row {
+            instructions,
+            ..row(Some(&engine), Some(cost(&trace, &engine, 3)))
+        });
     }
     Ok(rows)
 }
@@ -361,7 +430,7 @@ fn depths(trace: &Trace) -> Result<Distribution> {
 
 pub(crate) fn head() -> String {
     format!(
-        "{:<12}{:>9}{:>10}{:>10}{:>9}{:>9}  {:<20}{:>9}{:>10}{:>8}{:>14}\n",
+        "{:<12}{:>9}{:>10}{:>10}{:>9}{:>9}  {:<20}{:>9}{:>10}{:>8}{:>14}{:>14}\n",
         "order",
         "entries",
         "depth",
@@ -372,7 +441,8 @@ pub(crate) fn head() -> String {
         "ns",
         "attempts",
         "lines",
-        "drain, ns"
+        "drain, ns",
+        "instructions"
     )
 }
 
@@ -387,11 +457,14 @@ pub(crate) fn line<C: Serialize>(row: &Row<C>) -> String {
             attempts,
             lines,
         } = cost;
-        let lines = lines.map_or_else(|| "-".to_owned(), |lines| format!("{lines:.2}"));
+        let shown = |figure: Option<f64>| {
+            figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.2}"))
+        };
+        let (lines, instructions) = (shown(lines), shown(row.instructions));
         let drain = row.drain_ns.unwrap_or_default();
         let _ = write!(
             text,
-            "  {engine:<20}{ns:>9.1}{attempts:>10.2}{lines:>8}{drain:>14.0}"
+            "  {engine:<20}{ns:>9.1}{attempts:>10.2}{lines:>8}{drain:>14.0}{instructions:>14}"
         );
     }
     text.push('\n');
@@ -408,6 +481,8 @@ fn entries(text: &str) -> Result<u32, String> {
 
 /// Most receives.
 const LONGEST: u32 = 1 << 16;
+/// Drains of the longer run under valgrind.
+const DRAINS: u32 = 3;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -419,8 +494,10 @@ mod tests {
             engine: None,
             rounds,
             seed: 1,
+            count: Vec::new(),
             format: Format::Text,
             output: None,
+            only_drains: None,
         }
     }
 
@@ -440,7 +517,9 @@ mod tests {
         ] {
             let order: Order = text.parse().unwrap();
             assert_eq!(order.to_string(), text);
-            let rows = drain(&Plain {}, &receives, order, &args(30), &Engines::default()).unwrap();
+            let words: [String; 0] = [];
+            let case = (&Plain {}, &words[..]);
+            let rows = drain(case, &receives, order, &args(30), &Engines::default()).unwrap();
             let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
             assert!(
                 (depth - theory).abs() <= error * theory,

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use tagwire_matching::{EngineName, Engines, Grade};
 
-pub(crate) use self::cost::{Cost, Entries, cost};
+pub(crate) use self::cost::{Cost, Entries, cost, give};
 pub(crate) use self::verify::verify;
 use crate::depth::Format;
 use crate::error::{Error, Result};

@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use tagwire_matching::{Engines, Envelope};
 
+use crate::callgrind::option;
 use crate::error::Result;
 use crate::order::{DrainArgs, Order, Row, drain, envelope, finish, head, line};
 use crate::output::Circumstances;
@@ -184,7 +185,19 @@ pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> 
         {
             let (process, receives) = messages(grid, *stencil);
             for order in &args.order {
-                rows.extend(drain(&process, &receives, *order, &args.drain, known)?);
+                let words = [
+                    "threads".to_owned(),
+                    option("grid", &process.grid),
+                    option("stencil", process.stencil),
+                    option("order", order),
+                ];
+                rows.extend(drain(
+                    (&process, &words[..]),
+                    &receives,
+                    *order,
+                    &args.drain,
+                    known,
+                )?);
             }
         }
     }

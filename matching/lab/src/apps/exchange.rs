@@ -98,7 +98,7 @@ fn transpose(spec: &Spec) -> Vec<Script> {
 }
 
 /// A message to and from each of the others; all receives are posted first.
-fn at_once(script: &mut Script, others: &[u32], context: u16, bytes: u64) {
+pub(super) fn at_once(script: &mut Script, others: &[u32], context: u16, bytes: u64) {
     let mut requests: Vec<_> = others
         .iter()
         .map(|other| script.post(from(*other, 0, context)))

@@ -2,6 +2,7 @@
 
 use tagwire_base::named::{Named, Spec};
 
+use super::exchange::at_once;
 use super::{App, BYTES, Depth, STEPS, from, from_any, parameter, to};
 use crate::random::Random;
 use crate::traffic::{Outgoing, Script};
@@ -49,6 +50,57 @@ pub(super) static NBX: App = App {
         shuffled: None,
     },
 };
+
+pub(super) static PARTICLES: App = App {
+    named: Named {
+        name: "particles",
+        parameters: &[
+            parameter("ranks", 64, 3, 1 << 14, "Ranks"),
+            parameter(
+                "neighbours",
+                8,
+                2,
+                1 << 10,
+                "Ranks that particles go to, an even number",
+            ),
+            parameter("seed", 1, 0, u32::MAX, "What neighbours follow from"),
+            STEPS,
+            BYTES,
+        ],
+    },
+    about: "other neighbours in each step, drawn by lot: first how many particles come from each, then the particles; receives are posted before the sends",
+    scripts: particles,
+    depth: |spec| Depth::of_sources(f64::from(2 * drawn(spec)), 1.0),
+};
+
+/// Neighbours on each of two sides of a rank.
+fn drawn(spec: &Spec) -> u32 {
+    (spec.number("neighbours") / 2).min((spec.number("ranks") - 1) / 2)
+}
+
+fn particles(spec: &Spec) -> Vec<Script> {
+    let (ranks, bytes) = (spec.number("ranks"), spec.number("bytes"));
+    let mut random = Random::new(u64::from(spec.number("seed")));
+    let mut scripts = vec![Script::new(); ranks as usize];
+    for _ in 0..spec.number("steps") {
+        // The same ways for all, so that who sends to a rank hears of it too.
+        let mut ways: Vec<u32> = (1..=(ranks - 1) / 2).collect();
+        random.shuffle(&mut ways);
+        let ways = ways.iter().take(drawn(spec) as usize);
+        let ways: Vec<u32> = ways.flat_map(|way| [*way, ranks - way]).collect();
+        for (rank, script) in (0..ranks).zip(&mut scripts) {
+            let others = ways.iter().map(|way| (rank + way) % ranks);
+            let others: Vec<u32> = others.collect();
+            at_once(script, &others, COUNTS, 8);
+            at_once(script, &others, OWN, u64::from(bytes));
+        }
+    }
+    scripts
+}
+
+/// The contexts of counts, and of particles.
+const COUNTS: u16 = 1;
+const OWN: u16 = 2;
 
 /// Neighbours of a rank on a level, an even number: half of them before it and half behind.
 fn neighbours(spec: &Spec, level: u32) -> u32 {

@@ -35,12 +35,12 @@ pub(super) struct Row {
     pub checked: Option<Checked>,
 }
 
-/// What an engine has passed.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Checked {
+/// What an engine has passed, and what the calls follow from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Checked {
     pub grade: &'static str,
     pub operations: u64,
-    pub seed: u64,
+    pub seed: Option<u64>,
 }
 
 /// Prints rows as they come, and keeps them.

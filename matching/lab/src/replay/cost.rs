@@ -28,13 +28,13 @@ pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
     let pass = |_| {
         let mut engine = open();
         let start = Instant::now();
-        run(&mut engine, &trace.calls);
+        give(&mut engine, &trace.calls);
         start.elapsed().as_nanos() as f64 / calls
     };
     let mut times: Vec<f64> = (0..passes).map(pass).collect();
     times.sort_by(f64::total_cmp);
     let mut opened = open();
-    run(&mut opened, &trace.calls);
+    give(&mut opened, &trace.calls);
     Cost {
         ns: times.get(times.len() / 2).copied().unwrap_or_default(),
         attempts: opened.stats().attempts() as f64 / calls,
@@ -42,7 +42,8 @@ pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
     }
 }
 
-fn run(engine: &mut AnyEngine, calls: &[Call]) {
+/// Gives the calls to an engine.
+pub(crate) fn give(engine: &mut AnyEngine, calls: &[Call]) {
     let mut entries = Entries::default();
     for call in calls {
         entries.call(black_box(&mut *engine), call);

@@ -139,7 +139,7 @@ impl FromStr for Model {
 }
 
 fn refused(refused: Refused) -> Error {
-    Error::Usage(format!("no such model of arrivals: {refused}"))
+    Error::of_name("model of arrivals", &refused)
 }
 
 impl fmt::Display for Model {
