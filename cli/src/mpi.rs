@@ -91,6 +91,7 @@ fn install(options: &InstallOptions, manual: Pages) -> Result<ExitCode, Failure>
     };
     let prefix = absolute(&options.prefix)?;
     let tree = Tree(&prefix);
+    let _turn = tree.take_turn()?;
     let version = env!("CARGO_PKG_VERSION");
     tree.copy(&library, &format!("lib/{SONAME}"))?;
     tree.link(SONAME, &format!("lib/{NAME}"))?;
@@ -140,6 +141,17 @@ fn beside(own: &Path) -> Result<PathBuf, Failure> {
 struct Tree<'a>(&'a Path);
 
 impl Tree<'_> {
+    /// Waits until nobody else writes into it, and keeps others waiting while what is returned lives: one would rename
+    /// what another is writing. A file system without locks has no turns.
+    fn take_turn(&self) -> Result<fs::File, Failure> {
+        let failed = |error| unwritten(self.0, &error);
+        fs::create_dir_all(self.0).map_err(failed)?;
+        let folder = fs::File::open(self.0).map_err(failed)?;
+        // Without it the tree is as good, if nobody else writes.
+        let _ = folder.lock();
+        Ok(folder)
+    }
+
     /// Returns a place in it, whose directory is there.
     fn place(&self, name: &str) -> Result<PathBuf, Failure> {
         let place = self.0.join(name);
@@ -208,4 +220,29 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 fn unwritten(place: &Path, error: &std::io::Error) -> Failure {
     Failure::run(format!("{}: {error}", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installs_into_one_tree_at_once_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join(NAME);
+        fs::write(&library, vec![7; 1 << 20]).unwrap();
+        let options = InstallOptions {
+            prefix: folder.path().join("tree"),
+            library: Some(library),
+            fortran: "no-fortran-here".to_owned(),
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| install(&options, || Ok(Vec::new())).unwrap());
+            }
+        });
+        let there = fs::read(options.prefix.join("lib").join(SONAME)).unwrap();
+        assert_eq!(there.len(), 1 << 20);
+        assert!(options.prefix.join("lib").join(NAME).exists());
+    }
 }
