@@ -355,7 +355,7 @@ impl Shown {
                 let _ = writeln!(out, "| {} | {} | {} |", cell(says), cell(on), cell(found));
             }
             out.push('\n');
-            return out;
+            return out + &self.reasons();
         }
         out += match self.simulated.is_some() {
             true => {
@@ -389,6 +389,11 @@ impl Shown {
             }
         }
         out.push('\n');
+        out + &self.reasons()
+    }
+
+    /// Returns why claims fail that do, with an empty line behind; nothing where none does.
+    fn reasons(&self) -> String {
         let mut reasons = String::new();
         for claim in &self.claims {
             if let Some(reason) = claim.likely_reason {
@@ -406,10 +411,9 @@ impl Shown {
             }
         }
         if !reasons.is_empty() {
-            out += &reasons;
-            out.push('\n');
+            reasons.push('\n');
         }
-        out
+        reasons
     }
 }
 

@@ -94,15 +94,16 @@ fn quick_outcomes_say_so_and_nothing_is_taken_from_them() {
     }
 }
 
-/// What a simulated machine has made of figure 7.
-fn simulated() -> String {
+/// What a simulated machine has made of figure 7, where threads also vary `normal`ly.
+fn simulated(normal: Option<f64>) -> String {
     let row = |noise: &str, size: u64, value: f64| {
         json!({"transport": "sim:niagara", "pml": "ob1", "policy": "messages", "partitions": 16, "compute": "sleep:10000",
             "noise": noise, "size": size, "launch": 0, "availability_paper": value})
     };
     let sizes = [2048, 65_536, 16_777_216];
     let of = |noise: &'static str, value| sizes.map(|size| row(noise, size, value));
-    let rows: Vec<_> = [of("single:4", 0.9), of("uniform:4", 0.5)].concat();
+    let mut rows: Vec<_> = [of("single:4", 0.9), of("uniform:4", 0.5)].concat();
+    rows.extend(normal.into_iter().flat_map(|value| of("normal:4", value)));
     let environment = json!({"simulated": "niagara", "about": "Niagara: of a paper", "parameters": [
         {"field": "cores", "source": "text", "note": "40"}, {"field": "far-handover", "source": "fitted", "note": "on fig. 4"}]});
     let item = find("partitioned/fig7").unwrap()[0];
@@ -121,7 +122,7 @@ fn simulated() -> String {
 
 #[test]
 fn what_is_simulated_stands_in_a_column_of_its_own() {
-    let alone = made("partitioned", &[simulated()]).text;
+    let alone = made("partitioned", &[simulated(None)]).text;
     for part in [
         "10 figures and tables: 0 with a full outcome, 0 with a quick one",
         "On simulated machines: holds: 2, fails: 0",
@@ -133,7 +134,7 @@ fn what_is_simulated_stands_in_a_column_of_its_own() {
     let before = json!({
         "schema": "tagwire.reproduce/1", "name": "partitioned/fig7", "quick": true, "commands": [], "measured": [], "claims": [],
     });
-    let beside = made("partitioned", &[before.to_string(), simulated()]).text;
+    let beside = made("partitioned", &[before.to_string(), simulated(None)]).text;
     for part in [
         "0 with a full outcome, 1 with a quick one",
         "| claim | published | sim |",
@@ -142,6 +143,15 @@ fn what_is_simulated_stands_in_a_column_of_its_own() {
         assert!(beside.contains(part), "{part} is not in {beside}");
     }
     assert_eq!(beside.matches("### 000 fig 7").count(), 1);
+    let why = "- *One late thread leaves more than all threads that vary normally* fails";
+    assert!(!beside.contains(why), "{beside}");
+    for outcomes in [
+        vec![simulated(Some(0.99))],
+        vec![before.to_string(), simulated(Some(0.99))],
+    ] {
+        let text = made("partitioned", &outcomes).text;
+        assert!(text.contains(why), "{why} is not in {text}");
+    }
 }
 
 /// An outcome without rows is shown, and not judged.
