@@ -11,8 +11,7 @@
 //!   the check is dropped and counted. What passes it and is nothing that a correct peer sends is a failure of that peer.
 //! - **Acknowledgements** go with what goes back; alone after a quarter of the [window], when a look at the timers finds
 //!   one that did not go, and before the rank sleeps. A gap is reported with what has come behind it.
-//! - **Retransmission** is selective: when three later messages have come, when the receiver says that a message is overdue, and when
-//!   nothing is acknowledged for a time-out that follows the measured round trips (RFC 6298).
+//! - **Retransmission** is selective: when three later messages have come, when one is overdue, and by time-outs that follow round trips (RFC 6298).
 //! - **A peer** that acknowledges nothing for [`DrOptions::patience`] has failed. A rank acknowledges from within progress: one
 //!   that computes for longer counts as failed too.
 //! - **A goodbye** is the last message: a peer that ends without it has failed. A rank that leaves sends all again until it is

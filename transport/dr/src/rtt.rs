@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// The longest time-out, unless two round trips are longer: round trips that vary, as with a peer that computes now and then, make
-/// none that is longer.
+/// The longest time-out, unless two round trips are longer. Those that vary, as with a peer that computes now and then, make none longer.
 const LONGEST: Duration = Duration::from_millis(200);
 
 /// A reply that takes longer was waited for by nobody.

@@ -2,9 +2,8 @@
 //!
 //! - A message is lost when [`LATER`] that were sent after it have come, or when the peer says that it is overdue; once it
 //!   was sent again, not before a round trip has passed.
-//! - Where nothing is acknowledged for a time-out, the oldest message is sent again, and the last: the reply to that one says
-//!   what is missing in between.
-//! - Where nothing is acknowledged for `patience`, and not for want of trying, the peer has failed.
+//! - Where nothing is acknowledged for a time-out, the oldest message is sent again, and the last: the reply to that says what is missing.
+//! - Where nothing is acknowledged for `patience`, and not for want of trying, the peer has failed. Time in which this rank was away does not count.
 //! - Which of two that were sent is acknowledged nobody knows (Karn's algorithm). But where the peer says afterwards that the second had come
 //!   before, the first was acknowledged, and was not lost (RFC 3708): then its round trip is known, and was longer than the time-out. Where
 //!   two in a row are so, it is the network that is slow, and not a peer that was away.
@@ -26,7 +25,7 @@ const LATER: u32 = 3;
 /// One round trip in so many messages is measured, and one after the other where the time-out is longer than the least.
 const MEASURED: u32 = 32;
 
-/// A peer is tried so often before it fails, whatever time has passed: this rank may have been away.
+/// A peer is tried so often before it fails, whatever time has passed.
 const TRIES: u32 = 5;
 
 /// What is known of a message that is kept.
@@ -68,11 +67,11 @@ pub(crate) struct Sender {
     measured: Option<(u32, Time)>,
     /// When the oldest is sent again.
     deadline: Option<Time>,
-    /// Since when nothing was acknowledged.
+    /// Since when nothing was acknowledged, later by as much as this rank was away.
     silent_since: Option<Time>,
     /// Timers that went off since.
     tries: u32,
-    /// The timer went off late, and was set again.
+    /// The timer went off late, and was set again without a try.
     was_away: bool,
     /// Messages to be sent again.
     lost: usize,
@@ -192,24 +191,27 @@ impl Sender {
         }
     }
 
-    /// Looks at the timer. A rank that calls late by more than a time-out was away: what has come meanwhile is heard first.
+    /// Looks at the timer. A rank that calls late by more than a time-out was away, as its peer may have been: what has come is heard first.
     pub(crate) fn tick(&mut self, now: Time, patience: Duration) -> Tick {
         if self.out.is_empty() {
             (self.deadline, self.silent_since) = (None, None);
             return Tick::Quiet;
         }
         let timeout = self.trip.timeout();
-        let since = *self.silent_since.get_or_insert(now);
+        let since = self.silent_since.get_or_insert(now);
         let deadline = *self.deadline.get_or_insert(now + timeout);
         if now < deadline {
             return Tick::Quiet;
         }
         self.deadline = Some(now + timeout);
-        if now.since(deadline) > timeout && !std::mem::replace(&mut self.was_away, true) {
-            self.silent_since = Some(now);
-            return Tick::Quiet;
+        let late = now.since(deadline);
+        if late > timeout {
+            *since = *since + late;
+            if !std::mem::replace(&mut self.was_away, true) {
+                return Tick::Quiet;
+            }
         }
-        if self.tries >= TRIES && now.since(since) >= patience {
+        if self.tries >= TRIES && now.since(*since) >= patience {
             return Tick::Failed;
         }
         self.tries += 1;

@@ -118,6 +118,21 @@ fn who_was_away_hears_first() {
     }
 }
 
+/// A rank that looks once a day has listened for a time-out each time. Its peer is given up in the end all the same.
+#[test]
+fn time_in_which_this_rank_is_away_is_not_held_against_its_peer() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    const DAY: u64 = 86_400_000_000;
+    let mut sender = sender(0, 2);
+    let mut days = 0;
+    while sender.tick(at(days * DAY), MINUTE) != Tick::Failed {
+        resend(&mut sender, at(days * DAY));
+        days += 1;
+        assert!(days < 1000, "it waits for ever");
+    }
+    assert!(days >= 300, "after {days} looks, of 200 ms at the most");
+}
+
 #[test]
 fn round_trips_are_measured_of_messages_that_were_sent_once() {
     let mut sender = sender(0, 2);
