@@ -321,7 +321,13 @@ fn a_program_of_another_interface_is_refused() {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("program.c");
     std::fs::write(&source, "int main(void) { return 0; }").unwrap();
-    for (name, maker) in [("libmpi.so.12", "MPICH"), ("libmpi.so.40", "Open MPI")] {
+    for (name, maker, compiler) in [
+        ("libmpi.so.12", "MPICH", "mpicc"),
+        ("libmpi.so.40", "Open MPI", "mpicc"),
+        // Fortran, linked with --as-needed.
+        ("libmpifort.so.12", "MPICH", "mpifort"),
+        ("libmpi_mpifh.so.40", "Open MPI", "mpifort"),
+    ] {
         let library = folder.path().join(name);
         let soname = format!("-Wl,-soname,{name}");
         let shared = ["-shared", "-x", "c", "/dev/null", &soname, "-o"].map(OsStr::new);
@@ -333,7 +339,7 @@ fn a_program_of_another_interface_is_refused() {
         cc(&[&options[..], &files[..]].concat());
         let refused = run_line(2, &[]).args([&program]).finish();
         assert_eq!(refused.status, 1, "{refused:#?}");
-        for part in [name, maker, "mpicc"] {
+        for part in [name, maker, compiler] {
             assert!(refused.errors().contains(part), "{part}: {refused:#?}");
         }
         // Alone it is a job of one anyway.

@@ -78,7 +78,7 @@ fn check(part: &Part, is_several: bool) -> Result<(), Failure> {
             true => Err(Failure::usage(format!(
                 "run: {shown} is compiled for {name}{}, with which each rank here would be a job of its own: compile it with {}, or start it by that library's mpiexec",
                 maker(name),
-                compiler(),
+                compiler(name),
             ))),
             false => Ok(()),
         };
@@ -86,12 +86,12 @@ fn check(part: &Part, is_several: bool) -> Result<(), Failure> {
     match found {
         Found::Missing => Err(Failure::usage(format!(
             "run: {shown} needs {name}, which is not found: start it by the mpiexec beside {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'",
-            compiler(),
+            compiler(name),
         ))),
         Found::At(place) if is_several && !elf::has_note(&place, NOTE) => {
             let way_out = match executable.has_first_path {
                 true => "its run path (DT_RPATH) comes before LD_LIBRARY_PATH: link it with -Wl,--enable-new-dtags".to_owned(),
-                false => format!("start it by the mpiexec beside {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'", compiler()),
+                false => format!("start it by the mpiexec beside {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'", compiler(name)),
             };
             Err(Failure::usage(format!(
                 "run: {shown} would load {}, which is not Tagwire's, and each rank here would be a job of its own: {way_out}",
@@ -102,20 +102,32 @@ fn check(part: &Part, is_several: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns which compiler is meant: that of the tree that this command is in, if it is in one.
-fn compiler() -> String {
+/// Returns which compiler is meant, for a program with that library: that of the tree that this command is in, if it is in one.
+fn compiler(library: &str) -> String {
+    let wrapper = match is_fortran(library) {
+        true => "mpifort",
+        false => "mpicc",
+    };
     let tree = env::current_exe().ok().and_then(|own| {
-        let compiler = own.parent()?.join("mpicc");
+        let compiler = own.parent()?.join(wrapper);
         compiler.is_file().then_some(compiler)
     });
     match tree {
         Some(compiler) => compiler.display().to_string(),
-        None => "PREFIX/bin/mpicc, which 'tagwire mpi install PREFIX' writes".to_owned(),
+        None => format!("PREFIX/bin/{wrapper}, which 'tagwire mpi install PREFIX' writes"),
     }
 }
 
+/// Whether it is a library of MPI. A program in Fortran that is linked with --as-needed names the one for Fortran alone.
 fn is_mpi(name: &str) -> bool {
-    ["libmpi.so", "libmpich.so", "libmpi_"]
+    ["libmpi.so", "libmpich.so", "libmpi_", "libmpifort.so"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Whether it is one for Fortran: of MPICH and Intel MPI, or one of Open MPI's.
+fn is_fortran(name: &str) -> bool {
+    ["libmpifort.so", "libmpi_mpifh.so", "libmpi_usempi"]
         .iter()
         .any(|start| name.starts_with(start))
 }
