@@ -152,6 +152,20 @@ fn what_cannot_be_compiled_is_told() {
     assert_eq!(long.status.code(), Some(1));
     let error = String::from_utf8_lossy(&long.stderr);
     assert!(error.contains("-fdefault-integer-8: INTEGER has 4 bytes"));
+    // With mpif.h a call has no size to tell.
+    let folder = tree().join("unlinked");
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("a.f90");
+    let text = "include 'mpif.h'\ninteger :: n, ierror\ncall MPI_SIZEOF(1d0, n, ierror)\nend\n";
+    std::fs::write(&source, text).unwrap();
+    let program = folder.join("a");
+    let words = [&source, Path::new("-o"), &program].map(|word| word.to_str().unwrap());
+    let unlinked = mpifort(&words, &[]);
+    let error = String::from_utf8_lossy(&unlinked.stderr);
+    assert!(
+        !unlinked.status.success() && error.contains("mpi_sizeof_"),
+        "{error}"
+    );
 }
 
 /// Writes a compiler that is gfortran with an option, and says that it is of another version; returns how `mpifort` takes it.

@@ -36,8 +36,9 @@ entries! {
     }
 }
 
+// Not by the name that `mpif.h` would call, which has an address where a descriptor is wanted: such a program is not linked.
 entries! {
-    (mpi_sizeof_ pmpi_sizeof_ mpi_sizeof_f08ts_ pmpi_sizeof_f08ts_)
+    (mpi_sizeof_fts_ pmpi_sizeof_fts_ mpi_sizeof_f08ts_ pmpi_sizeof_f08ts_)
     work_sizeof(x: *const Descriptor, size: *mut i32, ierror: *mut i32) -> () {
         *size = i32::try_from(Descriptor::read(x).element).unwrap_or(i32::MAX);
         finish(ierror, 0);

@@ -16,7 +16,7 @@ const OTHERS: [&str; 18] = [
     "mpi_status_f2f08_f08_",
     "mpi_status_f082f_",
     "mpi_status_f082f_f08_",
-    "mpi_sizeof_",
+    "mpi_sizeof_fts_",
     "mpi_sizeof_f08ts_",
     "mpi_f_sync_reg_",
     "mpi_f_sync_reg_f08ts_",

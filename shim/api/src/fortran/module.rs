@@ -157,10 +157,6 @@ const OTHERS: &str = "  interface
     !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
     !DIR$ IGNORE_TKR buf
   end subroutine @MPI_F_sync_reg
-  subroutine @MPI_Sizeof(x, size, ierror)
-    TYPE(*), DIMENSION(..) :: x
-    INTEGER :: size, ierror
-  end subroutine @MPI_Sizeof
   subroutine @MPI_Status_f2f08(f_status, f08_status, ierror)
     import
     INTEGER :: f_status(MPI_STATUS_SIZE), ierror
@@ -171,6 +167,12 @@ const OTHERS: &str = "  interface
     TYPE(MPI_Status) :: f08_status
     INTEGER :: f_status(MPI_STATUS_SIZE), ierror
   end subroutine @MPI_Status_f082f
+  end interface
+  interface @MPI_Sizeof
+  subroutine @MPI_Sizeof_fts(x, size, ierror)
+    TYPE(*), DIMENSION(..) :: x
+    INTEGER :: size, ierror
+  end subroutine @MPI_Sizeof_fts
   end interface
 ";
 
