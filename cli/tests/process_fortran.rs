@@ -220,7 +220,8 @@ fn modules_are_of_one_compiler() {
     let error = String::from_utf8_lossy(&told.stderr);
     assert!(
         error.contains("no modules mpi and mpi_f08 for gfortran-99 (built: gfortran-")
-            && error.contains("bin/mpifort --rebuild' builds them"),
+            && error.contains("bin/mpifort --rebuild -fc='")
+            && error.contains("gfortran-99' builds them"),
         "{error}"
     );
     assert!(!tree().join("lib/fortran/gfortran-99").exists());
