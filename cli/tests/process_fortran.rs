@@ -42,7 +42,8 @@ fn each_binding_does_what_the_standard_says() {
     for name in ["header", "module", "sections", "removed"] {
         let program = program(name, &[]);
         for ranks in [1, 2, 3] {
-            let outcome = run_line(ranks, &[]).args([&program]).finish();
+            let file = program.with_extension(format!("{ranks}.tmp"));
+            let outcome = run_line(ranks, &[]).args([&program, &file]).finish();
             assert_eq!(outcome.status, 0, "{name}, {ranks} ranks: {outcome:#?}");
             outcome.line(&format!("{name}: {ranks} ranks"));
         }

@@ -141,6 +141,35 @@ impl Array<'_> {
     }
 }
 
+impl Array<'_> {
+    /// Calls a function with the address and the length of each element, in the order of Fortran. There is one at least in every dimension.
+    pub(crate) fn each(&self, mut act: impl FnMut(*mut u8, usize)) {
+        let dimensions: Vec<_> = self.dimensions().collect();
+        let length = usize::try_from(self.element).unwrap_or(0);
+        let mut subscripts = vec![0_i64; dimensions.len()];
+        loop {
+            let places = dimensions.iter().zip(&subscripts);
+            let offset: i64 = places.map(|(dimension, at)| dimension.stride * at).sum();
+            act(
+                self.base.cast::<u8>().wrapping_offset(offset as isize),
+                length,
+            );
+            let mut counted = dimensions.iter().zip(&mut subscripts);
+            let is_next = counted.any(|(dimension, at)| {
+                *at += 1;
+                let is_inside = *at < dimension.extent;
+                if !is_inside {
+                    *at = 0;
+                }
+                is_inside
+            });
+            if !is_next {
+                return;
+            }
+        }
+    }
+}
+
 impl Row {
     #[inline]
     fn extent(&self) -> i64 {

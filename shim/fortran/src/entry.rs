@@ -10,6 +10,7 @@
 use std::ffi::c_void;
 
 use crate::c::*;
+use crate::copied::Copied;
 use crate::descriptor::{Buffer, Descriptor};
 use crate::handles::Handles;
 use crate::raise::{On, fail, finish};

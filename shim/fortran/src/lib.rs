@@ -47,6 +47,7 @@ mod address;
 mod attributes;
 mod c;
 mod callbacks;
+mod copied;
 mod descriptor;
 mod entry;
 mod handles;

@@ -102,7 +102,7 @@ program sections
 
   ! What cannot be a section is an error, and touches nothing.
   call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
-  call MPI_Reduce(from(1:8:2, 1, 1), to, 4, MPI_INTEGER, MPI_SUM, 0, comm, ierror)
+  call MPI_Ireduce(from(1:8:2, 1, 1), to, 4, MPI_INTEGER, MPI_SUM, 0, comm, requests(1), ierror)
   call MPI_Error_class(ierror, n)
   call check(n == MPI_ERR_BUFFER, 10)
   call MPI_Send(from(1:8:2, 1, 1), 5, MPI_INTEGER, right, 5, comm, ierror)
@@ -116,15 +116,16 @@ program sections
   call MPI_Type_free(pair)
   call check(pair == MPI_DATATYPE_NULL, 13)
 
-  ! Nor can the blocks of ranks lie in one. Where the buffer has no meaning, any may be.
+  ! Nor can the blocks of ranks lie in one after the call. Where the buffer has no meaning, any may be.
   call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
-  to = -1
-  call MPI_Gather(rank, 1, MPI_INTEGER, to(1:8:2, 1, 1), 1, MPI_INTEGER, 0, MPI_COMM_SELF, ierror)
+  call MPI_Igather(rank, 1, MPI_INTEGER, to(1:8:2, 1, 1), 1, MPI_INTEGER, 0, MPI_COMM_SELF, requests(1), ierror)
   call fails(MPI_ERR_BUFFER, 24)
-  call MPI_Scatter(to(1:8:2, 1, 1), 1, MPI_INTEGER, n, 1, MPI_INTEGER, 0, MPI_COMM_SELF, ierror)
+  call MPI_Iscatter(to(1:8:2, 1, 1), 1, MPI_INTEGER, n, 1, MPI_INTEGER, 0, MPI_COMM_SELF, requests(1), ierror)
   call fails(MPI_ERR_BUFFER, 25)
-  call MPI_Alltoall(from(1:8:2, 1, 1), 1, MPI_INTEGER, to, 1, MPI_INTEGER, MPI_COMM_SELF, ierror)
+  call MPI_Ialltoall(from(1:8:2, 1, 1), 1, MPI_INTEGER, to, 1, MPI_INTEGER, MPI_COMM_SELF, requests(1), ierror)
   call fails(MPI_ERR_BUFFER, 26)
+  call copies
+  to = -1
   if (rank == 0) then
     call MPI_Gather(from(1:3:2, 1, 1), 2, MPI_INTEGER, flat, 2, MPI_INTEGER, 0, comm)
     call MPI_Scatter(flat, 2, MPI_INTEGER, to(1:3:2, 1, 1), 2, MPI_INTEGER, 0, comm)
@@ -200,6 +201,41 @@ program sections
   call MPI_Finalize(ierror)
   if (rank == 0) print '(a,i0,a)', 'sections: ', ranks, ' ranks'
 contains
+  ! Calls that are over when they return, and split accesses to a file, take sections where others want them contiguous.
+  subroutine copies
+    integer :: grid(6, 5), copy(6, 5), k
+    character(len=200) :: name
+    type(MPI_File) :: file
+    grid = reshape([(100*rank + k, k = 1, 30)], [6, 5])
+    copy = -1
+    call MPI_Allreduce(grid(2, 1:5:2), copy(6:2:-2, 4), 3, MPI_INTEGER, MPI_SUM, comm)
+    call check(all(copy(6:2:-2, 4) == ranks*[2, 14, 26] + 50*ranks*(ranks - 1)) .and. count(copy /= -1) == 3, 32)
+    copy = grid
+    call MPI_Scan(MPI_IN_PLACE, copy(3, ::2), 3, MPI_INTEGER, MPI_SUM, comm)
+    call check(all(copy(3, ::2) == (rank + 1)*[3, 15, 27] + 50*rank*(rank + 1)) .and. all(copy(:, 2) == grid(:, 2)), 33)
+    copy = -1
+    call MPI_Gather(rank, 1, MPI_INTEGER, copy(2, 1:ranks), 1, MPI_INTEGER, ranks - 1, comm)
+    if (rank == ranks - 1) call check(all(copy(2, 1:ranks) == [(k, k = 0, ranks - 1)]), 34)
+    call check(count(copy /= -1) == merge(ranks, 0, rank == ranks - 1), 35)
+    copy = -1
+    call MPI_Alltoallv(grid(4, 1:ranks), [(1, k = 1, ranks)], [(k, k = 0, ranks - 1)], MPI_INTEGER, &
+      copy(1:5:2, 3), [(1, k = 1, ranks)], [(k, k = 0, ranks - 1)], MPI_INTEGER, comm)
+    call check(all(copy(1:2*ranks:2, 3) == [(100*k + 4 + 6*rank, k = 0, ranks - 1)]) .and. count(copy /= -1) == ranks, 36)
+
+    call get_command_argument(1, name)
+    call MPI_File_open(comm, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, file)
+    call MPI_File_write_at_all_begin(file, 12_MPI_OFFSET_KIND*rank, grid(5, ::2), 3, MPI_INTEGER, ierror)
+    call check(ierror == MPI_SUCCESS, 37)
+    call MPI_File_write_at_all_end(file, grid(5, ::2), status, ierror)
+    call check(ierror == MPI_SUCCESS, 38)
+    copy = -1
+    call MPI_File_read_at_all_begin(file, 12_MPI_OFFSET_KIND*rank, copy(1, 5:1:-2), 3, MPI_INTEGER)
+    call MPI_File_read_at_all_end(file, copy(1, 5:1:-2), status, ierror)
+    call check(ierror == MPI_SUCCESS .and. all(copy(1, 5:1:-2) == grid(5, ::2)) .and. count(copy /= -1) == 3, 39)
+    call MPI_File_close(file, ierror)
+    call check(ierror == MPI_SUCCESS, 40)
+  end subroutine copies
+
   subroutine exchange
     call MPI_Sendrecv(from(1:8:2, 2:6:2, 1:3:2), 24, MPI_INTEGER, right, 0, flat, 24, MPI_INTEGER, left, 0, comm, MPI_STATUS_IGNORE)
   end subroutine exchange

@@ -219,7 +219,8 @@ fn described(out: &mut String, routine: &Routine<'_>, twin: Twin) {
     let buffers = arguments.iter().filter(|argument| argument.is_buffer());
     let names: Vec<_> = buffers.map(|argument| argument.name).collect();
     let direct = Body::of(routine, twin, Buffers::Contiguous);
-    if PLACES.contains(&&*routine.function.name) {
+    let name = &routine.function.name;
+    if PLACES.contains(&&**name) || name.ends_with("_end") {
         direct.write(out, routine, twin);
         return;
     }
@@ -285,10 +286,27 @@ impl Body {
                     body.elements(routine, first, count, datatype);
                     rest = after;
                 }
+                _ if is_over(routine) => body.copied(routine, first),
                 _ => body.whole(routine, first),
             }
         }
         body
+    }
+
+    /// A buffer of a call that is over when it returns: where it is not contiguous, a copy.
+    fn copied(&mut self, routine: &Routine<'_>, buffer: &Argument<'_>) {
+        let name = buffer.name;
+        let copy = if is_of_root(routine, buffer) {
+            format!("at_root({name}_a, *root, *comm)")
+        } else {
+            format!("new({name}_a)")
+        };
+        self.before
+            .push(format!("let mut {name}_c = Copied::{copy};"));
+        self.call.push(format!("{name}_c.address()"));
+        if buffer.intent != Some(Intent::In) {
+            self.after.push(format!("{name}_c.put_back();"));
+        }
     }
 
     /// Elements of a section: where it is not contiguous they are one element of a datatype of the section.
@@ -450,6 +468,15 @@ fn takes_sections(
         && !has_blocks(routine, buffer)
 }
 
+/// Whether nobody uses the buffers of a call after it has returned.
+fn is_over(routine: &Routine<'_>) -> bool {
+    let name = &routine.function.name;
+    let arguments = routine.arguments(Twin::Int);
+    let goes_on =
+        |argument: &Argument<'_>| matches!(argument.kind.handle(), Some("Request" | "Win"));
+    !name.contains("ttach") && !arguments.iter().any(goes_on)
+}
+
 /// Whether the buffer has a block for each rank. Blocks lie by the extent of the datatype, which that of a section has not.
 fn has_blocks(routine: &Routine<'_>, buffer: &Argument<'_>) -> bool {
     let name = routine.function.name.to_lowercase();
@@ -510,7 +537,7 @@ const INDEXED: &[&str] = &[
     "Request_get_status_some",
 ];
 
-/// Routines that take the address of a buffer, and touch no element.
+/// Routines that take the address of a buffer, and touch no element; so do the ends of split accesses to files.
 const PLACES: &[&str] = &["Get_address", "Free_mem", "Win_detach"];
 
 /// Routines whose work is written by hand.
