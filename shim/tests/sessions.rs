@@ -7,10 +7,12 @@ mod common;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use common::sites::{FAR, NEAR};
 use common::{
     Ints, SUM, WORLD, code, count, data, ignore, library, list, nowhere, out, ranks, result, room,
     said, text, text_out,
 };
+use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Request, Session};
 use tagwire_shim::call::{
@@ -312,6 +314,34 @@ fn the_interface_tells_of_itself() {
             (Class::Comm as i32, On::Comm(WORLD))
         );
     });
+}
+
+/// Two hosts, and where the transport between ranks of a host has no memory for both, each rank alone: windows of shared memory can be made
+/// by those who are together.
+#[test]
+fn ranks_are_together_where_they_share_memory() {
+    let sites = [NEAR].into_iter().chain(FAR);
+    for (site, together) in sites.zip([4, 1, 1, 2, 2]) {
+        if !site.is_there("ranks_are_together_where_they_share_memory") {
+            continue;
+        }
+        let job = LocalJob::new(4).unwrap();
+        let rank = |number: u32| {
+            let process = site.open(&job, 4, number).unwrap();
+            let (mut near, mut members) = (Comm::NULL, 0);
+            let new = result(&mut near);
+            communicators::comm_split_type(&process, WORLD, 221, 0, Info::NULL, new).unwrap();
+            communicators::comm_size(&process, near, result(&mut members)).unwrap();
+            assert_eq!(members, together, "{site:?}");
+            communicators::comm_free(&process, result(&mut near)).unwrap();
+            process.finalize().unwrap();
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|number| {
+                scope.spawn(move || rank(number));
+            });
+        });
+    }
 }
 
 /// By resources that an info names.

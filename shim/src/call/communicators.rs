@@ -111,18 +111,26 @@ const RESOURCE_GUIDED: i32 = 224;
 /// The resource that the ranks of a host have in common: the one that is told apart.
 pub(crate) const SHARED_MEMORY: &str = "mpi_shared_memory";
 
+/// Returns what those have in common who can create shared memory: processes of a host that reach each other by the transport's.
+fn shared_memory(process: &Process) -> Result<u32> {
+    let (first, own) = (process.first_local, process.messenger.rank());
+    let shares = first == own || process.messenger.with_boards(first, |_, _| ())?.is_some();
+    Ok(if shares { first } else { own }.as_u32())
+}
+
 /// Returns the color by what an info says of the wanted groups (MPI-5.0, section 7.4.2). `None` where no group is meant.
 fn guided(process: &Process, kind: i32, info: Info) -> Result<Option<u32>> {
     if info == Info::NULL {
         return Ok(None);
     }
+    let shared = shared_memory(process)?;
     process.early.infos.read(info, |entries| {
         let set = match entries.get("mpi_pset_name") {
             Some(name) if kind == RESOURCE_GUIDED => ProcessSet::named(name),
             _ => None,
         };
         Ok(match (entries.get("mpi_hw_resource_type"), set) {
-            (Some(SHARED_MEMORY), _) => Some(process.first_local.as_u32()),
+            (Some(SHARED_MEMORY), _) => Some(shared),
             (None, Some(ProcessSet::World)) => Some(0),
             (None, Some(ProcessSet::Own)) => Some(process.messenger.rank().as_u32()),
             _ => None,
@@ -130,7 +138,7 @@ fn guided(process: &Process, kind: i32, info: Info) -> Result<Option<u32>> {
     })
 }
 
-/// `MPI_Comm_split_type`. Ranks of a host share memory; other resources are not told apart.
+/// `MPI_Comm_split_type`. Ranks of a host share memory, where the transport between them does; other resources are not told apart.
 pub fn comm_split_type(
     process: &Process,
     comm: Comm,
@@ -143,7 +151,7 @@ pub fn comm_split_type(
     on_comm(process, comm, |comm| {
         let color = match kind {
             UNDEFINED | HARDWARE_UNGUIDED => None,
-            SHARED => Some(process.first_local.as_u32()),
+            SHARED => Some(shared_memory(process)?),
             HARDWARE_GUIDED | RESOURCE_GUIDED => guided(process, kind, info)?,
             _ => {
                 let text = format!("{kind} is no type to split by");
