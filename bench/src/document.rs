@@ -56,10 +56,12 @@ pub fn document_of(bytes: &[u8], others: &[&str]) -> Result<Map<String, Value>, 
         Some(FLAT) => Ok(shown(document)),
         Some(other) if others.contains(&other) => Ok(shown(document)),
         Some(other) => {
-            let read: String = others.iter().map(|other| format!(", '{other}'")).collect();
+            let names = [SCHEMA, FLAT].into_iter().chain(others.iter().copied());
+            let mut names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+            let last = names.pop().unwrap_or_default();
+            let (other, names) = (visible::line(other), names.join(", "));
             Err(format!(
-                "has the schema '{}', this version reads '{SCHEMA}'{read} and '{FLAT}'",
-                visible::line(other)
+                "has the schema '{other}', this version reads {names} and {last}"
             ))
         }
         None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),

@@ -118,7 +118,7 @@ fn what_is_no_report_is_named_with_what_is_wrong() {
         (whole[..whole.len() / 2].to_owned(), "is cut off in line 1"),
         (
             whole.replace("bench/1", "bench/3"),
-            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2' and 'tagwire.bench/1'",
+            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2', 'tagwire.bench/1' and 'tagwire.match/1'",
         ),
         ("hello".to_owned(), "is no JSON"),
     ] {

@@ -254,7 +254,7 @@ mod tests {
         }
         assert_eq!(
             reason("{\"schema\":\"tagwire.bench/3\"}"),
-            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2', 'tagwire.match/1' and 'tagwire.bench/1'"
+            "has the schema 'tagwire.bench/3', this version reads 'tagwire.bench/2', 'tagwire.bench/1' and 'tagwire.match/1'"
         );
         assert_eq!(
             reason("{}"),
