@@ -68,11 +68,14 @@ impl Placing {
     }
 }
 
+/// How CPUs were placed that were not placed alike before and after a job.
+pub const MOVED: &str = "CPUs that moved meanwhile";
+
 /// Returns in words how the CPUs of a row's ranks were placed to each other, where `figure` returns the row's figure of a name. Rows of different
 /// words do not compare. `None` where the row does not tell.
 pub fn placing(figure: impl Fn(&str) -> Option<f64>) -> Option<&'static str> {
     let both = Placing::of_both(figure(BEFORE)?, figure(AFTER));
-    Some(both.map_or("CPUs that moved meanwhile", Placing::name))
+    Some(both.map_or(MOVED, Placing::name))
 }
 
 /// Returns the first two CPUs of a list that are not the same.
@@ -203,10 +206,7 @@ mod tests {
         let words = |before, after| placing(|name| if name == BEFORE { before } else { after });
         assert_eq!(words(None, Some(30.0)), None);
         assert_eq!(words(Some(30.0), None), Some("threads of one core"));
-        assert_eq!(
-            words(Some(140.0), Some(30.0)),
-            Some("CPUs that moved meanwhile")
-        );
+        assert_eq!(words(Some(140.0), Some(30.0)), Some(MOVED));
     }
 
     #[test]

@@ -96,10 +96,16 @@ impl Table {
         }
     }
 
-    /// Whether it has a chief line of ours.
+    /// Whether it has a chief line in which ours and others compare.
     fn is_chief(&self) -> bool {
         let mut lines = self.lines.iter();
-        lines.any(|line| line.chief && line.median(0).is_some())
+        !self.is_mixed()
+            && lines.any(|line| line.chief && line.median(0).is_some() && line.best().is_some())
+    }
+
+    /// Whether its values were measured while the ranks' CPUs moved: each for its own part of the time, so that they do not compare.
+    fn is_mixed(&self) -> bool {
+        self.title.ends_with(line_transfer::MOVED)
     }
 
     /// The column of ours and the best of the others in a line, and the first over the second.
@@ -151,7 +157,10 @@ impl Table {
                     let others = columns.filter(|column| *column != base);
                     cells.extend(others.map(|column| ratio(column, line.median(base))));
                 }
-                (None, "best") => cells.push(ratio(0, line.best().map(|(best, _)| best))),
+                (None, "best") => {
+                    let best = line.best().filter(|_| !self.is_mixed());
+                    cells.push(ratio(0, best.map(|(best, _)| best)));
+                }
                 (None, _) => {}
             }
             out += &row(&cells);

@@ -76,7 +76,8 @@ fn a_line_has_ours_the_others_and_the_ratio_to_the_best() {
     );
 }
 
-/// While the CPUs moved there may be values of others alone: they are none of ours, and none of the lines beside each other.
+/// While the CPUs moved there may be values of others alone: they are none of ours, and none of the lines beside each other. Nor are there any
+/// where ours were measured too.
 #[test]
 fn a_placing_without_ours_has_no_ratio() {
     let item = find("performance/peers").unwrap()[0];
@@ -85,10 +86,15 @@ fn a_placing_without_ours_has_no_ratio() {
             "latency_us": value, "line_transfer_ns": 60.0, "line_transfer_after_ns": after})
     };
     let turn = |rows: Value| (0, "", rows);
-    let rows = rows(&[
-        turn(json!([at("shm", 0.2, 60.0), at("mpi", 0.4, 60.0)])),
-        turn(json!([at("mpi", 0.3, 15.0)])),
+    let apart = turn(json!([at("shm", 0.2, 60.0), at("mpi", 0.4, 60.0)]));
+    let with_ours = rows(&[
+        apart.clone(),
+        turn(json!([at("shm", 0.1, 15.0), at("mpi", 0.3, 15.0)])),
     ]);
+    let mixed = markdown(&Table::all(item, &with_ours));
+    let line = "| latency, 8 B, us | 0.1 (0.1..0.1) | 0.3 (0.3..0.3) | - |\n";
+    assert!(mixed.ends_with(line), "{mixed}");
+    let rows = rows(&[apart, turn(json!([at("mpi", 0.3, 15.0)]))]);
     let tables = Table::all(item, &rows);
     assert_eq!(
         markdown(&tables),
