@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::sites::{ASLEEP, FAR, NEAR, Site};
 use common::windows::{ALL, EXCLUSIVE, Ints, Made, SHARED, window};
-use common::{WORLD, barrier, ignore, result};
+use common::{WORLD, ignore, result};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Win};
@@ -126,25 +126,36 @@ fn group(process: &Process) -> Group {
     all
 }
 
+/// Makes progress until so many have come here. A barrier of theirs may end with the death of the first to leave it.
+fn meet(process: &Arc<Process>, here: &AtomicU32, all: u32) {
+    here.fetch_add(1, SeqCst);
+    while here.load(SeqCst) < all {
+        let flag = result(&mut 0);
+        let _ = p2p::iprobe(process, 0, 0, Comm::SELF, flag, ignore());
+        std::thread::yield_now();
+    }
+}
+
 /// Runs a scenario on a window, on threads that are not joined: that of the victim is there for ever.
 fn run(scenario: &'static Scenario, made: Made, site: Site) {
     let job = LocalJob::new(SIZE).unwrap();
     let (sender, ends) = channel();
-    let gone = Arc::new(AtomicU32::new(0));
+    let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
     for number in 0..SIZE {
-        let (job, sender, gone) = (job.clone(), sender.clone(), Arc::clone(&gone));
+        let (job, sender, counts) = (job.clone(), sender.clone(), Arc::clone(&counts));
         std::thread::spawn(move || {
             let process = site.open(&job, SIZE, number).unwrap();
             let (window, all) = (window(&process, made, 4), group(&process));
+            let [come, gone] = &*counts;
             if number == VICTIM {
                 (scenario.before)(&window, all).unwrap();
-                barrier(&process);
+                meet(&process, come, SIZE);
                 job.declare_failed(Rank::new(VICTIM));
                 loop {
                     std::thread::park();
                 }
             }
-            barrier(&process);
+            meet(&process, come, SIZE);
             let ended = (scenario.call)(&window, all, number as i32);
             // Windows have the handler that returns; that of `MPI_COMM_SELF` ends the process.
             let fatal = Errhandler::ARE_FATAL;
@@ -162,12 +173,7 @@ fn run(scenario: &'static Scenario, made: Made, site: Site) {
             let is_freed = win == Win::NULL || scenario.what == "free";
             let _ = sender.send((ended, is_freed));
             // Between hosts the other may still need this one's progress.
-            gone.fetch_add(1, SeqCst);
-            while gone.load(SeqCst) < SIZE - 1 {
-                let flag = result(&mut 0);
-                let _ = p2p::iprobe(&process, 0, 0, Comm::SELF, flag, ignore());
-                std::thread::yield_now();
-            }
+            meet(&process, gone, SIZE - 1);
             // Its process is left as it is.
             std::mem::forget(window);
         });
