@@ -414,7 +414,6 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/ofi/src/matching/tests.rs",
     "transport/rails/tests/common/mod.rs",
     "transport/ofi/libfabric-sys/tests/library.rs",
-    "transport/ofi/tests/flood.rs",
     "transport/src/null/tests.rs",
     "conformance/tests/broken_matching.rs",
     "transport/ucx/tests/suite/writes.rs",

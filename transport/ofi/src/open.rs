@@ -3,6 +3,7 @@
 
 use std::env;
 
+use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::Library;
 use tagwire_transport::Result;
 
@@ -22,14 +23,17 @@ pub(crate) enum Use {
     Datagrams,
 }
 
-/// Variables of providers, and what they are set to where the user has not: else correct programs hang, or memory is touched that is not theirs.
+/// Variables of providers without which programs hang that keep to the rules, or memory is touched
+/// that is not theirs; and what they are set to where the user has not.
 const VARIABLES: [(&str, &str); 5] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
     ("FI_TCP_MAX_SAVED", "1000000000"),
     // The same of net, as the provider was called in 1.17: 4.
     ("FI_NET_MAX_SAVED", "1000000000"),
-    // Receive buffers of ofi_rxm that all connections share: with buffers of their own it hands one that held an unexpected message back to a
-    // connection closed meanwhile (1.17: a crash after a peer's death; mended in 2026 by "prov/rxm: fix the msg_ep use-after-free ...").
+    // Receive buffers of ofi_rxm that all connections share: with buffers of their own it hands one
+    // that held an unexpected message back to a connection closed meanwhile, and follows its dangling
+    // pointer (seen in 1.17 as a crash after a peer's death; mended upstream in 2026 by "prov/rxm: fix
+    // the msg_ep use-after-free at connection teardown").
     ("FI_OFI_RXM_USE_SRX", "1"),
     // Registrations that outlive their end: a peer could still reach memory that was given back.
     ("FI_MR_CACHE_MAX_COUNT", "0"),
@@ -38,24 +42,16 @@ const VARIABLES: [(&str, &str); 5] = [
     ("IPATH_NO_BACKTRACE", "1"),
 ];
 
-/// Those of ofi_rxm over tcp: of an unmatched message that is shorter it keeps so many bytes, and 16 KiB where nobody says. What is sent without
-/// asking is as long as ever. Over verbs the two are one limit, and messages between them would be asked for.
-const OVER_TCP: [(&str, &str); 2] = [
-    ("FI_OFI_RXM_BUFFER_SIZE", "256"),
-    ("FI_OFI_RXM_EAGER_LIMIT", "16384"),
-];
-
 /// Peers that providers make room for at least.
 const FEWEST_PEERS: u32 = 16;
 
-/// Opens the library that `options` name for a job of so many ranks.
-pub(crate) fn open_library(options: &OfiOptions, ranks: u32) -> Result<Library> {
-    // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device in software has, and with more runs over.
+/// Opens the library called `name` for a job of so many ranks.
+pub(crate) fn open_library(name: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
+    // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device
+    // in software has, and with more peers than that one runs over.
     let peers = ranks.max(FEWEST_PEERS).to_string();
     let size = ("FI_UNIVERSE_SIZE", peers.as_str());
-    let is_tcp = options.provider.starts_with("tcp");
-    let over_tcp = OVER_TCP.iter().filter(|_| is_tcp);
-    for (name, value) in VARIABLES.iter().chain(over_tcp).copied().chain([size]) {
+    for (name, value) in VARIABLES.into_iter().chain([size]) {
         if env::var_os(name).is_some() {
             continue;
         }
@@ -64,21 +60,20 @@ pub(crate) fn open_library(options: &OfiOptions, ranks: u32) -> Result<Library> 
         // other way to be told. Providers read theirs when the library looks for them, right after this.
         unsafe { env::set_var(name, value) };
     }
-    let name = options.library_name();
     // SAFETY: whoever names another file than the system's in the setting names a libfabric.
     let opened = unsafe { Library::open(name) };
-    Ok(opened.map_err(|error| {
+    opened.map_err(|error| {
         let expected = format!(
             "a libfabric of 1.17 or newer ({error}); install libfabric1, or name a file with \
              TAGWIRE_LIBFABRIC"
         );
         bad_setting("libfabric", name, &expected)
-    })?)
+    })
 }
 
 /// The library's first offer that fits.
 pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result<Info> {
-    let library = open_library(options, ranks)?;
+    let library = open_library(options.library_name(), ranks)?;
     let infos = match wanted {
         Use::Matching => {
             let infos = Infos::find(&library, options, Wanted::MATCHING_REMOTE)

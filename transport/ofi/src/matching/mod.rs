@@ -9,9 +9,10 @@
 //!                                               Done                  Matched
 //! ```
 //!
-//! The provider matches, in the order of both. What it is not trusted with: directed receives (the source rides in the tag), truncation (what does
-//! not fit goes to a place for waste, and of long messages only what fits is asked for), bounds for unexpected messages, and the news that a message
-//! has matched. A claim is a look, and then a receive of just what was seen.
+//! The provider matches, in the order of both. What it is not trusted with: directed receives
+//! (the source rides in the tag), truncation (what does not fit goes to a place for waste, and of
+//! long messages only what fits is asked for), bounds for unexpected messages, and the news that a
+//! message has matched. A claim is a look, and then a receive of just what was seen.
 
 mod incoming;
 mod lengths;

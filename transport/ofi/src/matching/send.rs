@@ -77,7 +77,8 @@ impl OfiMatch {
         }
     }
 
-    /// Sends a message of which nothing is copied, without asking: where the provider would not ask either.
+    /// Sends a message of which nothing is copied, without asking: where the provider would not ask
+    /// either.
     fn send_lent(
         &mut self,
         to: EndpointId,

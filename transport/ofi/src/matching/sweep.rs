@@ -21,7 +21,8 @@ pub(super) enum Step {
 }
 
 impl OfiMatch {
-    /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes cannot be had. What it sent whole stays.
+    /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
+    /// cannot be had any more. What it sent whole stays.
     pub(super) fn sweep(&mut self, gone: EndpointId) {
         if self.bytes.engine.peers.is_broken() {
             // Nothing is matched any more.
@@ -49,7 +50,8 @@ impl OfiMatch {
         self.incoming.take(slot);
     }
 
-    /// Posts an operation and waits for its end, a little while: it needs nobody else. What else happens meanwhile is told later.
+    /// Posts an operation and waits for its end, a little while: it needs nobody else. What else
+    /// happens meanwhile is told later.
     pub(super) fn sweep_step(
         &mut self,
         slot: u32,

@@ -11,7 +11,8 @@
 //!
 //! `a` says that the message is announced only; every receive ignores it.
 //!
-//! The source rides in the tag always: directed receives are not to be trusted (since 1.19 they pass an earlier receive from any source).
+//! The source rides in the tag always: directed receives are not to be trusted (libfabric since
+//! 1.19 lets them pass an earlier receive from any source).
 //!
 //! A message of which the receiver has to ask for the bytes is empty and says in its data, 64
 //! bits that come with the completion, who to ask and how long it is:
