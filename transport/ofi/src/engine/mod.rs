@@ -230,8 +230,8 @@ impl Engine {
                         told += self.end(&completion, sink);
                     }
                     // These were all, and another look, a call of the system, would stand between a message and its answer.
-                    let waits = self.has_to_do() || self.goodbyes.has_begun();
-                    if count < BATCH && told > 0 && !waits {
+                    let are_all = count < BATCH && told > 0;
+                    if are_all && !self.has_to_do() && !self.goodbyes.has_begun() {
                         break;
                     }
                 }
