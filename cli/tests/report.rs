@@ -237,7 +237,7 @@ fn what_bench_writes_report_reads() {
     );
 }
 
-/// Each test of `match` that has rows is drawn, with the build, the machine and the command that its file tells of.
+/// Each test of `match` that has rows is drawn, with the build, the machine and the command that its file names.
 #[test]
 fn the_laboratory_s_results_are_drawn() {
     let folder = tempfile::tempdir().unwrap();

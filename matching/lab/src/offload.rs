@@ -21,7 +21,7 @@ use crate::depth::{Checked, Format, check_output};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{RealArgs, Way};
-use crate::replay::{Entries, verify};
+use crate::replay::{Entries, check};
 use crate::trace::Trace;
 use crate::traffic::Model;
 
@@ -138,7 +138,7 @@ struct Row {
     software_looked: f64,
     /// Of a search, on the average, by the model.
     ns: f64,
-    /// What of the engine was checked: its answers to these calls.
+    /// What of the engine was checked: what it returns for these calls.
     checked: Option<Checked>,
     /// What cm's transport counted of the same traces.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
             false => None,
         };
         for engine in &engines {
-            let checked = Some(check(&traces, engine)?);
+            let checked = Some(check(&traces, engine, None)?);
             for shape in shapes(args) {
                 let counts = counts(&traces, engine, shape);
                 for costs in costs(args) {
@@ -245,21 +245,6 @@ fn costs(args: &OffloadArgs) -> Vec<Costs> {
         Some(software) => vec![of(software)],
         None => args.ratio.iter().map(|ratio| of(ratio * args.hw)).collect(),
     }
-}
-
-/// Holds the engine's answers to the calls to its grade.
-fn check(traces: &[Trace], engine: &EngineName) -> Result<Checked> {
-    if traces.iter().any(|trace| verify(trace, engine).is_err()) {
-        return Err(Error::Unsound {
-            engine: engine.to_string(),
-            grade: engine.grade(),
-        });
-    }
-    Ok(Checked {
-        grade: engine.grade().name(),
-        operations: traces.iter().map(|trace| trace.calls.len() as u64).sum(),
-        seed: None,
-    })
 }
 
 /// Gives the calls of the traces, each to an engine of its own; returns what receives and messages have seen in all.

@@ -17,7 +17,7 @@ use crate::depth::{Checked, Format, check_output, engines};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::random::Random;
-use crate::replay::{Cost, cost, give, verify};
+use crate::replay::{Cost, check, cost, give};
 use crate::stats::distribution::Distribution;
 use crate::trace::{Call, Trace};
 use crate::walk::{Search, Walk};
@@ -373,7 +373,7 @@ pub(crate) fn drain<C: Serialize + Clone>(
         return Ok(Vec::new());
     }
     let depth = depths(&trace)?.quantiles();
-    let row = |engine: Option<&EngineName>, cost: Option<Cost>| Row {
+    let row = |engine: Option<(&EngineName, Checked)>, cost: Option<Cost>| Row {
         case: case.clone(),
         order: order.to_string(),
         entries: count,
@@ -381,14 +381,10 @@ pub(crate) fn drain<C: Serialize + Clone>(
         depth_p99: depth.p99,
         depth_max: depth.max,
         depth_theory: order.depth(count),
-        engine: engine.map(ToString::to_string),
+        engine: engine.map(|(engine, _)| engine.to_string()),
         cost,
         instructions: None,
-        checked: engine.map(|engine| Checked {
-            grade: engine.grade().name(),
-            operations: trace.calls.len() as u64,
-            seed: Some(args.seed),
-        }),
+        checked: engine.map(|(_, checked)| checked),
         drain_ns: cost.map(|cost| cost.ns * f64::from(2 * count)),
     };
     let Some(list) = &args.engine else {
@@ -396,19 +392,14 @@ pub(crate) fn drain<C: Serialize + Clone>(
     };
     let mut rows = Vec::new();
     for engine in engines(Some(list), known)? {
-        if verify(&trace, &engine).is_err() {
-            return Err(Error::Unsound {
-                engine: engine.to_string(),
-                grade: engine.grade(),
-            });
-        }
+        let checked = check(std::slice::from_ref(&trace), &engine, Some(args.seed))?;
         let instructions = match args.count.contains(&Count::Instructions) {
             true => Some(args.instructions(&engine, words, 2 * count)?),
             false => None,
         };
         rows.push(Row {
             instructions,
-            ..row(Some(&engine), Some(cost(&trace, &engine, 3)))
+            ..row(Some((&engine, checked)), Some(cost(&trace, &engine, 3)))
         });
     }
     Ok(rows)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tagwire_matching::{EngineName, Engines, Grade};
 
 pub(crate) use self::cost::{Cost, Entries, cost, give};
-pub(crate) use self::verify::verify;
+pub(crate) use self::verify::{check, verify};
 use crate::depth::Format;
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};

@@ -4,6 +4,8 @@ use tagwire_matching::EngineName;
 use tagwire_matching::storage::Local;
 use tagwire_matching::trace::{Event, Size};
 
+use crate::depth::Checked;
+use crate::error::{Error, Result};
 use crate::follow::Follower;
 use crate::program::Operation;
 use crate::queued::Answer;
@@ -13,7 +15,7 @@ use crate::trace::{Call, Trace};
 ///
 /// # Errors
 /// The first call whose answer the engine's grade forbids, and why.
-pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> Result<u64, String> {
+pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> std::result::Result<u64, String> {
     let capacity = engine.bounded(trace.header.capacity);
     let mut opened = engine.unguarded().open_over::<Local>(capacity);
     let follower = Follower::new(&mut *opened, engine.grade(), capacity);
@@ -29,6 +31,24 @@ pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> Result<u64, String> 
     let all = follower.compare_all();
     all.map_err(|why| format!("behind the last call: {why}"))?;
     Ok(other)
+}
+
+/// Checks that an engine keeps to its grade in all calls of these traces, which follow from a seed where there is one.
+///
+/// # Errors
+/// [`Error::Unsound`].
+pub(crate) fn check(traces: &[Trace], engine: &EngineName, seed: Option<u64>) -> Result<Checked> {
+    if traces.iter().any(|trace| verify(trace, engine).is_err()) {
+        return Err(Error::Unsound {
+            engine: engine.to_string(),
+            grade: engine.grade(),
+        });
+    }
+    Ok(Checked {
+        grade: engine.grade().name(),
+        operations: traces.iter().map(|trace| trace.calls.len() as u64).sum(),
+        seed,
+    })
 }
 
 /// Bytes of a message.
