@@ -146,6 +146,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "LIST")]
     pub engine: Option<List<String>>,
 
+    /// Measure engines of --engine that were not checked before
+    #[arg(long, requires = "engine")]
+    pub unchecked: bool,
+
     /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, netpipe:8M, or a list 1,3,17 (K is 1024)
     #[arg(short = 'm', long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,

@@ -514,7 +514,7 @@ impl<W: Write + Send> Run<'_, W> {
         };
         let known = self.kept.transports();
         let known = known.get(job).filter(|_| known.len() == self.starts.len());
-        let (output, progress) = (&mut self.output, &self.progress);
+        let (output, progress, host) = (&mut self.output, &self.progress, self.host);
         let transfer = self.line_transfer;
         let take = |message| {
             let environment = &mut output.report_mut().environment;
@@ -536,6 +536,7 @@ impl<W: Write + Send> Run<'_, W> {
                 }
                 Message::Row(mut row) => {
                     row.case = number;
+                    host.mark(&mut row);
                     if let Some(transfer) = transfer {
                         row.figures.set(line_transfer::BEFORE, transfer);
                     }

@@ -116,7 +116,10 @@ impl<'a> Printer<'a> {
                 let _ = writeln!(std::io::stderr(), "error: rank {rank}: {message}");
             }
             (_, None) | (Message::OtherGreeting(_), _) => {}
-            (Message::Row(row), Some(output)) => output.row(*row)?,
+            (Message::Row(mut row), Some(output)) => {
+                self.host.mark(&mut row);
+                output.row(*row)?;
+            }
             (Message::Profile(profile), Some(output)) => output.report_mut().add_profile(*profile),
             (Message::Done, Some(output)) => output.finish()?,
         }

@@ -187,7 +187,7 @@ pub fn is_variable(key: &str) -> bool {
     ];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 14] = [
+    const BARE: [&str; 15] = [
         "speedup_vs_native",
         "overhead",
         "application_availability",
@@ -195,6 +195,7 @@ pub fn is_variable(key: &str) -> bool {
         "availability_paper",
         "samples",
         "way",
+        "checked",
         "load",
         "provider",
         "worst_over_median",

@@ -1,5 +1,7 @@
 //! Tagwire's benchmark suite: what `tagwire bench` and `tagwire compare` do.
 
+use std::collections::BTreeMap;
+
 use tagwire_base::Config;
 
 mod args;
@@ -95,4 +97,14 @@ pub struct Host {
     pub config: Config,
     /// What ranks do, as a crate compiles it that is optimised.
     pub loops: Loops,
+    /// How the engines of the command were checked, by their names.
+    pub checked: BTreeMap<String, String>,
+}
+
+impl Host {
+    /// Adds how its engine was checked to a row.
+    pub(crate) fn mark(&self, row: &mut Row) {
+        let engine = row.series.engine.as_ref();
+        row.checked = engine.and_then(|engine| self.checked.get(engine)).cloned();
+    }
 }

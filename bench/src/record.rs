@@ -33,6 +33,9 @@ pub struct Row {
     /// Which way a partitioned operation took, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<String>,
+    /// How the engine was checked before, where the command chose it: `exact 20000 1`, its grade, the operations and their seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<String>,
     /// Why there are no figures: with `--keep-going`, a job that failed at this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -100,7 +100,7 @@ fn act(
     match &invocation.action {
         Action::Info(options) => info::info(options, &invocation.settings, registry),
         Action::Run(options) => run::run(options, &invocation.settings, registry),
-        Action::Bench(options) => bench::bench(options, &invocation.settings, registry),
+        Action::Bench(options) => bench::bench(options, &invocation.settings, registry, engines),
         Action::Tune(options) => bench::tune(options, &invocation.settings, registry),
         Action::Match(options) => tagwire_lab::run(options, engines, &CIRCUMSTANCES)
             .map(ExitCode::from)

@@ -58,7 +58,49 @@ fn an_engine_in_c_is_checked_measured_and_matches_the_messages_of_a_job() {
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let used = &document["environment"]["transports"][0];
         assert_eq!(used["engine"], *file);
+        assert_eq!(document["rows"][0]["checked"], "exact 20000 1");
     }
+}
+
+#[test]
+fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let right = std::fs::read_to_string(here.join("examples/engine_c/list.c")).unwrap();
+    let (from, back) = (
+        "at = q->first; at != NIL; at = q->entries[at].next",
+        "at = q->last; at != NIL; at = q->entries[at].prev",
+    );
+    // It takes the last entry that fits.
+    let wrong = right.replace(from, back);
+    assert_ne!(wrong, right);
+    let (source, file) = (
+        folder.path().join("last.c"),
+        folder.path().join("liblast.so"),
+    );
+    std::fs::write(&source, wrong).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-shared", "-fPIC", "-I"]);
+    compiler
+        .arg(here.join("include"))
+        .arg("-o")
+        .arg(&file)
+        .arg(&source);
+    assert!(compiler.status().unwrap().success());
+    let line = format!(
+        "bench latency -m 8 -i 20 -x 2 --format json --engine list,{}",
+        file.display()
+    );
+    let refused = run(&line);
+    assert_eq!((refused.status, &*refused.stdout), (2, ""), "{refused:#?}");
+    let told = "liblast.so fails as exact and is not measured";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    let measured = run(&format!("{line} --unchecked"));
+    assert_eq!(measured.status, 0, "{measured:#?}");
+    let document: Value = serde_json::from_str(&measured.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row["checked"].is_null()), "{rows:#?}");
 }
 
 #[test]

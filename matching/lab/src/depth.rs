@@ -17,7 +17,8 @@ use tagwire_matching::{Capacity, EngineName, Engines};
 pub(crate) use self::axes::Format;
 use self::axes::{Cache, Layout, Queue, WildKind};
 use self::count::Counts;
-pub(crate) use self::rows::{Checked, check_output};
+pub use self::rows::Checked;
+pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
 use self::scenario::Scenario;
 use crate::callgrind;
@@ -154,7 +155,10 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Re
     }
     let mut report = Report::new(args.format, args.seed, [args.l1, args.l2]);
     for engine in &engines {
-        let checked = checked(engine, args)?;
+        let checked = match args.unchecked {
+            true => None,
+            false => Some(check(engine, args.seed)?),
+        };
         for scenario in &scenarios {
             for row in measure(engine, scenario, args)? {
                 report.add(Row { checked, ..row })?;
@@ -203,22 +207,22 @@ fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
     Ok(all)
 }
 
-/// Has the engine pass its grade, unless it is to be measured as it is.
-fn checked(engine: &EngineName, args: &DepthArgs) -> Result<Option<Checked>> {
-    if args.unchecked {
-        return Ok(None);
-    }
+/// Has an engine that is to be measured pass its grade, by random operations of a seed.
+///
+/// # Errors
+/// [`Error::Unsound`] where it does not.
+pub fn check(engine: &EngineName, seed: u64) -> Result<Checked> {
     let gate = Gate {
         grade: engine.grade(),
-        seed: args.seed,
+        seed,
         operations: CHECKED,
     };
     match gate.check_named(&engine.unguarded()) {
-        Ok(passed) => Ok(Some(Checked {
+        Ok(passed) => Ok(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,
             seed: Some(gate.seed),
-        })),
+        }),
         Err(_) => Err(Error::Unsound {
             engine: engine.to_string(),
             grade: gate.grade,

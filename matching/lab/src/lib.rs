@@ -44,7 +44,7 @@ pub use app::AppArgs;
 pub use arrange::ArrangeArgs;
 pub use cat::CatArgs;
 pub use command::{MatchArgs, run};
-pub use depth::DepthArgs;
+pub use depth::{Checked, DepthArgs, check};
 pub use error::{Error, Result};
 pub use gate::{Failed, Gate, Passed};
 pub use import::ImportArgs;

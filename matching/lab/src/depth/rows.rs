@@ -1,6 +1,6 @@
 //! The rows of `tagwire match depth`, as text, JSON (schema `tagwire.match/1`) and CSV.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::Path;
 
@@ -37,10 +37,18 @@ pub(super) struct Row {
 
 /// What an engine has passed, and what the calls follow from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Checked {
-    pub grade: &'static str,
-    pub operations: u64,
-    pub seed: Option<u64>,
+pub struct Checked {
+    pub(crate) grade: &'static str,
+    pub(crate) operations: u64,
+    pub(crate) seed: Option<u64>,
+}
+
+/// `exact 20000 1`: the grade, the operations, and their seed where they have one.
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.grade, self.operations)?;
+        self.seed.map_or(Ok(()), |seed| write!(f, " {seed}"))
+    }
 }
 
 /// Prints rows as they come, and keeps them.
