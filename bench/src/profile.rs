@@ -66,6 +66,9 @@ pub struct Searches {
     pub misses: u64,
     /// Entries that searches looked at.
     pub attempts: u64,
+    /// The most that one looked at. Absent where the engine does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deepest: Option<u64>,
 }
 
 /// Messages by protocol.
@@ -131,6 +134,7 @@ impl Searches {
             hits: stats.hits,
             misses: stats.misses,
             attempts: stats.attempts,
+            deepest: stats.deepest,
         }
     }
 }
@@ -249,9 +253,11 @@ impl Profile {
                 hits,
                 misses,
                 attempts,
+                deepest,
             } = searches;
+            let deepest = deepest.map_or_else(String::new, |most| format!(", {most} by one search"));
             line(format!(
-                "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at"
+                "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at{deepest}"
             ));
         }
         for call in &self.calls {
@@ -289,6 +295,7 @@ mod tests {
             hits: 5,
             misses: 2,
             attempts: 41,
+            deepest: Some(9),
             ..QueueStats::default()
         };
         profile.matching = Some(Matching::of(Stats {
@@ -301,7 +308,7 @@ mod tests {
 #   sent 10 messages of 80 bytes, received 5 into 40
 #   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1, filled by their sender 3
 #   by halves
-#   matching, posted: at most 7 entries, 5 hits, 2 misses, 41 entries looked at
+#   matching, posted: at most 7 entries, 5 hits, 2 misses, 41 entries looked at, 9 by one search
 #   matching, unexpected: at most 0 entries, 0 hits, 0 misses, 0 entries looked at
 #   recv              5 calls        3.000 ms      600.000 us each   75.0 %
 #   isend            10 calls        1.000 ms      100.000 us each   25.0 %

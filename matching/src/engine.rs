@@ -141,6 +141,8 @@ pub struct QueueStats {
     /// Entries that a coarse comparison let through and that the whole one refused; 0 where engines compare whole entries at
     /// once. They are among the attempts.
     pub false_hits: u64,
+    /// The most entries that one search or probe looked at; `None` where the engine does not tell.
+    pub deepest: Option<u64>,
 }
 
 impl QueueStats {

@@ -156,7 +156,9 @@ impl<T: Copy> Line<T> {
 
     fn find(&mut self, fits: impl Fn(&T) -> bool) -> Option<usize> {
         let index = self.entries.iter().position(|entry| fits(&entry.what));
-        self.stats.attempts += index.map_or(self.entries.len(), |index| index + 1) as u64;
+        let looked = index.map_or(self.entries.len(), |index| index + 1) as u64;
+        self.stats.attempts += looked;
+        self.stats.deepest = self.stats.deepest.max(Some(looked));
         index
     }
 

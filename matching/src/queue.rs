@@ -314,18 +314,18 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         }
     }
 
-    /// Counts entries that were looked at and left.
+    /// Counts entries that were looked at and left, before the one that was taken.
     #[inline]
     pub(crate) fn pass(self, looked: u64) {
         if looked != 0 {
-            count(&self.queue.passed, looked);
+            self.queue.count_looked(looked, looked + 1);
         }
     }
 
     /// Counts a search that takes the entry it finds.
     #[inline]
     pub fn count_search(self, hit: bool, looked: u64) {
-        count(&self.queue.passed, looked - u64::from(hit));
+        self.queue.count_looked(looked - u64::from(hit), looked);
         if !hit {
             count(&self.queue.misses, 1);
         }
@@ -334,7 +334,7 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     /// Counts a search that leaves the entry in place.
     #[inline]
     pub fn count_probe(self, looked: u64) {
-        count(&self.queue.passed, looked);
+        self.queue.count_looked(looked, looked);
         count(&self.queue.probes, 1);
     }
 

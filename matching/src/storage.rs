@@ -324,6 +324,8 @@ pub struct Queue<C: Cells> {
     /// Searches that took none.
     pub(crate) misses: C::Wide,
     pub(crate) probes: C::Wide,
+    /// The most entries that one search or probe looked at, where it was not the first alone.
+    pub(crate) deepest: C::Wide,
 }
 
 impl<C: Cells> Default for Queue<C> {
@@ -340,6 +342,7 @@ impl<C: Cells> Default for Queue<C> {
             passed: C::Wide::with(0),
             misses: C::Wide::with(0),
             probes: C::Wide::with(0),
+            deepest: C::Wide::with(0),
         }
     }
 }
@@ -357,6 +360,7 @@ impl<C: Cells> Queue<C> {
             &self.passed,
             &self.misses,
             &self.probes,
+            &self.deepest,
         ] {
             wide.store(0);
         }
@@ -374,6 +378,17 @@ impl<C: Cells> Queue<C> {
             probes: self.probes.load(),
             attempts: hits.wrapping_add(self.passed.load()),
             false_hits: 0,
+            // A search that ends with the first entry is not noted.
+            deepest: Some(self.deepest.load().max(u64::from(hits != 0))),
+        }
+    }
+
+    /// Counts entries that a search looked at and did not take, of all that it looked at.
+    #[inline]
+    pub(crate) fn count_looked(&self, passed: u64, looked: u64) {
+        count(&self.passed, passed);
+        if looked > self.deepest.load() {
+            self.deepest.store(looked);
         }
     }
 }

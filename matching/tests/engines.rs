@@ -321,6 +321,47 @@ fn vectors_skip_holes_and_give_empty_vectors_back() {
     }
 }
 
+/// What one search looked at most is the most that the counts grew by in one call, of receives, of messages and of probes.
+#[test]
+fn the_deepest_search_is_the_greatest_growth_of_the_counts() {
+    let names = [
+        "bins", "list", "source", "ucx", "flajslik", "chunks", "lanes", "fuzzy", "adaptive",
+        "partner",
+    ];
+    for name in names {
+        let mut engine = engine(name);
+        let mut most = [0, 0];
+        let mut before = engine.stats();
+        let mut note = |engine: &AnyEngine| {
+            let now = engine.stats();
+            let grown = [
+                now.posted.attempts - before.posted.attempts,
+                now.unexpected.attempts - before.unexpected.attempts,
+            ];
+            most = [most[0].max(grown[0]), most[1].max(grown[1])];
+            let deepest = [now.posted.deepest, now.unexpected.deepest];
+            assert_eq!(deepest, most.map(Some), "{name}");
+            before = now;
+        };
+        note(&engine);
+        for number in 0..400_u32 {
+            // More is posted than arrives, then the other way round; tags come in another order than they were posted in.
+            let tag = (number * 7 % 40).cast_signed();
+            let posts = number % 4 != (number / 200) * 3;
+            let source = (number % 5 != 0).then_some(number % 3);
+            if posts {
+                let _ = engine.post(receive(source, Some(tag)), Cookie(number));
+            } else {
+                let _ = engine.arrive(message(number % 3, tag), Cookie(number));
+            }
+            note(&engine);
+            let _ = engine.probe(receive(None, Some(tag)));
+            note(&engine);
+        }
+        assert!(most.iter().all(|most| *most > 0), "{name}: {most:?}");
+    }
+}
+
 /// A list whose entries lie apart does what one does whose entries lie side by side.
 #[test]
 fn a_stride_changes_where_entries_lie_alone() {

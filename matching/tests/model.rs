@@ -121,7 +121,7 @@ impl<E: Engine> Pair<E> {
         for stats in [&mut ours, &mut oracles] {
             // How much it takes to find an entry is what engines differ in.
             for queue in [&mut stats.posted, &mut stats.unexpected] {
-                (queue.attempts, queue.false_hits) = (0, 0);
+                (queue.attempts, queue.false_hits, queue.deepest) = (0, 0, None);
             }
         }
         assert_eq!(ours, oracles);

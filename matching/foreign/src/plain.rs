@@ -273,7 +273,8 @@ fn queue(figures: QueueFigures) -> QueueStats {
         misses: figures.misses,
         probes: figures.probes,
         attempts: figures.attempts,
-        // The interface has no count of them.
+        // The interface has no count of these.
         false_hits: 0,
+        deepest: None,
     }
 }

@@ -271,7 +271,7 @@ impl<'a> Follower<'a> {
         }
         let mut told = self.engine.stats();
         for queue in [&mut told.posted, &mut told.unexpected] {
-            (queue.attempts, queue.false_hits) = (0, 0);
+            (queue.attempts, queue.false_hits, queue.deepest) = (0, 0, None);
         }
         let wanted = Stats {
             posted: self.receives.stats,

@@ -126,6 +126,8 @@ struct Counts {
     probes: u64,
     /// Entries that structures of before have looked at, less those that the present one had when it took over.
     before: u64,
+    /// The most that one search in them looked at.
+    deepest: Option<u64>,
 }
 
 /// What there was since the structure was last chosen.
@@ -234,6 +236,7 @@ impl Adaptive {
         for (counts, (old, new)) in self.counts.iter_mut().zip(queues) {
             let looked = counts.before.wrapping_add(old.attempts);
             counts.before = looked.wrapping_sub(new.attempts);
+            counts.deepest = counts.deepest.max(old.deepest);
         }
         (self.inner, self.structure) = (next, structure);
     }
@@ -349,19 +352,20 @@ impl Engine for Adaptive {
 
     fn stats(&self) -> Stats {
         let inner = self.inner.stats();
-        let of = |queue: usize, entries: QueueStats, attempts: u64| {
+        let of = |queue: usize, entries: QueueStats, inner: QueueStats| {
             let counts = self.counts[queue];
             QueueStats {
                 hits: counts.hits,
                 misses: counts.misses,
                 probes: counts.probes,
-                attempts: counts.before.wrapping_add(attempts),
+                attempts: counts.before.wrapping_add(inner.attempts),
+                deepest: counts.deepest.max(inner.deepest),
                 ..entries
             }
         };
         Stats {
-            posted: of(RECEIVES, self.receives.stats(), inner.posted.attempts),
-            unexpected: of(MESSAGES, self.messages.stats(), inner.unexpected.attempts),
+            posted: of(RECEIVES, self.receives.stats(), inner.posted),
+            unexpected: of(MESSAGES, self.messages.stats(), inner.unexpected),
         }
     }
 
