@@ -255,7 +255,8 @@ impl Profile {
                 attempts,
                 deepest,
             } = searches;
-            let deepest = deepest.map_or_else(String::new, |most| format!(", {most} by one search"));
+            let deepest =
+                deepest.map_or_else(String::new, |most| format!(", {most} by one search"));
             line(format!(
                 "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at{deepest}"
             ));

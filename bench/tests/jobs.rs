@@ -8,6 +8,7 @@
 #[path = "../../ci/wheels.rs"]
 mod wheels;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -76,6 +77,7 @@ fn command() -> ExitCode {
                 profile: "test".to_owned(),
                 config,
                 loops: Loops::of_crate::<Cli>(),
+                checked: BTreeMap::new(),
             };
             tagwire_bench::run(&args, &host).into()
         }

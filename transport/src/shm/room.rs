@@ -28,9 +28,6 @@ use crate::word::Word;
 /// given it back soon after.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// A room grows once what came would have filled it so often.
-const LAPS: u64 = 4;
-
 /// Sizes of a room, with none.
 pub(super) const SIZES: usize = 4;
 
@@ -352,10 +349,9 @@ impl Tenant {
         self.withdrawn
     }
 
-    /// Whether it would have filled a ring of `len` bytes often enough since the last time that this was so, when `came` long bytes
-    /// have come in all.
+    /// Whether it would have filled a ring of `len` bytes since the last time that this was so, when `came` long bytes have come in all.
     pub(super) const fn has_filled(&mut self, came: u64, len: u32) -> bool {
-        let has = !self.withdrawn && came - self.since >= LAPS * len as u64;
+        let has = !self.withdrawn && came - self.since >= len as u64;
         if has {
             self.since = came;
         }

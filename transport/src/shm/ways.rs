@@ -292,6 +292,11 @@ impl Chooser {
         (self.known, self.times.median())
     }
 
+    /// Whether `way` is the candidate that is tried.
+    pub(super) fn tries(&self, way: CopyWay) -> bool {
+        self.trial.as_ref().is_some_and(|trial| trial.way == way)
+    }
+
     /// Returns how the next message is moved; `can` says which ways it could go.
     #[inline]
     pub(super) fn plan(&mut self, can: impl Fn(CopyWay) -> bool) -> Plan {

@@ -15,7 +15,7 @@ use crate::shm::ways::{Chooser, CopyWay, Part, Plan};
 const CLASSES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, u64::MAX];
 
 /// Messages beside each other that are timed in one, by class of length.
-const BLOCKS: [u32; 4] = [32, 16, 8, 8];
+const BLOCKS: [u32; 4] = [128, 128, 128, 32];
 
 /// How long the side that has the target waits for pieces of the other, before it copies by the kernel: so long, and a nanosecond more for each byte.
 const PATIENCE: Duration = Duration::from_micros(20);
@@ -257,7 +257,10 @@ impl Transfers {
         self.is_disturbed = self.timed != 0;
         let is_fixed = self.fixed.is_some();
         let choice = self.choices(endpoint).of(bytes, fills);
-        let rings = rings && (is_fixed || !choice.ring.covers());
+        // A trial has bounds of its own: its first messages may come while the other side has no time for them yet.
+        let way = CopyWay::Ring;
+        let is_tried = choice.chooser.tries(way) || choice.beside.tries(way);
+        let rings = rings && (is_fixed || is_tried || !choice.ring.covers());
         let can = |way| way != CopyWay::Ring || rings;
         let (plan, block) = choice.plan(is_alone, can, &now);
         let marks = Marks::of(&plan, offers::units(bytes).unwrap_or(0));

@@ -1,11 +1,14 @@
 //! The same for messages that move beside others, by what many of them take together.
 //!
 //! ```text
-//!   a block of messages by the known way: 32, or fewer where they are long
-//!   an eighth of a block by the candidate, one by one among others; dropped once they have taken four times as long
+//!   a block of messages by the known way: 128, two windows of many programs, or fewer where they are long
+//!   a sixteenth of a block by the candidate, one by one among others, up to six times while its time changes, as where its memory grows;
+//!   dropped where it takes twice as long then
 //!   a block by the known way, a block by the candidate, three times at least, and up to eight times while it becomes faster;
-//!   dropped as soon as it takes twice as long, and when a block took half as long again and was no faster than the one before
+//!   dropped as soon as it takes twice as long, in the first block four times, and when a block took half as long again and was no faster than
+//!   the one before
 //!   the one with the smaller median is known from then on
+//!   a block by the known way now and then: where it has become slower or faster, the others are tried soon
 //! ```
 //!
 //! Ends are counted, not begins: what is begun by one way ends while others begin by the next one. From one end to the next is the time of
@@ -16,13 +19,21 @@ use super::CopyWay;
 use super::turns::Turns;
 use tagwire_base::Time;
 
-/// The share of a block that is not counted, since the one before goes on beside it; a candidate's first block is as long.
-const EIGHTH: u32 = 8;
+/// The share of a block that is not counted, since the one before goes on beside it.
+const SETTLING: u32 = 4;
+/// The share of a block that a candidate's first ones are, and how many of these there are at most.
+const SIXTEENTH: u32 = 16;
+const FIRSTS: u32 = 6;
+/// Nanoseconds that a first block may take however fast the known way is: each page of a room is touched by both sides once, 4 MiB in 2 to 3 ms.
+const GROWTH: u64 = 4_000_000;
 /// Blocks by either way that are compared, and how many there are at most.
 const ROUNDS: (usize, usize) = (3, 8);
 /// Blocks before the first trials, and between two.
 const EARLY: u32 = 2;
 const PERIOD: u32 = 1024;
+/// Blocks between two of the known way that are timed outside of trials, and before the next trials where it took another time.
+const SAMPLED: u32 = 16;
+const CHANGED: u32 = 64;
 /// A trial is given up when more messages than this have failed.
 const LOST: u32 = 4;
 
@@ -34,7 +45,7 @@ const BESIDE: u32 = 0;
 struct Block {
     number: u32,
     way: CopyWay,
-    /// The first one of a candidate.
+    /// One of the first ones of a candidate.
     is_first: bool,
     /// How many are to end, and how many of them are not counted.
     size: u32,
@@ -48,13 +59,16 @@ struct Block {
 
 impl Block {
     const fn new(number: u32, way: CopyWay, is_first: bool, size: u32) -> Self {
-        let eighth = size / EIGHTH;
+        let (size, settling) = match is_first {
+            true => (size / SIXTEENTH, 0),
+            false => (size, size / SETTLING),
+        };
         Self {
             number,
             way,
             is_first,
-            size: if is_first { eighth } else { size },
-            settling: if is_first { 0 } else { eighth },
+            size,
+            settling,
             begun: 0,
             ended: 0,
             bytes: 0,
@@ -68,12 +82,14 @@ impl Block {
     }
 }
 
-/// A candidate that is tried.
+/// A candidate that is tried; or the known way, whose time is looked at.
 #[derive(Debug)]
 struct Trial {
     way: CopyWay,
     known: CopyWay,
     block: Block,
+    /// The first blocks by the candidate so far, which are short; `None` once it is about as fast.
+    firsts: Option<u32>,
     /// Messages of a block.
     size: u32,
     /// When the last message ended, or one began alone.
@@ -90,18 +106,30 @@ struct Trial {
 
 impl Trial {
     fn next_block(&mut self, way: CopyWay) {
-        let is_first = way == self.way && self.rounds == 0 && self.before == u64::MAX;
+        let is_first = way == self.way && self.firsts.is_some();
         let number = self.block.number.wrapping_add(1);
         self.block = Block::new(number, way, is_first, self.size);
     }
 
-    /// Whether the block has already taken so many times as long as the known way would for all of it.
-    fn is_late(&self, times: u64) -> bool {
+    fn is_sample(&self) -> bool {
+        self.way == self.known
+    }
+
+    /// Whether a candidate's block has already taken far longer than the known way would for all of it.
+    fn is_late(&self) -> bool {
         let block = &self.block;
+        if block.way == self.known {
+            return false;
+        }
+        let (times, least) = match (block.is_first, self.rounds) {
+            (true, _) => (SIXTEENTH, GROWTH),
+            (false, 0) => (4, 0),
+            (false, _) => (2, 0),
+        };
         let counted = u64::from(block.ended.saturating_sub(block.settling));
         let all = u64::from(block.size - block.settling);
         let known = block.bytes / 1024 * self.known_time / counted.max(1) * all;
-        counted > 0 && block.nanos > known.saturating_mul(times)
+        counted > 0 && block.nanos > known.saturating_mul(u64::from(times)).max(least)
     }
 
     /// Goes on to the next block. Returns the way that the trial speaks for, where it is over.
@@ -112,12 +140,22 @@ impl Trial {
         };
         if self.block.way == self.known {
             self.known_time = time;
+            if self.is_sample() {
+                return Some(self.known);
+            }
             self.next_block(self.way);
             return None;
         }
-        if self.block.is_first {
+        if let Some(firsts) = self.firsts {
+            // Where its memory grows, it takes less or far more than in the block before.
+            let is_steady = time >= self.before / 10 * 9 && time / 3 * 2 < self.before;
             self.before = time;
-            self.next_block(self.known);
+            let is_slow = time / 2 > self.known_time;
+            if is_slow && (is_steady || firsts + 1 == FIRSTS) {
+                return Some(self.known);
+            }
+            self.firsts = is_slow.then_some(firsts + 1);
+            self.next_block(if is_slow { self.way } else { self.known });
             return None;
         }
         let (at, known) = (self.rounds % ROUNDS.0, self.known_time);
@@ -154,16 +192,18 @@ pub(in crate::shm) struct BesideChooser {
     is_fixed: bool,
     /// Messages of a block.
     size: u32,
-    /// What the known way took in the last trial, in nanoseconds for a KiB.
+    /// What the known way took when it was looked at last, in nanoseconds for a KiB.
     time: Option<u64>,
     turns: Turns,
+    /// Messages since the last trial after which the known way is looked at.
+    sample_at: u32,
     /// The number of the last block.
     number: u32,
     trial: Option<Box<Trial>>,
 }
 
 impl BesideChooser {
-    /// Compares blocks of `size` messages, eight at least.
+    /// Compares blocks of `size` messages, 16 at least.
     pub(in crate::shm) const fn new(size: u32) -> Self {
         Self {
             known: None,
@@ -171,6 +211,7 @@ impl BesideChooser {
             size,
             time: None,
             turns: Turns::new(CopyWay::Halves, [EARLY * size, PERIOD * size]),
+            sample_at: SAMPLED * size,
             number: 0,
             trial: None,
         }
@@ -178,7 +219,7 @@ impl BesideChooser {
 
     /// Takes `way` always.
     pub(in crate::shm) const fn fixed(way: CopyWay) -> Self {
-        let mut chooser = Self::new(EIGHTH);
+        let mut chooser = Self::new(SIXTEENTH);
         (chooser.known, chooser.is_fixed) = (Some(way), true);
         chooser
     }
@@ -188,9 +229,21 @@ impl BesideChooser {
         self.known.zip(self.time)
     }
 
-    /// Whether a candidate is tried.
+    /// Whether messages are timed.
     pub(in crate::shm) const fn is_trying(&self) -> bool {
         self.trial.is_some()
+    }
+
+    /// Whether `way` is the candidate that is tried.
+    pub(in crate::shm) fn tries(&self, way: CopyWay) -> bool {
+        let trial = self.trial.as_ref();
+        trial.is_some_and(|trial| trial.way == way && !trial.is_sample())
+    }
+
+    #[inline]
+    const fn is_trial_due(&self) -> bool {
+        let is_sample_due = self.time.is_some() && self.turns.count >= self.sample_at;
+        (self.turns.is_due() || is_sample_due) && !self.is_fixed
     }
 
     /// Returns how the next message is moved, and the number of its block where its end is to be told: `alone` is the way that is known for
@@ -203,7 +256,7 @@ impl BesideChooser {
     ) -> (CopyWay, Option<u32>) {
         self.turns.count = self.turns.count.saturating_add(1);
         let known = self.known.unwrap_or(alone);
-        if self.trial.is_none() && (!self.turns.is_due() || self.is_fixed) {
+        if self.trial.is_none() && !self.is_trial_due() {
             let way = if can(known) { known } else { CopyWay::Halves };
             return (way, None);
         }
@@ -242,16 +295,21 @@ impl BesideChooser {
         (block.way, Some(block.number))
     }
 
-    /// Begins to try the next candidate.
+    /// Begins to try the next candidate, or to look at the known way where no trial is due yet.
     fn begin(&mut self, known: CopyWay, can: &impl Fn(CopyWay) -> bool) {
-        let Some(way) = self.turns.next(known, can) else {
-            self.turns.end();
+        let way = match self.turns.is_due() {
+            true => self.turns.next(known, can),
+            false => Some(known),
+        };
+        let Some(way) = way else {
+            self.end();
             return;
         };
         let trial = Trial {
             way,
             known,
             block: Block::new(self.number.wrapping_add(1), known, false, self.size),
+            firsts: Some(0),
             size: self.size,
             last: None,
             candidates: [0; ROUNDS.0],
@@ -278,7 +336,6 @@ impl BesideChooser {
         if number != Some(trial.block.number) {
             return;
         }
-        let is_candidate = trial.block.way == trial.way;
         let block = &mut trial.block;
         block.ended += 1;
         match (bytes, since) {
@@ -291,8 +348,7 @@ impl BesideChooser {
             _ => {}
         }
         let is_over = trial.block.ended >= trial.block.size;
-        let most = if trial.block.is_first { 4 } else { 2 };
-        if trial.lost > LOST || is_candidate && trial.is_late(most) {
+        if trial.lost > LOST || trial.is_late() {
             self.give_up();
         } else if is_over {
             self.go_on();
@@ -302,6 +358,13 @@ impl BesideChooser {
     fn go_on(&mut self) {
         let Some(trial) = &mut self.trial else { return };
         let Some(way) = trial.judge() else { return };
+        if trial.is_sample() {
+            let now = trial.known_time;
+            let before = self.time.replace(now).unwrap_or(now);
+            if now > before / 2 * 3 || now < before / 3 * 2 {
+                self.turns.due = self.turns.due.min(CHANGED * self.size);
+            }
+        }
         if trial.rounds >= ROUNDS.0 {
             let times = [trial.knowns, trial.candidates][usize::from(way == trial.way)];
             (self.known, self.time) = (Some(way), Some(median(times)));
@@ -310,10 +373,21 @@ impl BesideChooser {
     }
 
     fn give_up(&mut self) {
-        if let Some(trial) = self.trial.take() {
-            self.number = trial.block.number;
+        let Some(trial) = self.trial.take() else {
+            return;
+        };
+        self.number = trial.block.number;
+        if trial.is_sample() {
+            self.sample_at = self.turns.count.saturating_add(SAMPLED * self.size);
+        } else {
+            self.end();
         }
+    }
+
+    /// The turn of a candidate is over.
+    fn end(&mut self) {
         self.turns.end();
+        self.sample_at = SAMPLED * self.size;
     }
 }
 

@@ -22,7 +22,7 @@ struct Model {
     clock: Clock,
     chooser: BesideChooser,
     under_way: VecDeque<(CopyWay, Option<u32>)>,
-    /// What each message by the ring takes more, a twentieth less each time: its memory is untouched at first.
+    /// What each message by the ring takes more, a fifth less each time: its memory is untouched at first.
     cold: u64,
     /// What all took, and would have taken by the way that was known.
     took: u64,
@@ -58,7 +58,7 @@ impl Model {
             return;
         };
         let cold = if way == CopyWay::Ring { self.cold } else { 0 };
-        self.cold -= cold.div_ceil(20);
+        self.cold -= cold.div_ceil(5);
         let took = self.costs[way as usize] * KIB + cold;
         self.took += took;
         self.hand.advance(Duration::from_nanos(took));
@@ -127,7 +127,8 @@ fn pauses_between_windows_are_not_counted() {
 #[test]
 fn a_way_that_becomes_faster_is_found() {
     let mut model = Model::new([60, 60, 40]);
-    model.cold = 4_000;
+    // At first it takes eleven times as long.
+    model.cold = 40_000;
     model.windows(30, 64, Duration::ZERO);
     assert_eq!(model.known_way(), CopyWay::Ring);
 }
@@ -149,6 +150,19 @@ fn the_way_changes_with_the_machine() {
     model.costs = [40, 60, 60];
     model.stream(2 * PERIOD * BLOCK);
     assert_eq!(model.known_way(), CopyWay::Halves);
+}
+
+/// The time of the known way is looked at between trials.
+#[test]
+fn a_change_is_noticed_before_the_next_trials_are_due() {
+    let mut model = Model::new([60, 60, 40]);
+    model.stream(1000);
+    assert_eq!(model.chooser.known(), Some((CopyWay::Ring, 40)));
+    model.costs = [60, 60, 100];
+    model.stream((CHANGED + 2 * SAMPLED) * BLOCK);
+    assert_eq!(model.chooser.known(), Some((CopyWay::Halves, 60)));
+    let is_long_before = |messages: u32| messages * 8 < PERIOD * BLOCK;
+    assert!(is_long_before((CHANGED + 2 * SAMPLED) * BLOCK));
 }
 
 #[test]
