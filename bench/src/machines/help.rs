@@ -188,6 +188,7 @@ mod tests {
             commit: String::new(),
             profile: String::new(),
             loops: crate::Loops::of_crate::<()>(),
+            checked: std::collections::BTreeMap::new(),
         };
         for (named, taken) in [
             ("ofi@/tmp/evil.so:tcp", "ofi:tcp"),
