@@ -9,7 +9,7 @@ use tagwire_base::ContextId;
 use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
 use tagwire_matching::{
     AnyEngine, ArriveOutcome, CancelOutcome, Capacity, Cookie, Engine, Oracle, PlainList,
-    PostOutcome,
+    PostOutcome, QueueStats,
 };
 
 fn engine(name: &str) -> AnyEngine {
@@ -476,7 +476,12 @@ fn drained(refill: Refill) -> OffloadCounts {
         assert_eq!(outcome, ArriveOutcome::Matched(Cookie(tag as u32)));
         assert_eq!(outcome, oracle.arrive(message(0, tag), Cookie(0)));
     }
-    assert_eq!(engine.stats().posted, oracle.stats().posted);
+    // The model does not tell how far one search went through both.
+    let counted = QueueStats {
+        deepest: None,
+        ..oracle.stats().posted
+    };
+    assert_eq!(engine.stats().posted, counted);
     let [receives, messages] = engine.counts();
     assert_eq!(messages, OffloadCounts::default());
     receives
