@@ -26,6 +26,7 @@ enum Defect {
     ChangesAHeader,
     Duplicates,
     Misorders,
+    LosesAtBorders,
     CompletesTwice,
     NeverCompletes,
     ReportsWrongLength,
@@ -74,6 +75,12 @@ struct Broken {
     key: Vec<u8>,
 }
 
+/// Bytes of a buffer for many messages.
+const BUFFER: usize = 64 << 10;
+
+/// With fewer left in it one is said to be full.
+const SPARE: usize = 256;
+
 /// Breaks what is told.
 struct Breaker<'a> {
     defect: Defect,
@@ -94,6 +101,13 @@ impl Breaker<'_> {
         })
     }
 
+    /// Whether there is room for a message where buffers for many are said to be full with fewer than [`SPARE`] bytes left in them.
+    fn fits(&mut self, len: usize) -> bool {
+        let left = BUFFER - *self.seen as usize % BUFFER;
+        *self.seen += len as u64;
+        !(SPARE..len).contains(&left)
+    }
+
     /// A message that is delivered from memory of our own.
     fn deliver_copy(&mut self, from: EndpointId, header: AmHeader, bytes: &[u8]) {
         self.above.deliver(Arrival {
@@ -110,6 +124,7 @@ impl Upcalls for Breaker<'_> {
         // Not the first few: a check must look further than its first message.
         let now = *self.seen % 16 == 15;
         let mut bytes = arrival.payload.to_vec();
+        let fits = self.defect != Defect::LosesAtBorders || self.fits(bytes.len());
         match self.defect {
             Defect::DropsOne if now => return,
             Defect::CorruptsAByte if now && !bytes.is_empty() => {
@@ -126,6 +141,7 @@ impl Upcalls for Breaker<'_> {
                 header.0[1] ^= 1 << 63;
                 return self.pass(&arrival, header, arrival.payload);
             }
+            Defect::LosesAtBorders if !fits => return,
             Defect::Duplicates if now => self.deliver_copy(arrival.from, arrival.header, &bytes),
             Defect::Misorders if now && self.late.is_none() => {
                 *self.late = Some((arrival.from, arrival.header, bytes));
@@ -519,6 +535,7 @@ const SEEN: &[(Defect, &[&str])] = &[
         ],
     ),
     (Defect::Misorders, &["keeps_order_per_peer"]),
+    (Defect::LosesAtBorders, &["goes_on_with_any_length"]),
     (Defect::ZeroesGathered, &["sends_gathered_and_packed_data"]),
     (
         Defect::CompletesTwice,

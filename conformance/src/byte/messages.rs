@@ -199,6 +199,53 @@ pub(super) fn keeps_order_per_peer(factory: &Factory) -> Result<(), String> {
     compare(&rig, b, true, wanted)
 }
 
+/// Bytes that go each way with one length: more than transports receive into before they look for other room.
+const BYTES_OF_LENGTH: usize = 150 << 10;
+
+/// Messages of the shorter lengths.
+const MOST_OF_LENGTH: usize = 150;
+
+/// Messages of one length go to and fro one at a time, as in a ping-pong, also where what a transport receives into ends in the middle of
+/// one: lengths that divide nothing.
+pub(super) fn goes_on_with_any_length(factory: &Factory) -> Result<(), String> {
+    let (mut rig, a, b, _) = Rig::pair(factory)?;
+    let (to, back) = rig.contact(a, b)?;
+    let limits = rig.limits(a);
+    let largest = limits.max_send;
+    let borders = [
+        8,
+        limits.max_inline,
+        limits.max_inline + 1,
+        512,
+        1100,
+        4096,
+        largest / 2 + 1,
+        largest,
+    ];
+    let lengths: BTreeSet<usize> = borders.into_iter().filter(|len| *len <= largest).collect();
+    let mut number = 0;
+    for len in lengths {
+        for round in 0..(BYTES_OF_LENGTH / (len + 1)).min(MOST_OF_LENGTH) {
+            for (from, at, endpoint, seen) in [(a, b, to, back), (b, a, back, to)] {
+                number += 1;
+                let wanted = expected(seen, number, len);
+                rig.send(from, endpoint, wanted.header, &wanted.bytes)?;
+                let before = rig.log(at).entries.len();
+                rig.drive(&format!("message {round} of {len} bytes"), |rig| {
+                    rig.log(at).entries.len() > before
+                })?;
+                match rig.log(at).entries.last() {
+                    Some(Entry::Message(got)) => {
+                        ensure(*got == wanted, || difference(got, &wanted))
+                    }
+                    other => Err(format!("message {round} of {len} bytes: {other:?}")),
+                }?;
+            }
+        }
+    }
+    rig.settle()
+}
+
 /// Everyone sends to everyone, and each message is known by its sender.
 pub(super) fn serves_many_peers(factory: &Factory) -> Result<(), String> {
     const EACH: u64 = 200;

@@ -212,6 +212,7 @@ crate::kit! {
     Core 1 messages::sends_gathered_and_packed_data,
     Core 1 messages::delivers_each_message_once + RELIABLE,
     Core 1 messages::keeps_order_per_peer + ORDERED,
+    Core 1 messages::goes_on_with_any_length + RELIABLE,
     Core 2 messages::serves_many_peers,
     Core 1 messages::reaches_itself + LOOPBACK,
     Core 1 pressure::full_is_busy_and_recovers,

@@ -13,7 +13,8 @@ pub(crate) fn trusts_multi_receives(net: &Net) -> bool {
     // Seen with 2.x: completions of messages that came before their buffer was posted name another
     // buffer than the one that their bytes are in.
     let mistaken = provider.name() == "shm" && net.library().version().0 >= 2;
-    provider.capabilities() & FI_MULTI_RECV != 0 && !mistaken
+    // Else messages that are longer than what is left would be cut, and nobody says whose they were.
+    provider.capabilities() & FI_MULTI_RECV != 0 && !mistaken && net.keeps_room()
 }
 
 /// Whether messages longer than a buffer of the provider are asked for, or cut and copied, before they

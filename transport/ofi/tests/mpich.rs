@@ -40,3 +40,14 @@ fn broken_matching_is_refused() {
         Err(reason) => println!("SKIPPED: no udp;ofi_rxd here: {reason}"),
     }
 }
+
+/// A message is longer than what is left of the buffer that it comes into.
+#[test]
+fn messages_are_whole_with_small_buffers_of_the_provider() {
+    common::with_small_buffers(&[
+        "on_tcp_rxm::delivers_every_size",
+        "on_tcp_rxm::delivers_each_message_once",
+        "on_tcp_rxm::goes_on_with_any_length",
+        "on_tcp_rxm::sends_without_a_copy",
+    ]);
+}

@@ -203,6 +203,25 @@ pub unsafe fn fi_setopt(
     )
 }
 
+/// Asks for an option of an endpoint; `len` is the room for it, and then its length.
+pub unsafe fn fi_getopt(
+    endpoint: *mut fid_ep,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut usize,
+) -> c_int {
+    call!(
+        table!(endpoint, ops),
+        getopt,
+        endpoint.cast::<fid>(),
+        level,
+        name,
+        value,
+        len
+    )
+}
+
 /// Cancels the operation with `context`, if that is still possible.
 pub unsafe fn fi_cancel(endpoint: *mut fid_ep, context: *mut c_void) -> isize {
     call!(

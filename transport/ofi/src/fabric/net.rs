@@ -97,6 +97,7 @@ pub(crate) struct Net {
     av: NonNull<fid_av>,
     pub(super) domain: NonNull<fid_domain>,
     fabric: NonNull<fid_fabric>,
+    keeps_room: bool,
     wait: Option<OwnedFd>,
     pub(super) refusals: Refusals,
     entries: [fi_cq_tagged_entry; BATCH],
@@ -159,6 +160,7 @@ impl Net {
         opening.fids.clear();
         Ok(Self {
             endpoint,
+            keeps_room: room_of(endpoint).is_none_or(|room| room >= min_room),
             cq,
             av,
             domain,
@@ -225,6 +227,11 @@ impl Net {
     /// Returns how often the provider had no room, to be looked at by any thread.
     pub(crate) const fn refusals(&self) -> &Refusals {
         &self.refusals
+    }
+
+    /// Whether a buffer for many messages is full before there is no room in it for the longest, as far as the provider says.
+    pub(crate) const fn keeps_room(&self) -> bool {
+        self.keeps_room
     }
 
     /// Whether a thread may go to sleep on the descriptor: nothing came meanwhile.
@@ -551,9 +558,22 @@ fn open_endpoint(
     // SAFETY: an open domain of the same info.
     let code = unsafe { calls::fi_endpoint(domain.as_ptr(), info.as_ptr(), &raw mut endpoint) };
     let endpoint = opening.step(code, endpoint)?;
+    // The rule is to ask first, and `ofi_rxm` of 2.x heeds nothing later. Shared memory of 1.17 cannot be asked before the endpoint
+    // is enabled.
+    let early = info.provider().name() != "shm";
+    if early {
+        ask_for_room(endpoint, min_room);
+    }
     enable(endpoint, av, cq)?;
-    // A provider without multi-receive says no, which is as good. (That of shared memory in 1.17
-    // cannot be asked before the endpoint is enabled.)
+    if !early {
+        ask_for_room(endpoint, min_room);
+    }
+    Ok(endpoint)
+}
+
+/// Asks that a buffer for many messages is full where fewer bytes are left in it. A provider without such buffers says no, which is as
+/// good.
+fn ask_for_room(endpoint: NonNull<fid_ep>, min_room: usize) {
     // SAFETY: an open endpoint and a number of the length that is said.
     unsafe {
         calls::fi_setopt(
@@ -564,7 +584,22 @@ fn open_endpoint(
             size_of::<usize>(),
         );
     }
-    Ok(endpoint)
+}
+
+/// Returns with how many bytes left in it a buffer for many messages is full, if the provider says so.
+fn room_of(endpoint: NonNull<fid_ep>) -> Option<usize> {
+    let (mut room, mut len) = (0_usize, size_of::<usize>());
+    // SAFETY: an open endpoint and room for a number of the length that is said.
+    let code = unsafe {
+        calls::fi_getopt(
+            endpoint.as_ptr(),
+            FI_OPT_ENDPOINT as c_int,
+            FI_OPT_MIN_MULTI_RECV as c_int,
+            (&raw mut room).cast(),
+            &raw mut len,
+        )
+    };
+    (code == 0 && len == size_of::<usize>()).then_some(room)
 }
 
 fn enable(endpoint: NonNull<fid_ep>, av: NonNull<fid_av>, cq: NonNull<fid_cq>) -> Result<(), i32> {

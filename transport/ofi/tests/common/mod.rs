@@ -205,6 +205,22 @@ macro_rules! provider_matching {
     };
 }
 
+/// Runs tests of this file in a process of their own, with the small buffers of `ofi_rxm` that its users may ask for: libfabric reads its
+/// variables when a process asks it for the first time, for whichever provider that is.
+pub fn with_small_buffers(tests: &[&str]) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--show-output"])
+        .args(tests)
+        .env("FI_OFI_RXM_BUFFER_SIZE", "256")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let passed = format!("{} passed", tests.len());
+    assert!(output.status.success() && text.contains(&passed), "{text}");
+    let skipped = text.lines().filter(|line| line.starts_with("SKIPPED"));
+    skipped.for_each(|line| println!("{line}"));
+}
+
 /// As over a provider with 4 bytes of completion data, which are those of RDMA devices.
 pub fn with_little_data(options: OfiOptions) -> OfiOptions {
     OfiOptions {
