@@ -5,8 +5,8 @@ use tagwire_transport::{EndpointId, Token};
 
 use crate::fabric::{OpId, Registered};
 
-/// Bits of a slot in the number of a send.
-pub(super) const SLOT_BITS: u32 = 18;
+/// Bits of a slot in the number of a send: with more open ones a rank is busy, also for the one that its peer waits for.
+pub(super) const SLOT_BITS: u32 = 22;
 
 /// A send whose buffer is lent.
 #[derive(Debug)]

@@ -660,6 +660,24 @@ fn a_provider_that_takes_no_tagged_receives_ends_contact() {
     assert_eq!(pair.start(1, 8, Token(2)), Sent::Gone);
 }
 
+/// A flood leaves a sender room for the message that its receiver waits for.
+#[test]
+fn more_sends_are_open_than_a_flood_has() {
+    const FLOOD: u64 = 300_000;
+    let Some(mut pair) = Pair::open() else { return };
+    for number in 1..=FLOOD {
+        // It does not get there, where the provider would keep 16 KiB for it.
+        faulty::answer("fi_tinjectdata", 0);
+        // SAFETY: the bytes are kept longer than the ranks.
+        let data = unsafe { SendBuffer::contiguous(pair.bytes.as_ptr(), LONG) };
+        let (to, token) = (pair.ends[0], Token(number));
+        let sent = pair.ranks[0].send(Lane(0), to, BITS, &data, false, token);
+        assert_eq!(sent, Sent::Open, "send {number}");
+    }
+    assert!(faulty::is_fulfilled());
+    pair.exchange(0);
+}
+
 /// What a rank announced that is gone is taken out, however often the provider has no room for that.
 #[test]
 fn what_the_gone_announced_is_swept_without_room_as_well() {
