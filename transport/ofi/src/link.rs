@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Time};
 use tagwire_transport::{EndpointId, Token};
 
 use crate::fabric::Peer;
@@ -21,6 +21,8 @@ pub(crate) struct Link {
     pub(crate) peer: Option<Peer>,
     /// What became of our hello.
     pub(crate) greeting: Greeting,
+    /// Until when a way to it is waited for, where there was none.
+    pub(crate) awaited: Option<Time>,
     /// Its hello has come: messages with this stamp are its own.
     pub(crate) stamp: Option<u32>,
     /// It has left or failed.
@@ -90,6 +92,7 @@ impl Link {
             rank,
             peer: None,
             greeting: Greeting::Unsaid,
+            awaited: None,
             stamp: None,
             closed: false,
             farewell_said: false,

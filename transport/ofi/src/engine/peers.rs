@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::JobSecret;
 use tagwire_base::{Clock, Rank, Time};
+use tagwire_libfabric_sys::bindings::{FI_EHOSTUNREACH, FI_ENETDOWN, FI_ENETUNREACH};
 use tagwire_transport::{EndpointId, Error, Outcome, Result, Token};
 
 use super::Sink;
@@ -12,12 +13,16 @@ use super::ops::{Op, Ops};
 use super::pool::SendPool;
 use crate::NAME;
 use crate::fabric::{Net, OpId, Registered, Took};
-use crate::link::Links;
+use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::wire::Address;
 
 /// How long the provider may take to end what was under way with a peer that is gone.
 pub(super) const END_LIMIT: Duration = Duration::from_millis(5);
+
+/// How long a peer is waited for that is still to be connected to, while nothing leads to it from this host. One that cannot be reached
+/// for longer has failed.
+pub(super) const WAY_LIMIT: Duration = Duration::from_secs(2);
 
 /// What is told with the next progress.
 #[derive(Debug)]
@@ -220,6 +225,22 @@ impl Peers {
     /// no others.
     pub(crate) const fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// Whether a peer to which a message failed is waited for: none has gone to it yet, and nothing leads to it for now, as where a cable is
+    /// out. A connection that is there outlives that, since the kernel sends again; one that is to be made is refused at once.
+    #[cold]
+    pub(super) fn waits_for_way(&mut self, to: EndpointId, code: i32) -> bool {
+        let is_out = [FI_ENETDOWN, FI_ENETUNREACH, FI_EHOSTUNREACH]
+            .contains(&u64::from(code.unsigned_abs()));
+        let link = &mut self.links[to];
+        if link.greeting != Greeting::Unsaid || !is_out {
+            return false;
+        }
+        // Nobody says when there is a way again: who waits looks again soon.
+        self.net.refusals().note();
+        let now = self.clock.now();
+        now < *link.awaited.get_or_insert(now + WAY_LIMIT)
     }
 
     /// A verb found out that a peer is gone: it is closed at once and told with progress.

@@ -189,7 +189,9 @@ impl Engine {
         };
         let endpoint = self.peers.links.at(header.source);
         if self.peers.links[endpoint].closed {
-            // It comes too late: it was declared dead.
+            // It comes too late: it was declared dead. What follows is no stranger's.
+            let link = &mut self.peers.links[endpoint];
+            link.stamp = link.stamp.or(Some(header.stamp));
             return 0;
         }
         if self.peers.links[endpoint].stamp.is_some() {

@@ -216,6 +216,7 @@ impl Peers {
                 Post::Posted
             }
             Took::Busy => Post::Busy,
+            Took::Failed(code) if self.waits_for_way(to, code) => Post::Busy,
             Took::Failed(code) => {
                 self.lose_later(to, code);
                 Post::Gone

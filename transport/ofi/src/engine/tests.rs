@@ -7,13 +7,14 @@ use std::time::Duration;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{ManualClock, Rank};
 use tagwire_libfabric_sys::bindings::{
-    FI_ECANCELED, FI_ECONNRESET, FI_EIO, FI_EOVERRUN, FI_ETRUNC,
+    FI_ECANCELED, FI_ECONNREFUSED, FI_ECONNRESET, FI_EHOSTUNREACH, FI_EIO, FI_ENETDOWN,
+    FI_ENETUNREACH, FI_EOVERRUN, FI_ETRUNC,
 };
 use tagwire_transport::{
     AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
 
-use super::peers::END_LIMIT;
+use super::peers::{END_LIMIT, WAY_LIMIT};
 use super::{Engine, Op, Sink};
 use crate::config::OfiOptions;
 use crate::fabric::faulty::{self, Fate};
@@ -620,6 +621,110 @@ fn messages_after_one_that_was_cut_off_are_whole() {
     }
     assert_eq!((counted.messages, counted.wrong), (MESSAGES, vec![]));
     assert!(!ranks[1].peers.links[back].closed);
+}
+
+/// A rank whose cable is out for a while when it says its first word: connections that are to be made are refused at once.
+#[test]
+fn a_peer_to_which_nothing_leads_for_now_is_waited_for() {
+    for error in [FI_ENETDOWN, FI_ENETUNREACH, FI_EHOSTUNREACH] {
+        let Some((mut ranks, to)) = pair() else {
+            return;
+        };
+        let hand = ManualClock::default();
+        (ranks[0].peers.clock, ranks[0].goodbyes.timeout) = (hand.clock(), Duration::ZERO);
+        ranks[0].peers.net.make_faulty();
+        let mut events = [Events::default(), Events::default()];
+        for _ in 0..3 {
+            let refusals = ranks[0].peers.net.refusals().count();
+            faulty::answer("fi_send", error);
+            let post = ranks[0].peers.post(to, Class::Data, AmHeader([1, 0]), &[]);
+            assert_eq!(post, Post::Busy, "{error}");
+            assert!(faulty::is_fulfilled());
+            let noted = ranks[0].peers.net.refusals().count();
+            assert!(noted > refusals, "nobody wakes who sleeps for long");
+            hand.advance(WAY_LIMIT / 3);
+            ranks[0].progress(&mut events[0]);
+        }
+        exchange(&mut ranks, &mut events, to, (1..300, 100));
+        assert_eq!(events[0].failures(), 0, "{error}");
+    }
+}
+
+#[test]
+fn a_peer_to_which_nothing_leads_is_not_waited_for_for_ever() {
+    let Some((mut ranks, to)) = pair() else {
+        return;
+    };
+    let hand = ManualClock::default();
+    (ranks[0].peers.clock, ranks[0].goodbyes.timeout) = (hand.clock(), Duration::ZERO);
+    ranks[0].peers.net.make_faulty();
+    let mut events = Events::default();
+    for wanted in [Post::Busy, Post::Gone] {
+        faulty::answer("fi_send", FI_ENETUNREACH);
+        let post = ranks[0].peers.post(to, Class::Data, AmHeader([1, 0]), &[]);
+        assert_eq!(post, wanted);
+        hand.advance(WAY_LIMIT);
+    }
+    ranks[0].progress(&mut events);
+    assert_eq!(events.failures(), 1);
+}
+
+/// What was sent before may be lost with the connection, and one that is there needs no new one.
+#[test]
+fn a_peer_that_was_reached_is_not_waited_for() {
+    let errors = [(FI_ENETUNREACH, true), (FI_ECONNREFUSED, false)];
+    for (error, met) in errors {
+        let open = || match met {
+            true => acquainted().map(|(ranks, _, [to, _])| (ranks, to)),
+            false => pair(),
+        };
+        let Some((mut ranks, to)) = open() else {
+            return;
+        };
+        ranks[0].peers.net.make_faulty();
+        faulty::answer("fi_send", error);
+        let bytes = vec![7; 10_000];
+        let post = ranks[0]
+            .peers
+            .post(to, Class::Data, AmHeader([1, 0]), &bytes);
+        assert_eq!(post, Post::Gone, "{error}");
+        assert!(faulty::is_fulfilled());
+    }
+}
+
+/// One that this rank has declared dead, and that does not know it.
+#[test]
+fn what_a_peer_says_that_was_declared_dead_is_no_strangers() {
+    let Some(([mut one, mut two], to)) = pair() else {
+        return;
+    };
+    let mut events = [Events::default(), Events::default()];
+    two.peer_failed(Rank::new(0));
+    // Longer than a hello, and shorter.
+    for (number, len) in [(1, 2000), (2, 8)] {
+        let bytes = vec![7; len];
+        while one
+            .peers
+            .post(to, Class::Data, AmHeader([number, 0]), &bytes)
+            != Post::Posted
+        {
+            one.progress(&mut events[0]);
+            two.progress(&mut events[1]);
+        }
+    }
+    while one.peers.links[to].sending > 0 {
+        one.progress(&mut events[0]);
+    }
+    for _ in 0..1000 {
+        one.progress(&mut events[0]);
+        two.progress(&mut events[1]);
+    }
+    let told: Vec<_> = events[1]
+        .peers
+        .iter()
+        .map(|event| format!("{event:?}"))
+        .collect();
+    assert_eq!((told, &events[1].messages[..]), (vec![], &[][..]));
 }
 
 /// Who cannot receive cannot hear that peers end either.
