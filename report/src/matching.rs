@@ -209,6 +209,21 @@ const METRICS: &[(&str, &str, Kind)] = &[
     ("ns", "Time", Kind::Time),
     ("drain_ns", "Time of a drain", Kind::Time),
     ("instructions", "Instructions", Kind::Cost),
+    (
+        "hw_instructions",
+        "Instructions by the processor",
+        Kind::Cost,
+    ),
+    (
+        "hw_l1_misses",
+        "Reads that missed the first level, by the processor",
+        Kind::Cost,
+    ),
+    (
+        "hw_misses",
+        "Misses of the caches, by the processor",
+        Kind::Cost,
+    ),
     ("attempts", "Entries looked at", Kind::Cost),
     ("false_hits", "False hits", Kind::Cost),
     ("lines", "Cache lines", Kind::Cost),

@@ -3,6 +3,7 @@
 mod axes;
 mod cache;
 mod count;
+mod hardware;
 mod instructions;
 mod rows;
 mod scenario;
@@ -84,7 +85,7 @@ pub struct DepthArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: u32,
 
-    /// What is counted beside: lines (cache lines and misses of a model), instructions (by valgrind)
+    /// What is counted beside: lines (cache lines and misses of a model), instructions (by valgrind), hardware (by the processor)
     #[arg(
         long,
         value_name = "LIST",
@@ -128,7 +129,7 @@ ns: median of blocks (hot) or of single matches (cold, less what the clock takes
 distinct cache lines of the engine's storage; l1 and l2: misses of a model, fully associative with LRU. Lines and misses
 do not depend on the processor. K is 1024.
 
-Exit status: 0 good, 1 usage, 2 the output could not be written or valgrind failed, 3 an engine fails its check.
+Exit status: 0 good, 1 usage, 2 the output could not be written or nothing counts what --count names, 3 an engine fails its check.
 
 Examples:
   tagwire match depth                                           all engines, 0 to 64K receives ahead
@@ -140,6 +141,7 @@ Examples:
 enum Count {
     Lines,
     Instructions,
+    Hardware,
 }
 
 /// Measures what is asked for; returns the exit status.
@@ -152,6 +154,9 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Re
     rows::check_output(args.output.as_deref())?;
     if args.count.contains(&Count::Instructions) {
         callgrind::require()?;
+    }
+    if args.count.contains(&Count::Hardware) {
+        hardware::require()?;
     }
     let mut report = Report::new(args.format, args.seed, [args.l1, args.l2]);
     for engine in &engines {
@@ -247,6 +252,14 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             Cache::Hot => time::hot(engine, scenario, args.blocks),
             Cache::Cold => time::cold(engine, scenario, args.blocks, args.sweep as usize),
         };
+        let events = match is_counted(Count::Hardware) {
+            true => {
+                let sweep = args.sweep as usize;
+                let events = hardware::per_match(engine, scenario, cache, args.blocks, sweep);
+                Some(events?)
+            }
+            false => None,
+        };
         let Counts {
             lines,
             first,
@@ -271,6 +284,9 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             l1_misses: counted(first),
             l2_misses: counted(second),
             instructions,
+            hw_instructions: events.map(|events| events.instructions),
+            hw_l1_misses: events.map(|events| events.first),
+            hw_misses: events.map(|events| events.all),
             checked: None,
         });
     }

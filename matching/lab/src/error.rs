@@ -41,6 +41,11 @@ pub enum Error {
     /// Valgrind, or this program under it.
     #[error("cannot count instructions: {0}")]
     Callgrind(String),
+    /// The counters of the processor.
+    #[error(
+        "there are no counters of the processor (perf_event_open: {0}); --count lines counts by a model"
+    )]
+    Counters(#[source] io::Error),
 }
 
 impl Error {
@@ -57,7 +62,11 @@ impl Error {
     pub const fn exit_status(&self) -> u8 {
         match self {
             Self::Engine(_) | Self::Usage(_) => 1,
-            Self::Output(..) | Self::Read(..) | Self::Trace { .. } | Self::Callgrind(_) => 2,
+            Self::Output(..)
+            | Self::Read(..)
+            | Self::Trace { .. }
+            | Self::Callgrind(_)
+            | Self::Counters(_) => 2,
             Self::Unsound { .. } => 3,
         }
     }

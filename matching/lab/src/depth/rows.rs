@@ -31,6 +31,14 @@ pub(super) struct Row {
     pub l1_misses: Option<f64>,
     pub l2_misses: Option<f64>,
     pub instructions: Option<f64>,
+    /// What the processor counted, where that was asked for: instructions, reads that missed the first level, accesses that missed the
+    /// caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hw_instructions: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hw_l1_misses: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hw_misses: Option<f64>,
     /// How the engine was checked before; `None` where it was not.
     pub checked: Option<Checked>,
 }
@@ -109,7 +117,7 @@ impl Report {
     fn csv(&self) -> String {
         let mut text = String::from(
             "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
-             l1_misses,l2_misses,instructions,checked\n",
+             l1_misses,l2_misses,instructions,hw_instructions,hw_l1_misses,hw_misses,checked\n",
         );
         for row in &self.rows {
             let value = serde_json::to_value(row).expect("its keys are text");
@@ -206,6 +214,14 @@ fn line(row: &Row) -> String {
         let _ = write!(text, " {:>9}", shown(figure));
     }
     let checked = row.checked.map_or("no", |checked| checked.grade);
-    let _ = writeln!(text, " {:>12} {checked}", shown(row.instructions));
+    let _ = write!(text, " {:>12} {checked}", shown(row.instructions));
+    if let Some(instructions) = row.hw_instructions {
+        let (first, all) = (shown(row.hw_l1_misses), shown(row.hw_misses));
+        let _ = write!(
+            text,
+            "; processor: {instructions:.1} instructions, misses {first} and {all}"
+        );
+    }
+    text.push('\n');
     text
 }

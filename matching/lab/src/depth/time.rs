@@ -34,14 +34,11 @@ pub(super) fn hot(engine: &EngineName, scenario: &Scenario, blocks: u32) -> Time
 /// not in it.
 pub(super) fn cold(engine: &EngineName, scenario: &Scenario, blocks: u32, sweep: usize) -> Times {
     let matches = blocks.clamp(1, COLD);
-    let mut memory = vec![0_u8; sweep];
+    let mut sweep = Sweep::of(sweep);
     let mut engine = engine.open(Capacity::default());
     scenario.prepare(&mut engine, matches);
     let match_after_sweep = |index| {
-        for byte in memory.iter_mut().step_by(64) {
-            *byte = byte.wrapping_add(1);
-        }
-        black_box(&mut memory);
+        sweep.write();
         let start = Instant::now();
         black_box(scenario.operate(black_box(&mut engine), index));
         start.elapsed().as_nanos() as f64
@@ -60,6 +57,22 @@ pub(super) fn cold(engine: &EngineName, scenario: &Scenario, blocks: u32, sweep:
     }
 }
 
+/// Memory that is written so that nothing else is left in the caches.
+pub(super) struct Sweep(Vec<u8>);
+
+impl Sweep {
+    pub(super) fn of(bytes: usize) -> Self {
+        Self(vec![0; bytes])
+    }
+
+    pub(super) fn write(&mut self) {
+        for byte in self.0.iter_mut().step_by(64) {
+            *byte = byte.wrapping_add(1);
+        }
+        black_box(&mut self.0);
+    }
+}
+
 fn times(mut samples: Vec<f64>) -> Times {
     samples.sort_by(f64::total_cmp);
     let at = |place: usize| samples.get(place).copied().unwrap_or_default();
@@ -71,8 +84,8 @@ fn times(mut samples: Vec<f64>) -> Times {
 }
 
 /// Matches of a block.
-const HOT: u32 = 256;
+pub(super) const HOT: u32 = 256;
 /// Matches after a sweep.
-const COLD: u32 = 64;
+pub(super) const COLD: u32 = 64;
 /// Looks at the clock.
 const CLOCK: u32 = 101;
