@@ -196,7 +196,7 @@ fn a_peer_that_ends_leaves_its_room() {
 /// What is wrong with a slot, by what it says of the room.
 fn with_slot(room: u64, len: u64) -> Pair {
     let mut pair = Pair::new(4 << 20);
-    pair.move_bytes(3 << 20, MAX_SEND);
+    pair.move_bytes(1 << 20, MAX_SEND);
     let area = pair.a.shm.peers[pair.to_b.index()]
         .outbound
         .clone()
