@@ -113,11 +113,12 @@ impl Sender {
         self.out.keep(bytes, flight);
     }
 
-    /// Takes note of how far the peer has consumed, and returns whether that is news; `None` where it cannot be.
+    /// Takes note of how far the peer has consumed, and returns whether that is news; `None` where it cannot be. `is_again` where the peer
+    /// says with it that a message has come twice: it may be the second that is acknowledged, and nothing is known of the first.
     #[inline]
     pub(crate) fn acknowledge(
         &mut self,
-        consumed: u32,
+        (consumed, is_again): (u32, bool),
         spare: &mut Vec<Vec<u8>>,
         most_spare: usize,
         now: impl FnOnce() -> Time,
@@ -132,7 +133,7 @@ impl Sender {
         if step > 0 {
             if let (1.., Some(since)) = (self.tries, self.silent_since) {
                 let now = now();
-                self.late = Some((now, now.since(since)));
+                self.late = (!is_again).then(|| (now, now.since(since)));
                 self.measured = None;
                 self.heard();
                 return Some(true);
@@ -177,6 +178,11 @@ impl Sender {
                 lost -= usize::from(flight.state == State::Lost);
                 is_news |= flight.state != State::Come;
                 flight.state = State::Come;
+                // Where the oldest is lost over and over, this alone tells how long the network takes.
+                if let Some((_, at)) = self.measured.take_if(|(measured, _)| *measured == number) {
+                    self.trip.sample(now.since(at));
+                    self.slow = None;
+                }
             } else if later >= enough && flight.state == State::Sent {
                 let again = flight.resent.is_none_or(|at| now.since(at) >= usual);
                 if again {

@@ -27,6 +27,9 @@ fn over_sim() {
         let is_lossy = quality.contains("loss=1%") || quality.contains("loss=10%");
         for counters in counters {
             assert!(counters.early > 0, "{quality}: {counters}");
+            // The simulated network takes 10 to 30 us, however much of it is lost.
+            let trip = counters.round_trip.unwrap();
+            assert!(trip < Duration::from_micros(100), "{quality}: {counters}");
             if is_lossy {
                 let seen = [
                     counters.retransmitted,

@@ -30,7 +30,7 @@ fn resend(sender: &mut Sender, now: Time) -> Vec<u32> {
 }
 
 fn acknowledge(sender: &mut Sender, consumed: u32, now: Time) -> Option<bool> {
-    sender.acknowledge(consumed, &mut Vec::new(), 0, || now)
+    sender.acknowledge((consumed, false), &mut Vec::new(), 0, || now)
 }
 
 /// Which of the messages behind `consumed` have come.
@@ -181,6 +181,44 @@ fn a_reply_that_comes_again_long_after_says_nothing() {
     acknowledge(&mut sender, 2, at(1200)).unwrap();
     sender.came_again(at(4000));
     assert_eq!((sender.trip.mean(), sender.slow), (None, None));
+}
+
+#[test]
+fn round_trips_are_measured_behind_a_gap() {
+    let mut sender = sender(1, MEASURED + 4);
+    // The oldest is lost twice: what is acknowledged in the end says nothing of the network.
+    let seen_of = |last| seen(1, &(2..=last).collect::<Vec<_>>());
+    sender.heed_seen(1, &seen_of(MEASURED - 1), false, at(30));
+    assert_eq!(resend(&mut sender, at(30)), [1]);
+    assert_eq!(sender.trip.mean(), None);
+    let mut sender = self::sender(1, MEASURED + 4);
+    sender.heed_seen(1, &seen_of(MEASURED), false, at(40));
+    assert_eq!(sender.trip.mean(), Some(Duration::from_micros(40)));
+    assert_eq!(resend(&mut sender, at(40)), [1]);
+    sender.heed_seen(1, &seen_of(MEASURED + 2), false, at(900));
+    acknowledge(&mut sender, MEASURED + 5, at(9000)).unwrap();
+    assert_eq!(sender.trip.mean(), Some(Duration::from_micros(40)));
+}
+
+/// Acknowledgements are lost over and over: what is sent again is answered, and the time until then is not the network's.
+#[test]
+fn a_reply_to_the_second_is_no_round_trip_of_the_first() {
+    let mut sender = sender(1, 0);
+    for number in 1..20_u32 {
+        let now = u64::from(number) * 500_000;
+        for _ in 0..2 {
+            let byte = sender.next() as u8;
+            sender.keep(vec![byte], Kind::Message, || at(now));
+        }
+        sender.tick(at(now), PATIENCE);
+        assert_eq!(sender.tick(at(now + 1000), PATIENCE), Tick::Resend);
+        assert_eq!(resend(&mut sender, at(now + 1000)).len(), 2);
+        let next = sender.next();
+        let known = sender.acknowledge((next, true), &mut Vec::new(), 0, || at(now + 1020));
+        assert_eq!(known, Some(true));
+        sender.came_again(at(now + 1030));
+        assert_eq!(sender.trip.mean(), None, "message {number}");
+    }
 }
 
 #[test]
