@@ -224,9 +224,12 @@ impl<U: Upcalls + ?Sized> Intake<'_, U> {
         }
         let clock = &core.options.clock;
         let spare = &mut core.spare;
-        let known = link
-            .sender
-            .acknowledge((header.consumed, header.is_again), spare, MOST_SPARE, || clock.now());
+        let known = link.sender.acknowledge(
+            (header.consumed, header.is_again),
+            spare,
+            MOST_SPARE,
+            || clock.now(),
+        );
         if known.is_none() && link.health == Health::Alive {
             return self.break_off(from, "it acknowledges messages that were never sent");
         }
