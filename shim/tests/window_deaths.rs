@@ -100,6 +100,28 @@ const SCENARIOS: &[Scenario] = &[
         },
     },
     Scenario {
+        what: "locks of all that are shared, and wait for nobody",
+        before: |_, _| Ok(()),
+        call: |window, _, _| loop {
+            window.lock_all()?;
+            window.unlock_all()?;
+        },
+    },
+    Scenario {
+        what: "requests that have ended at once",
+        before: |_, _| Ok(()),
+        call: |window, _, me| {
+            window.lock_all()?;
+            let lost = loop {
+                if let Err(lost) = window.get_and_wait(me, 0) {
+                    break lost;
+                }
+            };
+            drop(window.unlock_all());
+            Err(lost)
+        },
+    },
+    Scenario {
         what: "free",
         before: |_, _| Ok(()),
         call: |window, _, _| {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tagwire_shim::abi::{Comm, Datatype, Errhandler, Group, Info, Win};
+use tagwire_shim::abi::{Comm, Datatype, Errhandler, Group, Info, Request, Win};
 use tagwire_shim::call::communicators::comm_size;
-use tagwire_shim::call::windows::{creation, queries, synchronization};
+use tagwire_shim::call::complete;
+use tagwire_shim::call::windows::{creation, queries, synchronization, transfers};
 use tagwire_shim::raw::{Elements, In, Out, Place, Pointer};
 use tagwire_shim::{Process, Result};
 
@@ -130,6 +131,15 @@ impl Ints {
         let count = values.len() as i64;
         let origin: Elements<Out> = room(values).of(count, INT);
         one_sided::get(&self.process, origin, self.place(rank, at, count), self.win)
+    }
+
+    /// Reads a value by a request of its own, and waits for that.
+    pub fn get_and_wait(&self, rank: i32, at: i64) -> Result {
+        let (mut value, mut request) = ([0], Request::NULL);
+        let origin: Elements<Out> = room(&mut value).of(1, INT);
+        let place = self.place(rank, at, 1);
+        transfers::rget(&self.process, origin, place, self.win, result(&mut request))?;
+        complete::wait(&self.process, result(&mut request), super::ignore())
     }
 
     pub fn add(&self, values: &[i32], rank: i32, at: i64) -> Result {

@@ -424,6 +424,7 @@ pub fn raccumulate(
         check_changing(op)?;
         Update::new(process, origin, None, place, op)
     })?;
+    on_win(process, win, Window::count_passing)?;
     request.set(DONE);
     Ok(())
 }
@@ -442,6 +443,7 @@ pub fn rget_accumulate(
     update(process, win, place, Completion::Request, || {
         Update::new(process, origin, Some(result), place, op)
     })?;
+    on_win(process, win, Window::count_passing)?;
     request.set(DONE);
     Ok(())
 }

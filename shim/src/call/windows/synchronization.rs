@@ -56,19 +56,6 @@ fn close_unless(window: &Window, ended: Result) -> Result {
     ended
 }
 
-/// Counts a call that waits for nobody, and looks for members that have failed with some: what a program that waits for a value of the
-/// window calls may be nothing else.
-///
-/// # Errors
-/// As [`Window::check_members`].
-#[inline]
-fn count_passing(window: &Window) -> Result {
-    match window.count_call()? {
-        true => window.check_members(),
-        false => Ok(()),
-    }
-}
-
 /// `MPI_Win_fence`.
 pub fn win_fence(process: &Process, assertion: i32, win: Win) -> Result {
     on_win(process, win, |window| {
@@ -264,7 +251,7 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         // Whatever fails from here on, so that the window can be freed.
         let how = window.epochs().unlock(target)?;
         window.open_one(target, Open::None);
-        let counted = count_passing(window);
+        let counted = window.count_passing();
         let flushed = match how {
             Locked::Unchecked => window.flush(target),
             // The word that is changed orders what was written here before.
@@ -302,14 +289,14 @@ pub fn win_lock_all(process: &Process, assertion: i32, win: Win) -> Result {
 pub fn win_unlock_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         let how = window.epochs().locked_all()?;
-        window.count_call()?;
+        let counted = window.count_passing();
         let flushed = window.flush_all(Epoch::Passive);
         window.open_all(Open::None);
         // Whatever fails, so that the window can be freed.
         window.epochs().unlock_all();
         let members = 0..window.members().len();
         let unlocked = each(members, |target| window.unlock(target, how));
-        flushed.and(unlocked)
+        counted.and(flushed).and(unlocked)
     })
 }
 
@@ -335,7 +322,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
             return Ok(());
         };
         window.epochs().passive(target)?;
-        count_passing(window)?;
+        window.count_passing()?;
         window.flush(target)
     })
 }
@@ -344,7 +331,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
 pub fn win_flush_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.epochs().all_passive()?;
-        count_passing(window)?;
+        window.count_passing()?;
         window.flush_all(Epoch::Passive)
     })
 }
@@ -369,6 +356,6 @@ pub fn win_flush_local_all(process: &Process, win: Win) -> Result {
 pub fn win_sync(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         fence(SeqCst);
-        count_passing(window)
+        window.count_passing()
     })
 }

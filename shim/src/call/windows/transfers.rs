@@ -165,6 +165,7 @@ impl PendingOperation for Accessing {
 /// Returns the request of accesses: that of what has ended where there are none.
 fn requested(process: &Process, window: Arc<Window>, started: Vec<AccessId>) -> Result<Request> {
     if started.is_empty() {
+        window.count_passing()?;
         return Ok(DONE);
     }
     let accessing = Accessing { window, started };

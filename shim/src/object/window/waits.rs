@@ -182,6 +182,18 @@ impl Window {
         }
         Ok(is_due)
     }
+
+    /// Counts a call that waits for nobody, and looks with some whether all members live: a program may call nothing else.
+    ///
+    /// # Errors
+    /// As [`check_members`](Self::check_members).
+    #[inline]
+    pub(crate) fn count_passing(&self) -> Result {
+        match self.count_call()? {
+            true => self.check_members(),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Waits as [`Window::wait`] does, where others may ask for accesses: they come with the synchronization that is waited for.
