@@ -397,6 +397,15 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Returns values of a type that lie as an array.
+    pub(crate) fn array(basic: Basic, elements: usize) -> Self {
+        Self {
+            program: Program::of(&Tree::of(basic)),
+            count: elements as u64,
+            bytes: elements * basic.size(),
+        }
+    }
+
     /// Returns the offset of the data where it is one block.
     pub(crate) fn block(&self) -> Option<i64> {
         match self.bytes {

@@ -336,6 +336,11 @@ impl StagingBuffer {
         self.address
     }
 
+    /// Returns how many bytes it has.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns all of the memory as elements of a message.
     pub(crate) const fn packed(&self) -> Elements<In> {
         let address = self.address.read();

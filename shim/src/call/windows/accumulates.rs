@@ -3,7 +3,7 @@
 //! Few values that are mapped are changed by instructions. All else is done under a lock of the target's values: in place where they
 //! lie as an array, else in a copy, by the kernels of reductions.
 
-use tagwire_layout::{Basic, Datatype as Tree, Operation, Program};
+use tagwire_layout::{Basic, Operation};
 
 use crate::abi::{Datatype, Op, Request, Win};
 use crate::call::windows::on_win;
@@ -15,9 +15,11 @@ use crate::object::request::DONE;
 use crate::object::window::Window;
 use crate::object::window::accesses::{At, Parts};
 use crate::object::window::atomics::{self, Change, Step};
+use crate::object::window::delegated::{Delegate, MOST};
 use crate::object::window::elsewhere::Epoch;
 use crate::object::window::exchange::{BYTES, What};
 use crate::object::window::memory::copy;
+use crate::object::window::waits::count_passing;
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref, StagingBuffer};
 
@@ -86,19 +88,13 @@ fn is_array(span: &Span) -> bool {
     layout.is_some_and(|layout| layout.size() == layout.extent())
 }
 
-/// Returns values of a type that lie as an array.
-fn array(basic: Basic, elements: usize) -> Span {
-    Span {
-        program: Program::of(&Tree::of(basic)),
-        count: elements as u64,
-        bytes: elements * basic.size(),
-    }
-}
-
 /// Returns a copy of elements, as an array.
 fn unfolded(basic: Basic, elements: usize, span: &Span, data: In) -> Result<StagingBuffer> {
     let unfolded = StagingBuffer::new(elements * basic.extent());
-    copy((span, data), (&array(basic, elements), unfolded.address()))?;
+    copy(
+        (span, data),
+        (&Span::array(basic, elements), unfolded.address()),
+    )?;
     Ok(unfolded)
 }
 
@@ -170,12 +166,54 @@ impl Update {
                 None => self.here(window, member, at),
             },
             At::There(_, offset) if self.asks(window, member, offset)? => Ok(()),
+            At::There(_, offset) if self.delegates(window, member, offset)? => Ok(()),
             At::There(parts, offset) => window.long_way(member, || match self.pieces() {
                 None => self.there(window, member, &parts, offset),
                 Some(pieces) => pieces.iter().try_for_each(|(start, piece)| {
                     piece.there(window, member, &parts, offset + start)
                 }),
             }),
+        }
+    }
+
+    /// Has a target on another host do it, where its values lie as an array. Returns whether it does.
+    fn delegates(&self, window: &Window, member: usize, offset: i64) -> Result<bool> {
+        let Some(delegate) = Delegate::of(window, member) else {
+            return Ok(false);
+        };
+        let basic = self.change.basic;
+        let Some(position) = self.array_position() else {
+            // What was asked for before comes first.
+            window.flush(member)?;
+            return Ok(false);
+        };
+        let what = What::Change(self.op, basic);
+        let ask = |update: &Self, start: i64| {
+            let origin = update.origin.as_ref().map(|(span, data)| (span, *data));
+            let result = update.result.as_ref().map(|(span, room)| (span, *room));
+            let place = (offset + position + start, update.elements as u64);
+            delegate.change(what, place, origin, result)
+        };
+        match self.pieces() {
+            Some(pieces) => {
+                let mut pieces = pieces.iter();
+                pieces.try_for_each(|(start, piece)| ask(piece, *start - position))?;
+            }
+            None if self.target.bytes > MOST => {
+                window.flush(member)?;
+                return Ok(false);
+            }
+            None => ask(self, 0)?,
+        }
+        Ok(true)
+    }
+
+    /// Returns where the values of the target begin, where they lie as an array.
+    fn array_position(&self) -> Option<i64> {
+        let is_predefined = self.target.program.datatype().basic() == Some(self.change.basic);
+        match is_predefined {
+            true => Some(0),
+            false => self.target.block(),
         }
     }
 
@@ -229,9 +267,9 @@ impl Update {
                 op: self.op,
                 change: self.change.clone(),
                 elements,
-                origin: origin.map(|data| (array(basic, elements), data)),
-                result: result.map(|room| (array(basic, elements), room)),
-                target: array(basic, elements),
+                origin: origin.map(|data| (Span::array(basic, elements), data)),
+                result: result.map(|room| (Span::array(basic, elements), room)),
+                target: Span::array(basic, elements),
             };
             (first + offset, piece)
         });
@@ -244,7 +282,7 @@ impl Update {
             .accesses()
             .fetch(member, parts, (&self.target, offset))?;
         let (packed, basic) = (there.address(), self.change.basic);
-        let values = array(basic, self.elements);
+        let values = Span::array(basic, self.elements);
         match basic.size() == basic.extent() {
             // Packed values are an array.
             true => self.change_array(&values, packed)?,
@@ -287,7 +325,7 @@ impl Update {
             false => {
                 let basic = self.change.basic;
                 let values = unfolded(basic, self.elements, &self.target, at.read())?;
-                let as_array = array(basic, self.elements);
+                let as_array = Span::array(basic, self.elements);
                 self.change_array(&as_array, values.address())?;
                 match self.origin.is_some() {
                     true => copy((&as_array, values.address().read()), (&self.target, at)),
@@ -424,7 +462,7 @@ pub fn raccumulate(
         check_changing(op)?;
         Update::new(process, origin, None, place, op)
     })?;
-    on_win(process, win, Window::count_passing)?;
+    on_win(process, win, count_passing)?;
     request.set(DONE);
     Ok(())
 }
@@ -443,7 +481,12 @@ pub fn rget_accumulate(
     update(process, win, place, Completion::Request, || {
         Update::new(process, origin, Some(result), place, op)
     })?;
-    on_win(process, win, Window::count_passing)?;
+    on_win(process, win, |window| {
+        count_passing(window)?;
+        let member = window.member(place.rank)?;
+        let delegate = member.and_then(|member| Delegate::of(window, member));
+        delegate.map_or(Ok(()), Delegate::finish)
+    })?;
     request.set(DONE);
     Ok(())
 }
@@ -592,7 +635,7 @@ pub fn compare_and_swap(
             return Err(no_buffer());
         }
         let bytes = basic.size();
-        let span = array(basic, 1);
+        let span = Span::array(basic, 1);
         let at = window.place(target, displacement, &span)?;
         let values = (compare, origin, result);
         if let (At::Here(at), Some(word)) = (&at, atomics::word(basic))
@@ -614,6 +657,9 @@ pub fn compare_and_swap(
             }),
             At::There(_, offset) if asks_to_swap(window, (target, offset), basic, values)? => {
                 Ok(())
+            }
+            At::There(_, offset) if let Some(delegate) = Delegate::of(window, target) => {
+                delegate.compare_and_swap((basic, offset), (compare, origin), (&span, result))
             }
             At::There(parts, offset) => window.long_way(target, || {
                 let there = window.accesses().fetch(target, &parts, (&span, offset))?;

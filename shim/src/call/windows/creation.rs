@@ -8,7 +8,7 @@ use crate::error::{Class, Error, Result};
 use crate::object::info::Entries;
 use crate::object::window::elsewhere::Epoch;
 use crate::object::window::make::{Wanted, make};
-use crate::object::window::{Data, Flavor, Window, hints, served};
+use crate::object::window::{Data, Flavor, Window, delegated, hints, served};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
 
@@ -62,6 +62,7 @@ fn enter(
         let window = process.windows.find(handle)?;
         process.shortcuts.enter(&window);
         served::start(&window);
+        delegated::start(&window)?;
         *window.hints() = entries;
         Ok(window)
     })

@@ -10,6 +10,7 @@ use crate::error::{Class, Error, Result};
 use crate::object::window::block::Word;
 use crate::object::window::elsewhere::Epoch;
 use crate::object::window::epochs::Locked;
+use crate::object::window::waits::count_passing;
 use crate::object::window::{Open, Window, meeting};
 use crate::process::Process;
 use crate::raw::Ref;
@@ -251,7 +252,7 @@ pub fn win_unlock(process: &Process, rank: i32, win: Win) -> Result {
         // Whatever fails from here on, so that the window can be freed.
         let how = window.epochs().unlock(target)?;
         window.open_one(target, Open::None);
-        let counted = window.count_passing();
+        let counted = count_passing(window);
         let flushed = match how {
             Locked::Unchecked => window.flush(target),
             // The word that is changed orders what was written here before.
@@ -289,7 +290,7 @@ pub fn win_lock_all(process: &Process, assertion: i32, win: Win) -> Result {
 pub fn win_unlock_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         let how = window.epochs().locked_all()?;
-        let counted = window.count_passing();
+        let counted = count_passing(window);
         let flushed = window.flush_all(Epoch::Passive);
         window.open_all(Open::None);
         // Whatever fails, so that the window can be freed.
@@ -322,7 +323,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
             return Ok(());
         };
         window.epochs().passive(target)?;
-        window.count_passing()?;
+        count_passing(window)?;
         window.flush(target)
     })
 }
@@ -331,7 +332,7 @@ pub fn win_flush(process: &Process, rank: i32, win: Win) -> Result {
 pub fn win_flush_all(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         window.epochs().all_passive()?;
-        window.count_passing()?;
+        count_passing(window)?;
         window.flush_all(Epoch::Passive)
     })
 }
@@ -356,6 +357,6 @@ pub fn win_flush_local_all(process: &Process, win: Win) -> Result {
 pub fn win_sync(process: &Process, win: Win) -> Result {
     on_win(process, win, |window| {
         fence(SeqCst);
-        window.count_passing()
+        count_passing(window)
     })
 }

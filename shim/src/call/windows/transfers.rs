@@ -12,6 +12,7 @@ use crate::object::pending::{End, Pending, PendingOperation};
 use crate::object::request::DONE;
 use crate::object::window::Window;
 use crate::object::window::accesses::Ends;
+use crate::object::window::waits::count_passing;
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref};
 
@@ -165,7 +166,7 @@ impl PendingOperation for Accessing {
 /// Returns the request of accesses: that of what has ended where there are none.
 fn requested(process: &Process, window: Arc<Window>, started: Vec<AccessId>) -> Result<Request> {
     if started.is_empty() {
-        window.count_passing()?;
+        count_passing(&window)?;
         return Ok(DONE);
     }
     let accessing = Accessing { window, started };

@@ -168,6 +168,16 @@ impl Change {
         })
     }
 
+    /// Returns whether it takes an operand.
+    pub(crate) const fn reads(&self) -> bool {
+        !matches!(self.operation, Operation::NoOp)
+    }
+
+    /// Returns whether it writes its operand.
+    pub(crate) const fn replaces(&self) -> bool {
+        matches!(self.operation, Operation::Replace)
+    }
+
     /// Returns whether values at an address are changed by instructions.
     #[inline]
     pub(crate) fn has_instructions(&self, at: Out) -> bool {

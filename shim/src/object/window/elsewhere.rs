@@ -8,6 +8,7 @@ use tagwire_pml::AccessId;
 use crate::error::Result;
 use crate::object::datatype::Span;
 use crate::object::window::accesses::{Ends, Parts};
+use crate::object::window::delegated;
 use crate::object::window::exchange::{self, BYTES, What};
 use crate::object::window::run::{Run, SHORT};
 use crate::object::window::served::serve;
@@ -130,8 +131,9 @@ impl Elsewhere<'_> {
     pub(super) fn flush(self, by: Epoch, is_meant: impl Fn(usize) -> bool) -> Result {
         let write = |run| self.write_run(run, by);
         let written = self.window.gathered.spill(&is_meant, write);
-        let flushed = self.window.accesses.flush(is_meant);
-        written.and(flushed)
+        let flushed = self.window.accesses.flush(&is_meant);
+        let delegated = delegated::flush(self.window, is_meant);
+        written.and(flushed).and(delegated)
     }
 
     /// Writes what was gathered: its target does, where the epoch is passive, or this process starts it.

@@ -253,6 +253,42 @@ impl Window {
     }
 }
 
+/// Runs a change of many values of this process, without a wait. `None`, with nothing done, where anybody changes some.
+///
+/// # Errors
+/// Those of the change.
+pub(crate) fn try_long_way<R>(
+    window: &Window,
+    change: impl FnOnce() -> Result<R>,
+) -> Result<Option<R>> {
+    let (me, messenger) = (window.me(), window.messenger());
+    let block = &window.members[me].block;
+    let own = long::FREE | (me as u64 + 1);
+    // Of a window with members on other hosts it never was untaken.
+    if !block.replace(messenger, Word::Long, (long::FREE, own))? {
+        return Ok(None);
+    }
+    let changed = match is_idle(window, block) {
+        Ok(true) => change().map(Some),
+        other => other.map(|_| None),
+    };
+    block.set(messenger, Word::Long, long::FREE)?;
+    window.wake(me)?;
+    changed
+}
+
+/// Returns whether nobody changes a single value.
+fn is_idle(window: &Window, block: &Block) -> Result<bool> {
+    for member in 0..window.members.len() {
+        for word in [Word::Quick(member), Word::Short(member)] {
+            if block.get(window.messenger(), word)? != 0 {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
 /// Notes the quick way by a store that is fenced. Returns whether nobody is on the long way; else nothing is noted.
 #[inline(never)]
 fn notes_fenced(words: QuickWords<'_>) -> bool {

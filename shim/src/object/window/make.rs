@@ -31,6 +31,7 @@ use crate::object::info::Entries;
 use crate::object::window::accesses::{Accesses, Part, Parts};
 use crate::object::window::attached::{Attached, TABLE};
 use crate::object::window::block::{self, Block, Mapping, Word, long};
+use crate::object::window::delegated::Delegated;
 use crate::object::window::epochs::Epochs;
 use crate::object::window::run::Gathered;
 use crate::object::window::{Count, Data, Flavor, Member, Open, Values, Window};
@@ -462,6 +463,8 @@ impl<'p> Making<'p> {
 impl Made {
     fn window(mut self, handle: Win, session: Session) -> Window {
         let size = self.team.size();
+        let maps_all = self.members.iter().all(|member| member.block.is_mapped());
+        let delegated = Delegated::new(size, !maps_all);
         let values = Values {
             base: self.base,
             size: self.wanted.bytes as i64,
@@ -476,7 +479,7 @@ impl Made {
             session,
             accesses: Accesses::new(&self.messenger),
             messenger: self.messenger,
-            maps_all: self.members.iter().all(|member| member.block.is_mapped()),
+            maps_all,
             meetings: Count::default(),
             members: self.members.into(),
             epochs: Lock::new(Epochs::new(size, self.team.me())),
@@ -495,6 +498,7 @@ impl Made {
             is_asked: self.is_asked,
             serving: Lock::default(),
             gathered: Gathered::default(),
+            delegated,
             allocated: Lock::new(self.allocated),
             team: self.team,
             _mapping: self.mapping,

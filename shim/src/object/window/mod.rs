@@ -16,12 +16,13 @@
 //! On one host nobody has to serve: who accesses memory does it by itself. Mapped memory is read and written in place, and changed by
 //! instructions or under a lock. Short accesses to other memory of the host are left to its owner while that waits (`served`). All
 //! other memory is reached by the rank's remote memory access, where its owner has the
-//! transport's help or serves it in its progress.
+//! transport's help or serves it in its progress; accumulates into it are done by its owner (`delegated`).
 
 pub(crate) mod accesses;
 pub(crate) mod atomics;
 pub(crate) mod attached;
 pub(crate) mod block;
+pub(crate) mod delegated;
 pub(crate) mod elsewhere;
 pub(crate) mod epochs;
 pub(crate) mod exchange;
@@ -33,7 +34,7 @@ pub(crate) mod memory;
 mod run;
 pub(crate) mod served;
 pub(crate) mod shortcuts;
-mod waits;
+pub(crate) mod waits;
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -55,6 +56,7 @@ use crate::object::info::Entries;
 use crate::object::window::accesses::{Accesses, Parts};
 use crate::object::window::attached::Attached;
 use crate::object::window::block::{Block, Mapping};
+use crate::object::window::delegated::Delegated;
 use crate::object::window::epochs::Epochs;
 use crate::object::window::exchange::{Asker, Serving};
 use crate::object::window::run::Gathered;
@@ -216,6 +218,8 @@ pub(crate) struct Window {
     serving: Lock<Option<Serving>>,
     /// Short data that is not under way yet.
     gathered: Gathered,
+    /// What members on other hosts do for this process, and it for them.
+    pub(super) delegated: Delegated,
     /// The code and the text of what has broken it: a member that has failed.
     lost: OnceLock<(i32, String)>,
     /// Memory of this process that was allocated for the window.
@@ -361,6 +365,7 @@ impl Window {
     /// `MPI_ERR_INTERN` on a thread that may not call.
     pub(crate) fn withdraw(&self) -> Result<Option<Pointer>> {
         drop(self.serving.lock().take());
+        self.delegated.close();
         let regions = std::mem::take(&mut *self.regions.lock());
         for region in regions.into_iter().chain(self.attached.take_regions()) {
             self.messenger.window().withdraw(region)?;

@@ -91,11 +91,17 @@ impl Window {
             let error = Error::from(error);
             // What says nothing of the members may pass.
             if error.code() != Class::Intern as i32 {
-                let lost = || (error.code(), error.text().to_owned());
-                self.lost.get_or_init(lost);
+                self.give_up(&error);
             }
             error
         })
+    }
+
+    /// Takes note of what has broken the window for this process.
+    #[cold]
+    pub(crate) fn give_up(&self, error: &Error) {
+        let lost = || (error.code(), error.text().to_owned());
+        self.lost.get_or_init(lost);
     }
 
     /// Meets all other members. Where one is known to have failed nobody is waited for.
@@ -182,17 +188,17 @@ impl Window {
         }
         Ok(is_due)
     }
+}
 
-    /// Counts a call that waits for nobody, and looks with some whether all members live: a program may call nothing else.
-    ///
-    /// # Errors
-    /// As [`check_members`](Self::check_members).
-    #[inline]
-    pub(crate) fn count_passing(&self) -> Result {
-        match self.count_call()? {
-            true => self.check_members(),
-            false => Ok(()),
-        }
+/// Counts a call that waits for nobody, and looks with some whether all members live: a program may call nothing else.
+///
+/// # Errors
+/// As [`Window::check_members`].
+#[inline]
+pub(crate) fn count_passing(window: &Window) -> Result {
+    match window.count_call()? {
+        true => window.check_members(),
+        false => Ok(()),
     }
 }
 

@@ -1,0 +1,631 @@
+//! Accumulates that the target does for their origin, on another host: they travel as messages of the window's own context, and the
+//! target does them whenever it makes progress.
+//!
+//! ```text
+//!     origin                                          target
+//!     sends what is to be done, and goes on           has receives posted for it, from anybody
+//!     posts a receive first, where a result is        does it in the order in which it came,
+//!       wanted                                          and sends what was there
+//!     flush: sends an end to each target,             answers an end, as all before it is done
+//!       and waits for all answers
+//! ```
+//!
+//! Messages of one origin stay in their order, and so do its accumulates (MPI-5.0, section 12.7.2). They are atomic beside those that
+//! others do by themselves: the target takes the same ways as these, and never waits for one. What has to wait is tried again with the
+//! next progress.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, TryLockError, Weak};
+
+use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_layout::Basic;
+use tagwire_pml::{CancelOutcome, Demand, Driven, Driver, Messenger, RequestId, SendMode, Status};
+use tagwire_transport::RecvBuffer;
+
+use crate::error::{Class, Error, Result};
+use crate::lock::Lock;
+use crate::object::datatype::Span;
+use crate::object::operation::predefined;
+use crate::object::window::atomics::{self, Change};
+use crate::object::window::block::Word;
+use crate::object::window::exchange::What;
+use crate::object::window::locks::try_long_way;
+use crate::object::window::{Flavor, Member, Window};
+use crate::raw::{In, Out, StagingBuffer};
+
+/// Most bytes of values in a message.
+pub(crate) const MOST: usize = 64 * 1024;
+
+/// Bytes before the values: what is done, the offset in the target's memory, how many values there are, and whether what was there is
+/// wanted.
+const HEADER: usize = 32;
+
+/// So many receives a target has posted.
+const POSTED: usize = 16;
+
+/// So many messages an origin has under way to a target before it waits for the first.
+const UNDER_WAY: usize = 256;
+
+/// Single values that instructions change are no more than this.
+const FEW: u64 = 16;
+
+/// What [`Header::what`] holds of an end.
+const END: u64 = u64::MAX;
+
+fn requests() -> Result<Tag> {
+    Tag::user(0).ok_or_else(no_tag)
+}
+
+fn answers() -> Result<Tag> {
+    Tag::user(1).ok_or_else(no_tag)
+}
+
+#[cold]
+fn no_tag() -> Error {
+    Error::new(Class::Intern, "there is no tag 0 or 1")
+}
+
+/// What comes before the values of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Header {
+    what: u64,
+    offset: u64,
+    count: u64,
+    is_answered: bool,
+}
+
+impl Header {
+    fn encode(self) -> Vec<u8> {
+        let words = [
+            self.what,
+            self.offset,
+            self.count,
+            u64::from(self.is_answered),
+        ];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (words, _) = bytes.first_chunk::<HEADER>()?.as_chunks::<8>();
+        let word = |index: usize| words.get(index).map(|word| u64::from_ne_bytes(*word));
+        Some(Self {
+            what: word(0)?,
+            offset: word(1)?,
+            count: word(2)?,
+            is_answered: word(3)? == 1,
+        })
+    }
+}
+
+/// What this process has asked of a member, and is not known to be done.
+#[derive(Debug, Default)]
+struct Towards {
+    /// Messages under way, with their bytes.
+    sent: VecDeque<(RequestId, StagingBuffer)>,
+    /// Receives for answers.
+    answers: VecDeque<RequestId>,
+    /// Something was sent since the last end.
+    is_open: bool,
+}
+
+/// The accumulates of a window that its members on other hosts do, and those that this process does for them.
+#[derive(Default)]
+pub(crate) struct Delegated {
+    towards: Box<[Lock<Towards>]>,
+    serving: Lock<Option<Serving>>,
+}
+
+impl fmt::Debug for Delegated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "accumulates of {} members", self.towards.len())
+    }
+}
+
+impl Delegated {
+    /// Returns those of a window of so many members; `is_needed` where some of them are on other hosts.
+    pub(super) fn new(members: usize, is_needed: bool) -> Self {
+        let towards = 0..if is_needed { members } else { 0 };
+        Self {
+            towards: towards.map(|_| Lock::default()).collect(),
+            serving: Lock::default(),
+        }
+    }
+
+    /// Lets this process do nothing for others any more.
+    pub(super) fn close(&self) {
+        drop(self.serving.lock().take());
+    }
+}
+
+/// The accumulates of this process that members on other hosts do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delegate<'w> {
+    window: &'w Window,
+    member: usize,
+}
+
+impl<'w> Delegate<'w> {
+    /// Returns the member as one that does accumulates for this process; `None` where this process does them by itself: on its host, and in
+    /// memory that is attached.
+    pub(crate) fn of(window: &'w Window, member: usize) -> Option<Self> {
+        let is_elsewhere = !window.members[member].block.is_mapped();
+        let is_one = is_elsewhere && window.flavor != Flavor::Dynamic;
+        is_one.then_some(Self { window, member })
+    }
+
+    /// Has it change `count` values by the packed ones of `data`. What was there is in `result` once the window is flushed.
+    ///
+    /// # Errors
+    /// When the member is gone.
+    pub(crate) fn change(
+        self,
+        what: What,
+        (offset, count): (i64, u64),
+        data: Option<(&Span, In)>,
+        result: Option<(&Span, Out)>,
+    ) -> Result {
+        let header = Header {
+            what: what.encode(),
+            offset: offset as u64,
+            count,
+            is_answered: result.is_some(),
+        };
+        let bytes = data.map_or(0, |(span, _)| span.bytes);
+        let mut message = header.encode();
+        message.resize(HEADER + bytes, 0);
+        let message = StagingBuffer::from(message);
+        if let Some((span, from)) = data {
+            span.pack(from, message.part(HEADER, bytes))?;
+        }
+        self.send(message, result)
+    }
+
+    /// Has it compare a value with another, and write a third where they are equal. What was there is in `result` once the window is
+    /// flushed.
+    ///
+    /// # Errors
+    /// When the member is gone.
+    pub(crate) fn compare_and_swap(
+        self,
+        (basic, offset): (Basic, i64),
+        (compare, new): (In, In),
+        result: (&Span, Out),
+    ) -> Result {
+        let header = Header {
+            what: What::CompareSwap(basic).encode(),
+            offset: offset as u64,
+            count: 1,
+            is_answered: true,
+        };
+        let size = basic.size();
+        let mut message = header.encode();
+        compare.append(size, &mut message);
+        new.append(size, &mut message);
+        self.send(message.into(), Some(result))
+    }
+
+    fn send(self, message: StagingBuffer, result: Option<(&Span, Out)>) -> Result {
+        let messenger = self.window.messenger();
+        let mut towards = self.towards();
+        if let Some((span, to)) = result {
+            towards.answers.push_back(self.receive(span.recv(to)?)?);
+        }
+        self.post(&mut towards, message)?;
+        towards.is_open = true;
+        while let Some((first, _)) = towards.sent.front() {
+            let is_full = towards.sent.len() > UNDER_WAY;
+            match messenger.take(*first)? {
+                Some(_) => drop(towards.sent.pop_front()),
+                None if is_full => {
+                    messenger.progress()?;
+                    self.window.check_members()?;
+                }
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn towards(self) -> std::sync::MutexGuard<'w, Towards> {
+        self.window.delegated.towards[self.member].lock()
+    }
+
+    fn receive(self, room: RecvBuffer) -> Result<RequestId> {
+        let (rank, _) = self.window.team.peer(self.member)?;
+        let (from, tag) = (SourceSelector::exact(rank), TagSelector::exact(answers()?));
+        let messenger = self.window.messenger();
+        Ok(messenger.irecv(room, from, tag, self.window.team.context())?)
+    }
+
+    fn post(self, towards: &mut Towards, message: StagingBuffer) -> Result {
+        let (rank, context) = self.window.team.peer(self.member)?;
+        let data = message.address().read().buffer(0, message.bytes());
+        let messenger = self.window.messenger();
+        let request = messenger.isend(data, rank, requests()?, context, SendMode::Standard)?;
+        towards.sent.push_back((request, message));
+        Ok(())
+    }
+
+    /// Asks it to say when all that was asked of it is done.
+    fn ask_for_end(self) -> Result {
+        let mut towards = self.towards();
+        if !std::mem::take(&mut towards.is_open) {
+            return Ok(());
+        }
+        let header = Header {
+            what: END,
+            offset: 0,
+            count: 0,
+            is_answered: true,
+        };
+        let answer = self.receive(Out::EMPTY.buffer(0, 0))?;
+        towards.answers.push_back(answer);
+        self.post(&mut towards, header.encode().into())
+    }
+
+    /// Waits for all answers that have been asked for.
+    ///
+    /// # Errors
+    /// When the member is gone; then nothing is written any more.
+    pub(crate) fn finish(self) -> Result {
+        let mut towards = self.towards();
+        let Towards { sent, answers, .. } = &mut *towards;
+        let messenger = self.window.messenger();
+        let requests = answers.drain(..).collect::<Vec<_>>();
+        let sent = sent.drain(..).collect::<Vec<_>>();
+        drop(towards);
+        let all = requests
+            .iter()
+            .chain(sent.iter().map(|(request, _)| request));
+        let mut ended = Ok(());
+        for request in all {
+            let wait = ended.and_then(|()| {
+                let is_complete = || Ok(messenger.is_complete(*request)?);
+                let what = "accumulates that their target does";
+                self.window.wait(self.member, what, is_complete)
+            });
+            ended = wait.and(end(messenger, *request));
+        }
+        ended
+    }
+}
+
+/// Takes the end of a request that is over, or is called off.
+fn end(messenger: &Messenger, request: RequestId) -> Result {
+    let status = match messenger.take(request)? {
+        Some(status) => Some(status),
+        None => call_off(messenger, request)?,
+    };
+    match status.and_then(|status| status.failure) {
+        None => Ok(()),
+        Some(failure) => Err(tagwire_pml::Error::Failed(failure).into()),
+    }
+}
+
+/// Takes back a receive, and waits for what cannot be taken back. Returns how it ended.
+fn call_off(messenger: &Messenger, request: RequestId) -> Result<Option<Status>> {
+    // A send is not taken back.
+    let called_off = messenger.cancel(request);
+    if !matches!(called_off, Ok(CancelOutcome::Cancelled)) {
+        messenger.progress_until(None, || Ok(messenger.is_complete(request)?.then_some(())))?;
+    }
+    Ok(messenger.take(request)?)
+}
+
+/// Completes what members that are meant do for this process.
+///
+/// # Errors
+/// When one is gone.
+pub(super) fn flush(window: &Window, is_meant: impl Fn(usize) -> bool) -> Result {
+    let members = 0..window.delegated.towards.len();
+    let meant = members.filter(|member| is_meant(*member));
+    let meant: Vec<_> = meant
+        .filter_map(|member| Delegate::of(window, member))
+        .collect();
+    let asked = meant.iter().try_for_each(|one| one.ask_for_end());
+    let ended = meant.iter().map(|one| one.finish());
+    asked.and(ended.fold(Ok(()), Result::and))
+}
+
+/// A receive that a server has posted.
+struct Posted {
+    request: RequestId,
+    buffer: StagingBuffer,
+    /// What came, where it waits for others.
+    came: Option<Status>,
+}
+
+/// What a server has posted and sent.
+#[derive(Default)]
+struct Traffic {
+    posted: VecDeque<Posted>,
+    answers: VecDeque<(RequestId, StagingBuffer)>,
+    /// The first message waits for others, and the window's control block says so.
+    waits: bool,
+}
+
+/// Does what members on other hosts ask for.
+struct Server {
+    messenger: Arc<Messenger>,
+    window: Weak<Window>,
+    context: ContextId,
+    traffic: Mutex<Traffic>,
+}
+
+impl Server {
+    fn post(&self, buffer: StagingBuffer) -> Result<Posted> {
+        let room = buffer.address().buffer(0, buffer.bytes());
+        let tag = TagSelector::exact(requests()?);
+        let request = (self.messenger).irecv(room, SourceSelector::ANY, tag, self.context)?;
+        Ok(Posted {
+            request,
+            buffer,
+            came: None,
+        })
+    }
+
+    /// Does all that has come. Returns how many were done.
+    fn serve(&self, window: &Window, traffic: &mut Traffic) -> Result<usize> {
+        let mut done = 0;
+        while let Some(first) = traffic.posted.front_mut() {
+            if first.came.is_none() {
+                first.came = self.messenger.take(first.request)?;
+            }
+            let Some(status) = &first.came else { break };
+            if status.failure.is_some() {
+                // The window is broken, and all who wait are told.
+                traffic.posted.pop_front();
+                continue;
+            }
+            let length = status.length.min(first.buffer.bytes());
+            let message = first.buffer.address().read().to_vec(length);
+            let answer = act(window, &message);
+            if matches!(answer, Ok(None)) {
+                // Who is in its way says when it is not, to those that say that they wait.
+                if !std::mem::replace(&mut traffic.waits, true) {
+                    self.say_waiting(window, true)?;
+                    continue;
+                }
+                break;
+            }
+            if std::mem::take(&mut traffic.waits) {
+                self.say_waiting(window, false)?;
+            }
+            let source = status.source;
+            let posted = traffic.posted.pop_front();
+            if let Some(Some(answer)) = answer? {
+                let member = window.team.members().member(source);
+                let member = member.ok_or_else(|| Error::new(Class::Intern, "a stranger"))?;
+                let (rank, context) = window.team.peer(member)?;
+                let data = answer.address().read().buffer(0, answer.bytes());
+                let mode = SendMode::Standard;
+                let sent = (self.messenger).isend(data, rank, answers()?, context, mode)?;
+                traffic.answers.push_back((sent, answer));
+            }
+            if let Some(posted) = posted {
+                traffic.posted.push_back(self.post(posted.buffer)?);
+            }
+            done += 1;
+        }
+        while let Some((first, _)) = traffic.answers.front() {
+            if self.messenger.take(*first)?.is_none() {
+                break;
+            }
+            traffic.answers.pop_front();
+        }
+        Ok(done)
+    }
+
+    fn say_waiting(&self, window: &Window, waits: bool) -> Result {
+        let block = &window.members[window.me()].block;
+        match waits {
+            true => block.add(&self.messenger, Word::Waiting, 1).map(drop),
+            false => block.subtract(&self.messenger, Word::Waiting, 1),
+        }
+    }
+}
+
+impl Driver for Server {
+    fn drive(&self) -> usize {
+        let Some(window) = self.window.upgrade() else {
+            return 0;
+        };
+        let mut traffic = match self.traffic.try_lock() {
+            Ok(traffic) => traffic,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Another thread does it.
+            Err(TryLockError::WouldBlock) => return 0,
+        };
+        match self.serve(&window, &mut traffic) {
+            Ok(done) => done,
+            Err(error) => {
+                // What is broken for one is for all: who waits for this process is told by what it does next.
+                window.give_up(&error);
+                0
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let traffic = self.traffic.get_mut();
+        let traffic = traffic.unwrap_or_else(std::sync::PoisonError::into_inner);
+        for posted in traffic.posted.drain(..).filter(|one| one.came.is_none()) {
+            if call_off(&self.messenger, posted.request).is_err() {
+                // On a thread that may not call: what comes still has its room.
+                std::mem::forget(posted.buffer);
+            }
+        }
+        for (request, answer) in traffic.answers.drain(..) {
+            if call_off(&self.messenger, request).is_err() {
+                std::mem::forget(answer);
+            }
+        }
+    }
+}
+
+/// Does what other members ask for, and is driven, until dropped.
+struct Serving {
+    demand: Demand,
+    _driven: Driven,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.demand.lower();
+    }
+}
+
+/// Has this process do what members on other hosts ask for, whenever it makes progress, until the window is freed.
+///
+/// # Errors
+/// When nothing can be received any more.
+pub(crate) fn start(window: &Arc<Window>) -> Result {
+    if window.delegated.towards.is_empty() || window.flavor == Flavor::Dynamic {
+        return Ok(());
+    }
+    let server = Server {
+        messenger: Arc::clone(&window.messenger),
+        window: Arc::downgrade(window),
+        context: window.team.context(),
+        traffic: Mutex::default(),
+    };
+    let mut posted = VecDeque::new();
+    if window.members[window.me()].size > 0 {
+        for _ in 0..POSTED {
+            posted.push_back(server.post(StagingBuffer::new(HEADER + MOST))?);
+        }
+    }
+    let traffic = Traffic {
+        posted,
+        ..Traffic::default()
+    };
+    *server
+        .traffic
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner) = traffic;
+    let driven = window.messenger.drive_with(Arc::new(server));
+    let demand = driven.demand();
+    demand.raise();
+    *window.delegated.serving.lock() = Some(Serving {
+        demand,
+        _driven: driven,
+    });
+    Ok(())
+}
+
+/// Does what a message asks for. Returns what was there, where that is wanted; `None` where somebody is in its way.
+///
+/// # Errors
+/// Where the message asks for what cannot be.
+fn act(window: &Window, message: &[u8]) -> Result<Option<Option<StagingBuffer>>> {
+    let wrong = || Error::new(Class::Intern, "an accumulate that cannot be");
+    let header = Header::decode(message).ok_or_else(wrong)?;
+    let data = &message[HEADER..];
+    if header.what == END {
+        return Ok(Some(Some(StagingBuffer::new(0))));
+    }
+    let Member { size, start, .. } = &window.members[window.me()];
+    let what = What::decode(header.what).ok_or_else(wrong)?;
+    let (What::Change(_, basic) | What::CompareSwap(basic)) = what else {
+        return Err(wrong());
+    };
+    let extent = basic.extent() as u64;
+    let range = header.count.checked_mul(extent);
+    let end = range.and_then(|range| header.offset.checked_add(range));
+    let packed = usize::try_from(header.count).ok();
+    let packed = packed.and_then(|count| count.checked_mul(basic.size()));
+    let packed = packed.filter(|bytes| *bytes <= MOST).ok_or_else(wrong)?;
+    // The last value may end before its padding.
+    let padding = extent - basic.size() as u64;
+    if end.is_none_or(|end| end > size + padding) {
+        return Err(wrong());
+    }
+    let at = start.inside(header.offset as i64);
+    let old = StagingBuffer::new(if header.is_answered { packed } else { 0 });
+    let room = header.is_answered.then(|| old.address());
+    let done = match what {
+        What::CompareSwap(_) if data.len() == 2 * packed => {
+            let (compare, new) = data.split_at(packed);
+            swap(window, (basic, at), (compare, new), old.address())?
+        }
+        What::Change(op, _) => {
+            let change = Change::new(predefined(op).ok_or_else(wrong)?, basic)?;
+            let is_read = !data.is_empty();
+            if is_read && data.len() != packed || is_read != change.reads() {
+                return Err(wrong());
+            }
+            combine(window, &change, (at, header.count), data, room)?
+        }
+        _ => return Err(wrong()),
+    };
+    Ok(done.map(|()| header.is_answered.then_some(old)))
+}
+
+/// Changes values by packed ones. `None` where somebody is in its way.
+fn combine(
+    window: &Window,
+    change: &Change,
+    (at, count): (Out, u64),
+    data: &[u8],
+    old: Option<Out>,
+) -> Result<Option<()>> {
+    let (me, basic) = (window.me(), change.basic);
+    let from = match data {
+        [] => at.read(),
+        _ => In::over(data),
+    };
+    if count <= FEW && change.has_instructions(at) {
+        return window.try_short_way(me, || change.apply(at, from, old, count as usize));
+    }
+    let values = Span::array(basic, count as usize);
+    try_long_way(window, || {
+        if let Some(old) = old {
+            values.pack(at.read(), old)?;
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        if change.replaces() {
+            return values.unpack(from, at);
+        }
+        let bytes = count as usize * basic.extent();
+        if basic.size() == basic.extent() {
+            change.combine_at(at, from, bytes);
+            return Ok(());
+        }
+        // Padding is the program's: it is not written.
+        let [packed, there, operand] = [values.bytes, bytes, bytes].map(StagingBuffer::new);
+        values.pack(at.read(), packed.address())?;
+        values.unpack(packed.address().read(), there.address())?;
+        values.unpack(from, operand.address())?;
+        change.combine_at(there.address(), operand.address().read(), bytes);
+        values.pack(there.address().read(), packed.address())?;
+        values.unpack(packed.address().read(), at)
+    })
+}
+
+/// Compares a value, and writes another where they are equal. `None` where somebody is in its way.
+fn swap(
+    window: &Window,
+    (basic, at): (Basic, Out),
+    (compare, new): (&[u8], &[u8]),
+    old: Out,
+) -> Result<Option<()>> {
+    atomics::check_compared(basic)?;
+    if let Some(word) = atomics::word(basic).filter(|word| atomics::is_aligned(*word, at)) {
+        return window.try_short_way(window.me(), || {
+            atomics::compare_and_swap(word, at, In::over(compare), In::over(new), old);
+        });
+    }
+    let bytes = basic.size();
+    try_long_way(window, || {
+        old.copy(at.read(), bytes);
+        if at.read().to_vec(bytes) == compare {
+            at.copy(In::over(new), bytes);
+        }
+        Ok(())
+    })
+}
