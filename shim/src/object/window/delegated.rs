@@ -15,128 +15,41 @@
 //! next progress.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_layout::Basic;
-use tagwire_pml::{CancelOutcome, Demand, Driven, Driver, Messenger, RequestId, SendMode, Status};
+use tagwire_pml::{CancelOutcome, Driver, Messenger, RequestId, SendMode, Status};
 use tagwire_transport::RecvBuffer;
 
 use crate::error::{Class, Error, Result};
-use crate::lock::Lock;
 use crate::object::datatype::Span;
 use crate::object::operation::predefined;
 use crate::object::window::atomics::{self, Change};
 use crate::object::window::block::Word;
+use crate::object::window::delegation::{
+    END, HEADER, Header, MOST, Serving, Towards, answers, requests,
+};
 use crate::object::window::exchange::What;
 use crate::object::window::locks::try_long_way;
 use crate::object::window::{Flavor, Member, Window};
 use crate::raw::{In, Out, StagingBuffer};
 
-/// Most bytes of values in a message.
-pub(crate) const MOST: usize = 64 * 1024;
-
-/// Bytes before the values: what is done, the offset in the target's memory, how many values there are, and whether what was there is
-/// wanted.
-const HEADER: usize = 32;
-
-/// So many receives a target has posted.
+/// So many receives a target has posted for each member, in a window of few and of many.
 const POSTED: usize = 16;
+const FEWEST_POSTED: usize = 2;
+
+/// Of a window of few members all have so many together.
+const ALL_POSTED: usize = 64;
+
+/// So many members are looked at in a call of progress, beside the one that something came of last.
+const IN_TURN: usize = 16;
 
 /// So many messages an origin has under way to a target before it waits for the first.
 const UNDER_WAY: usize = 256;
 
 /// Single values that instructions change are no more than this.
 const FEW: u64 = 16;
-
-/// What [`Header::what`] holds of an end.
-const END: u64 = u64::MAX;
-
-fn requests() -> Result<Tag> {
-    Tag::user(0).ok_or_else(no_tag)
-}
-
-fn answers() -> Result<Tag> {
-    Tag::user(1).ok_or_else(no_tag)
-}
-
-#[cold]
-fn no_tag() -> Error {
-    Error::new(Class::Intern, "there is no tag 0 or 1")
-}
-
-/// What comes before the values of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
-    what: u64,
-    offset: u64,
-    count: u64,
-    is_answered: bool,
-}
-
-impl Header {
-    fn encode(self) -> Vec<u8> {
-        let words = [
-            self.what,
-            self.offset,
-            self.count,
-            u64::from(self.is_answered),
-        ];
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (words, _) = bytes.first_chunk::<HEADER>()?.as_chunks::<8>();
-        let word = |index: usize| words.get(index).map(|word| u64::from_ne_bytes(*word));
-        Some(Self {
-            what: word(0)?,
-            offset: word(1)?,
-            count: word(2)?,
-            is_answered: word(3)? == 1,
-        })
-    }
-}
-
-/// What this process has asked of a member, and is not known to be done.
-#[derive(Debug, Default)]
-struct Towards {
-    /// Messages under way, with their bytes.
-    sent: VecDeque<(RequestId, StagingBuffer)>,
-    /// Receives for answers.
-    answers: VecDeque<RequestId>,
-    /// Something was sent since the last end.
-    is_open: bool,
-}
-
-/// The accumulates of a window that its members on other hosts do, and those that this process does for them.
-#[derive(Default)]
-pub(crate) struct Delegated {
-    towards: Box<[Lock<Towards>]>,
-    serving: Lock<Option<Serving>>,
-}
-
-impl fmt::Debug for Delegated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "accumulates of {} members", self.towards.len())
-    }
-}
-
-impl Delegated {
-    /// Returns those of a window of so many members; `is_needed` where some of them are on other hosts.
-    pub(super) fn new(members: usize, is_needed: bool) -> Self {
-        let towards = 0..if is_needed { members } else { 0 };
-        Self {
-            towards: towards.map(|_| Lock::default()).collect(),
-            serving: Lock::default(),
-        }
-    }
-
-    /// Lets this process do nothing for others any more.
-    pub(super) fn close(&self) {
-        drop(self.serving.lock().take());
-    }
-}
 
 /// The accumulates of this process that members on other hosts do.
 #[derive(Debug, Clone, Copy)]
@@ -227,7 +140,7 @@ impl<'w> Delegate<'w> {
         Ok(())
     }
 
-    fn towards(self) -> std::sync::MutexGuard<'w, Towards> {
+    fn towards(self) -> MutexGuard<'w, Towards> {
         self.window.delegated.towards[self.member].lock()
     }
 
@@ -285,7 +198,8 @@ impl<'w> Delegate<'w> {
                 let what = "accumulates that their target does";
                 self.window.wait(self.member, what, is_complete)
             });
-            ended = wait.and(end(messenger, *request));
+            let over = end(messenger, *request);
+            ended = wait.and(over);
         }
         ended
     }
@@ -325,7 +239,8 @@ pub(super) fn flush(window: &Window, is_meant: impl Fn(usize) -> bool) -> Result
         .collect();
     let asked = meant.iter().try_for_each(|one| one.ask_for_end());
     let ended = meant.iter().map(|one| one.finish());
-    asked.and(ended.fold(Ok(()), Result::and))
+    let ended = ended.fold(Ok(()), Result::and);
+    asked.and(ended)
 }
 
 /// A receive that a server has posted.
@@ -336,13 +251,21 @@ struct Posted {
     came: Option<Status>,
 }
 
-/// What a server has posted and sent.
-#[derive(Default)]
-struct Traffic {
+/// What a server has posted for a member, and sent to it.
+struct Queue {
+    member: usize,
     posted: VecDeque<Posted>,
     answers: VecDeque<(RequestId, StagingBuffer)>,
     /// The first message waits for others, and the window's control block says so.
     waits: bool,
+}
+
+/// The members that may ask, and which of them are looked at next.
+#[derive(Default)]
+struct Queues {
+    all: Vec<Queue>,
+    next: usize,
+    recent: usize,
 }
 
 /// Does what members on other hosts ask for.
@@ -350,14 +273,15 @@ struct Server {
     messenger: Arc<Messenger>,
     window: Weak<Window>,
     context: ContextId,
-    traffic: Mutex<Traffic>,
+    queues: Mutex<Queues>,
 }
 
 impl Server {
-    fn post(&self, buffer: StagingBuffer) -> Result<Posted> {
+    /// Posts a receive for messages of a member. Receives from anybody would end with the death of any process.
+    fn post(&self, from: Rank, buffer: StagingBuffer) -> Result<Posted> {
         let room = buffer.address().buffer(0, buffer.bytes());
-        let tag = TagSelector::exact(requests()?);
-        let request = (self.messenger).irecv(room, SourceSelector::ANY, tag, self.context)?;
+        let (from, tag) = (SourceSelector::exact(from), TagSelector::exact(requests()?));
+        let request = self.messenger.irecv(room, from, tag, self.context)?;
         Ok(Posted {
             request,
             buffer,
@@ -365,54 +289,68 @@ impl Server {
         })
     }
 
-    /// Does all that has come. Returns how many were done.
-    fn serve(&self, window: &Window, traffic: &mut Traffic) -> Result<usize> {
-        let mut done = 0;
-        while let Some(first) = traffic.posted.front_mut() {
+    /// Does what has come of some members. Returns how much was done.
+    fn serve(&self, window: &Window, queues: &mut Queues) -> Result<usize> {
+        let count = queues.all.len();
+        let turn = (0..count.min(IN_TURN)).map(|step| (queues.next + step) % count);
+        let recent = (count > IN_TURN).then_some(queues.recent);
+        let mut served = 0;
+        for place in recent.into_iter().chain(turn) {
+            let done = self.serve_one(window, &mut queues.all[place])?;
+            if done > 0 {
+                queues.recent = place;
+            }
+            served += done;
+        }
+        if count > IN_TURN {
+            queues.next = (queues.next + IN_TURN) % count;
+        }
+        Ok(served)
+    }
+
+    /// Does what has come of a member, in its order. Returns how much was done.
+    fn serve_one(&self, window: &Window, queue: &mut Queue) -> Result<usize> {
+        let (mut done, (rank, context)) = (0, window.team.peer(queue.member)?);
+        while let Some(first) = queue.posted.front_mut() {
             if first.came.is_none() {
                 first.came = self.messenger.take(first.request)?;
             }
             let Some(status) = &first.came else { break };
             if status.failure.is_some() {
-                // The window is broken, and all who wait are told.
-                traffic.posted.pop_front();
+                // It has died, or its message was longer than any is. Nothing more is done for it.
+                queue.posted.pop_front();
                 continue;
             }
-            let length = status.length.min(first.buffer.bytes());
-            let message = first.buffer.address().read().to_vec(length);
+            let message = (first.buffer.address().read()).to_vec(status.length);
             let answer = act(window, &message);
             if matches!(answer, Ok(None)) {
                 // Who is in its way says when it is not, to those that say that they wait.
-                if !std::mem::replace(&mut traffic.waits, true) {
+                if !std::mem::replace(&mut queue.waits, true) {
                     self.say_waiting(window, true)?;
                     continue;
                 }
                 break;
             }
-            if std::mem::take(&mut traffic.waits) {
+            if std::mem::take(&mut queue.waits) {
                 self.say_waiting(window, false)?;
             }
-            let source = status.source;
-            let posted = traffic.posted.pop_front();
+            let posted = queue.posted.pop_front();
             if let Some(Some(answer)) = answer? {
-                let member = window.team.members().member(source);
-                let member = member.ok_or_else(|| Error::new(Class::Intern, "a stranger"))?;
-                let (rank, context) = window.team.peer(member)?;
                 let data = answer.address().read().buffer(0, answer.bytes());
                 let mode = SendMode::Standard;
                 let sent = (self.messenger).isend(data, rank, answers()?, context, mode)?;
-                traffic.answers.push_back((sent, answer));
+                queue.answers.push_back((sent, answer));
             }
             if let Some(posted) = posted {
-                traffic.posted.push_back(self.post(posted.buffer)?);
+                queue.posted.push_back(self.post(rank, posted.buffer)?);
             }
             done += 1;
         }
-        while let Some((first, _)) = traffic.answers.front() {
+        while let Some((first, _)) = queue.answers.front() {
             if self.messenger.take(*first)?.is_none() {
                 break;
             }
-            traffic.answers.pop_front();
+            queue.answers.pop_front();
         }
         Ok(done)
     }
@@ -431,13 +369,13 @@ impl Driver for Server {
         let Some(window) = self.window.upgrade() else {
             return 0;
         };
-        let mut traffic = match self.traffic.try_lock() {
-            Ok(traffic) => traffic,
+        let mut queues = match self.queues.try_lock() {
+            Ok(queues) => queues,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // Another thread does it.
             Err(TryLockError::WouldBlock) => return 0,
         };
-        match self.serve(&window, &mut traffic) {
+        match self.serve(&window, &mut queues) {
             Ok(done) => done,
             Err(error) => {
                 // What is broken for one is for all: who waits for this process is told by what it does next.
@@ -450,31 +388,20 @@ impl Driver for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let traffic = self.traffic.get_mut();
-        let traffic = traffic.unwrap_or_else(std::sync::PoisonError::into_inner);
-        for posted in traffic.posted.drain(..).filter(|one| one.came.is_none()) {
-            if call_off(&self.messenger, posted.request).is_err() {
-                // On a thread that may not call: what comes still has its room.
-                std::mem::forget(posted.buffer);
+        let queues = self
+            .queues
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for queue in queues.all.drain(..) {
+            let posted = queue.posted.into_iter().filter(|one| one.came.is_none());
+            let posted = posted.map(|one| (one.request, one.buffer));
+            for (request, buffer) in posted.chain(queue.answers) {
+                if call_off(&self.messenger, request).is_err() {
+                    // On a thread that may not call: what is under way still has its room.
+                    std::mem::forget(buffer);
+                }
             }
         }
-        for (request, answer) in traffic.answers.drain(..) {
-            if call_off(&self.messenger, request).is_err() {
-                std::mem::forget(answer);
-            }
-        }
-    }
-}
-
-/// Does what other members ask for, and is driven, until dropped.
-struct Serving {
-    demand: Demand,
-    _driven: Driven,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.demand.lower();
     }
 }
 
@@ -490,29 +417,31 @@ pub(crate) fn start(window: &Arc<Window>) -> Result {
         messenger: Arc::clone(&window.messenger),
         window: Arc::downgrade(window),
         context: window.team.context(),
-        traffic: Mutex::default(),
+        queues: Mutex::default(),
     };
-    let mut posted = VecDeque::new();
-    if window.members[window.me()].size > 0 {
-        for _ in 0..POSTED {
-            posted.push_back(server.post(StagingBuffer::new(HEADER + MOST))?);
-        }
+    let has_memory = window.members[window.me()].size > 0;
+    let members = window.members.iter().enumerate();
+    let askers = members.filter(|(_, member)| has_memory && !member.block.is_mapped());
+    let askers: Vec<_> = askers.map(|(member, to)| (member, to.rank)).collect();
+    let each = ALL_POSTED / askers.len().max(1);
+    let mut all = Vec::new();
+    for (member, rank) in askers {
+        let posted = 0..each.clamp(FEWEST_POSTED, POSTED);
+        let posted = posted.map(|_| server.post(rank, StagingBuffer::new(HEADER + MOST)));
+        all.push(Queue {
+            member,
+            posted: posted.collect::<Result<_>>()?,
+            answers: VecDeque::new(),
+            waits: false,
+        });
     }
-    let traffic = Traffic {
-        posted,
-        ..Traffic::default()
-    };
-    *server
-        .traffic
+    server
+        .queues
         .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner) = traffic;
+        .unwrap_or_else(PoisonError::into_inner)
+        .all = all;
     let driven = window.messenger.drive_with(Arc::new(server));
-    let demand = driven.demand();
-    demand.raise();
-    *window.delegated.serving.lock() = Some(Serving {
-        demand,
-        _driven: driven,
-    });
+    *window.delegated.serving.lock() = Some(Serving::new(driven));
     Ok(())
 }
 

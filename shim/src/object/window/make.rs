@@ -31,7 +31,7 @@ use crate::object::info::Entries;
 use crate::object::window::accesses::{Accesses, Part, Parts};
 use crate::object::window::attached::{Attached, TABLE};
 use crate::object::window::block::{self, Block, Mapping, Word, long};
-use crate::object::window::delegated::Delegated;
+use crate::object::window::delegation::Delegated;
 use crate::object::window::epochs::Epochs;
 use crate::object::window::run::Gathered;
 use crate::object::window::{Count, Data, Flavor, Member, Open, Values, Window};
