@@ -251,6 +251,24 @@ fn applications_and_imports_have_a_row_for_each_model() {
 }
 
 #[test]
+fn a_file_that_was_cut_is_refused_unless_a_part_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cut.goal");
+    std::fs::write(&file, "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 3\n").unwrap();
+    let refused = run("match import goal", &file);
+    assert_eq!(refused.status, 2, "{refused:#?}");
+    let told = "cut.goal: line 3: the file ends within rank 0 (--partial";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    let imported = rows("match import goal --partial --format json", &file);
+    assert_eq!(imported[0]["messages"], 1);
+    let origin = imported[0]["origin"].as_str().unwrap();
+    assert!(
+        origin.ends_with("(read up to line 3: the file ends within rank 0)"),
+        "{origin}"
+    );
+}
+
+#[test]
 fn orders_and_threads_have_their_lengths_and_depths() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.json");

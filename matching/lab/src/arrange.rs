@@ -83,7 +83,14 @@ pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstan
     check_output(args.output.as_deref())?;
     let mut rows = Vec::new();
     for model in Model::parse_list(&args.arrivals)? {
-        let traces = model.traces(arranged.scripts, &arranged.origin)?;
+        let traces = model.traces(arranged.scripts, &arranged.origin);
+        let traces = traces.map_err(|error| match error {
+            Error::Script(why) => Error::Trace {
+                path: arranged.origin.clone(),
+                why,
+            },
+            other => other,
+        })?;
         let mut sum = Groups::new();
         for trace in &traces {
             let path = || format!("{}.{}", arranged.file, trace.header.rank);

@@ -38,6 +38,9 @@ pub enum Error {
         /// What is wrong, with the number of the record.
         why: String,
     },
+    /// What the ranks of a script cannot do.
+    #[error("{0}")]
+    Script(String),
     /// Valgrind, or this program under it.
     #[error("cannot count instructions: {0}")]
     Callgrind(String),
@@ -65,6 +68,7 @@ impl Error {
             Self::Output(..)
             | Self::Read(..)
             | Self::Trace { .. }
+            | Self::Script(_)
             | Self::Callgrind(_)
             | Self::Counters(_) => 2,
             Self::Unsound { .. } => 3,

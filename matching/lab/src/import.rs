@@ -4,6 +4,7 @@
 //! model makes the order. Communicators become contexts by their number. Collectives are left out, and counted.
 
 mod allprof;
+mod calls;
 mod dumpi;
 mod goal;
 
@@ -19,7 +20,7 @@ use crate::arrange::{self, ArrangeArgs, Arranged};
 use crate::error::{Error, Result};
 use crate::output::Circumstances;
 use crate::trace::shown;
-use crate::traffic::{Request, Script};
+use crate::traffic::{Outgoing, Request, Script};
 
 /// The options.
 #[derive(Debug, Clone, Args)]
@@ -36,13 +37,18 @@ pub struct ImportArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=15))]
     goal_comm_bits: u32,
 
+    /// Take what comes before something that is wrong; ranks that wait for what is missing end there
+    #[arg(long)]
+    partial: bool,
+
     #[command(flatten)]
     arrange: ArrangeArgs,
 }
 
 pub(crate) const AFTER_HELP: &str = "\
 Calls between two ranks become posts, sends and waits; collectives are left out and counted. A receive whose sender is not
-among the files would wait for ever, and is refused: take the files of all ranks.
+among the files would wait for ever, and is refused: take the files of all ranks. A file that was cut is refused with the line
+from which on it cannot be used.
 
 Exit status: 0 good, 1 usage, 2 a file cannot be read or is none of its format, or an output could not be written.
 
@@ -65,18 +71,17 @@ pub(crate) struct Imported {
     pub(crate) scripts: Vec<Script>,
     /// How often each call was left out.
     pub(crate) left_out: BTreeMap<String, u64>,
+    /// What is wrong behind what was read.
+    pub(crate) cut: Option<String>,
 }
 
 /// Prints the rows of what is imported; returns the exit status.
 pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
+    let partial = args.partial;
     let imported = match args.kind {
-        Kind::DumpiText => ranks(&args.path, "txt", dumpi::parse)?,
-        Kind::Allprof => ranks(&args.path, "txt", allprof::parse)?,
-        Kind::Goal => {
-            let text = read(&args.path)?;
-            let parsed = goal::parse(&text, args.goal_comm_bits);
-            parsed.map_err(|why| wrong(&args.path, why))?
-        }
+        Kind::DumpiText => ranks(&args.path, "txt", dumpi::parse, partial)?,
+        Kind::Allprof => ranks(&args.path, "txt", allprof::parse, partial)?,
+        Kind::Goal => schedule(&args.path, args.goal_comm_bits, partial)?,
     };
     let counts = imported.left_out.iter();
     let left_out: Vec<String> = counts
@@ -85,6 +90,9 @@ pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
     let mut origin = shown(&args.path);
     if !left_out.is_empty() {
         origin.push_str(&format!(" (left out: {})", left_out.join(", ")));
+    }
+    if let Some(cut) = &imported.cut {
+        origin.push_str(&format!(" (read up to {cut})"));
     }
     let stem = args.path.file_stem().unwrap_or_default();
     let arranged = Arranged {
@@ -97,26 +105,77 @@ pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
     arrange::run(&arranged, &args.arrange, from)
 }
 
+/// Reads a schedule of all ranks.
+fn schedule(path: &Path, comm_bits: u32, partial: bool) -> Result<Imported> {
+    let parsed = goal::parse(&read(path)?, comm_bits);
+    let (mut imported, cut) = parsed.map_err(|why| wrong(path, why))?;
+    if let Some(why) = cut {
+        if !partial {
+            return Err(wrong(path, with_hint(&why)));
+        }
+        imported.scripts.iter_mut().for_each(Script::cut);
+        imported.cut = Some(why);
+    }
+    Ok(imported)
+}
+
 /// Reads the file of each rank. Its number is the last in the file's name.
 fn ranks(
     path: &Path,
     ending: &str,
     parse: fn(&str, &mut Importer) -> Result<(), String>,
+    partial: bool,
 ) -> Result<Imported> {
+    let is_folder = path.is_dir();
+    let files = files(path, ending)?;
+    // One file alone says not how many others there are.
+    let count = is_folder.then_some(files.len() as u32);
+    let mut imported = Imported::default();
+    for (rank, file) in files {
+        let mut importer = Importer {
+            ranks: count,
+            ..Importer::default()
+        };
+        let told = |why: &str| format!("rank {rank}: {why}");
+        if let Err(why) = parse(&read(&file)?, &mut importer) {
+            if importer.calls == 0 {
+                return Err(wrong(&file, told(&why)));
+            }
+            if !partial {
+                return Err(wrong(&file, told(&with_hint(&why))));
+            }
+            importer.script.cut();
+            imported.cut.get_or_insert(told(&why));
+        }
+        imported.scripts.push(importer.script);
+        for (name, count) in importer.left_out {
+            *imported.left_out.entry(name).or_default() += count;
+        }
+    }
+    Ok(imported)
+}
+
+/// The files of a folder by rank, or one file.
+fn files(path: &Path, ending: &str) -> Result<BTreeMap<u32, PathBuf>> {
     let mut files: BTreeMap<u32, PathBuf> = BTreeMap::new();
     if path.is_dir() {
         let entries = fs::read_dir(path).map_err(|error| Error::Read(shown(path), error))?;
         for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             let is_wanted = file.extension().is_some_and(|end| end == ending);
-            if let Some(rank) = number(&file).filter(|_| is_wanted) {
-                files.insert(rank, file);
+            if let Some(rank) = number(&file).filter(|_| is_wanted)
+                && let Some(other) = files.insert(rank, file.clone())
+            {
+                let (file, other) = (shown(&file), shown(&other));
+                return Err(wrong(
+                    path,
+                    format!("two files are of rank {rank}: {file} and {other}"),
+                ));
             }
         }
     } else {
         files.insert(0, path.to_owned());
     }
-    let count = files.len();
-    if files.is_empty() || !files.keys().copied().eq(0..count as u32) {
+    if files.is_empty() || !files.keys().copied().eq(0..files.len() as u32) {
         let have: Vec<String> = files.keys().map(u32::to_string).collect();
         let have = have.join(", ");
         return Err(wrong(
@@ -126,17 +185,19 @@ fn ranks(
             ),
         ));
     }
-    let mut imported = Imported::default();
-    for (rank, file) in files {
-        let mut importer = Importer::default();
-        parse(&read(&file)?, &mut importer)
-            .map_err(|why| wrong(&file, format!("rank {rank}: {why}")))?;
-        imported.scripts.push(importer.script);
-        for (name, count) in importer.left_out {
-            *imported.left_out.entry(name).or_default() += count;
-        }
+    Ok(files)
+}
+
+fn with_hint(why: &str) -> String {
+    format!("{why} (--partial takes what comes before)")
+}
+
+/// A line of a file, or its beginning where it is long.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(40) {
+        Some((place, _)) => format!("{}...", &line[..place]),
+        None => line.to_owned(),
     }
-    Ok(imported)
 }
 
 fn number(file: &Path) -> Option<u32> {
@@ -163,6 +224,10 @@ pub(crate) struct Importer {
     pub(crate) script: Script,
     open: BTreeMap<u64, Request>,
     left_out: BTreeMap<String, u64>,
+    /// How many ranks there are, where that is known.
+    ranks: Option<u32>,
+    /// Calls that were read.
+    calls: u64,
 }
 
 impl Importer {
@@ -180,21 +245,46 @@ impl Importer {
             .collect()
     }
 
+    /// Refuses a rank that there is not.
+    fn within(&self, rank: u32) -> Result<(), String> {
+        match self.ranks {
+            Some(ranks) if rank >= ranks => Err(format!(
+                "it is of rank {rank}, and there are files of {ranks} ranks"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&mut self, message: Outgoing) -> Result<Request, String> {
+        self.within(message.to)?;
+        Ok(self.script.send(message))
+    }
+
+    /// The pattern of a receive.
+    fn pattern(&self, source: i64, tag: i64, context: u16) -> Result<Pattern, String> {
+        let pattern = pattern(source, tag, context)?;
+        if let Some(source) = pattern.source.rank() {
+            self.within(source.as_u32())?;
+        }
+        Ok(pattern)
+    }
+
     fn leave_out(&mut self, call: &str) {
         *self.left_out.entry(call.to_owned()).or_default() += 1;
     }
 }
 
-/// The pattern of a receive; a negative source or tag is any.
+/// The pattern of a receive; a source of -1 or -2, or a tag of -1, is any.
 fn pattern(source: i64, tag: i64, context: u16) -> Result<Pattern, String> {
     let source = match u32::try_from(source) {
         Ok(rank) if rank <= Rank::MAX => Rank::new(rank).into(),
-        Ok(_) => return Err(format!("no rank has the number {source}")),
-        Err(_) => SourceSelector::ANY,
+        Err(_) if matches!(source, -2 | -1) => SourceSelector::ANY,
+        _ => return Err(format!("no rank has the number {source}")),
     };
     let tag = match i32::try_from(tag) {
-        Ok(tag) => Tag::user(tag).map_or(TagSelector::ANY, Into::into),
-        Err(_) => return Err(format!("no tag has the number {tag}")),
+        Ok(-1) => TagSelector::ANY,
+        Ok(tag) if tag >= 0 => Tag::user(tag).map_or(TagSelector::ANY, Into::into),
+        _ => return Err(format!("no tag has the number {tag}")),
     };
     let context = ContextId::new(context);
     Ok(Pattern {
@@ -242,7 +332,7 @@ mod tests {
 
     #[test]
     fn text_of_dumpi_becomes_steps_with_its_times() {
-        let imported = ranks(&samples().join("dumpi"), "txt", dumpi::parse).unwrap();
+        let imported = ranks(&samples().join("dumpi"), "txt", dumpi::parse, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(4, 4); 3]);
         let left_out: Vec<_> = imported
             .left_out
@@ -264,7 +354,7 @@ mod tests {
 
     #[test]
     fn lines_of_liballprof_become_steps() {
-        let imported = ranks(&samples().join("allprof"), "txt", allprof::parse).unwrap();
+        let imported = ranks(&samples().join("allprof"), "txt", allprof::parse, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(6, 9), (9, 6)]);
         assert_eq!(imported.left_out["MPI_Bcast"], 6);
         // The message whose receive was posted second comes first.
@@ -280,14 +370,16 @@ mod tests {
     #[test]
     fn a_schedule_keeps_its_dependencies() {
         let text = read(&samples().join("ring.goal")).unwrap();
-        let imported = goal::parse(&text, 0).unwrap();
+        let imported = goal::parse(&text, 0).unwrap().0;
         assert_eq!(
             receives_and_sends(&imported.scripts),
             [(1, 1), (2, 1), (1, 2)]
         );
         let causal = figures(&imported.scripts, "causal");
         assert_eq!((causal.posts, causal.arrivals, causal.any_both), (4, 4, 1));
-        let split = goal::parse(&text.replace("tag 5", "tag 16777221"), 8).unwrap();
+        let split = goal::parse(&text.replace("tag 5", "tag 16777221"), 8)
+            .unwrap()
+            .0;
         let model: Model = "posted".parse().unwrap();
         let traces = model.traces(&split.scripts, "test").unwrap();
         let message = traces[0]
@@ -305,9 +397,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_with_a_schedule_is_told_with_its_line() {
+        let whole = "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 3 cpu 1\n}\nrank 1 {\nb: recv 8b from 0 tag 3\n}\n";
+        assert_eq!(goal::parse(whole, 0).unwrap().1, None);
+        for (text, told) in [
+            ("", "it has no line 'num_ranks COUNT'"),
+            ("# nothing\n", "it has no line 'num_ranks COUNT'"),
+            ("rubbish\n", "line 1: 'rubbish' is in no rank"),
+            (
+                "num_ranks 99999999999",
+                "line 1: '99999999999' is no number of ranks",
+            ),
+            ("num_ranks 0", "line 1: '0' is no number of ranks"),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}",
+                "rank 0: its operations require each other in a circle",
+            ),
+        ] {
+            let refused = goal::parse(text, 0).unwrap_err();
+            assert!(refused.contains(told), "{refused}");
+        }
         for (text, told) in [
             ("num_ranks 2\nrank 2 {", "line 2: there are 2 ranks"),
+            (
+                "num_ranks 1\nnum_ranks 1",
+                "line 2: 'num_ranks 1' is in no rank",
+            ),
             (
                 "num_ranks 1\nrank 0 {\nl: jump",
                 "line 3: 'l: jump' is no operation",
@@ -316,28 +431,225 @@ mod tests {
                 "num_ranks 1\nrank 0 {\nl1 requires l2",
                 "line 3: no operation is called 'l1'",
             ),
-            ("num_ranks 1\ncalc 5", "line 2: it is in no rank"),
+            ("num_ranks 1\ncalc 5", "line 2: 'calc 5' is in no rank"),
+            ("num_ranks 1\n}", "line 2: '}' is in no rank"),
             (
-                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}",
-                "rank 0: its operations require each other in a circle",
+                "num_ranks 2\nrank 0 {\nrank 1 {",
+                "line 3: rank 1 begins within rank 0",
             ),
-            ("num_ranks 99999999999", "is no number of ranks"),
+            (
+                "num_ranks 16\nrank 0 {\na: recv 8b from 99 tag 3",
+                "line 3: from rank 99: there are 16 ranks",
+            ),
+            (
+                "num_ranks 16\nrank 0 {\na: send 8b to 99 tag 3",
+                "line 3: to rank 99: there are 16 ranks",
+            ),
+            // Cut within a line, a block, and between blocks.
+            (
+                "num_ranks 1\nrank 0 {\na: send 8b to 0 ta",
+                "line 3: 'a: send 8b to 0 ta'",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: send 8b to 0 tag",
+                "line 3: 'a: send 8b to 0 tag'",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: recv 8b",
+                "line 3: 'a: recv 8b' is no operation",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1 cp",
+                "line 3: 'a: calc 1 cp' is no operation",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1",
+                "line 3: the file ends within rank 0",
+            ),
+            (
+                "num_ranks 2\nrank 0 {\na: calc 1\n}\n",
+                "line 5 is missing: the file ends without rank 1",
+            ),
         ] {
-            let refused = goal::parse(text, 0).unwrap_err();
-            assert!(refused.contains(told), "{refused}");
+            let (_, wrong) = goal::parse(text, 0).unwrap();
+            let wrong = wrong.unwrap_or_else(|| panic!("{text}: it was accepted"));
+            assert!(wrong.contains(told), "{wrong}");
         }
-        let mut importer = Importer::default();
-        let refused = dumpi::parse(
-            "MPI_Recv entering at walltime 1.5, cputime\nint count=1\nMPI_Recv returning at walltime 1",
-            &mut importer,
+    }
+
+    fn refused(parse: fn(&str, &mut Importer) -> Result<(), String>, text: &str) -> String {
+        let mut importer = Importer {
+            ranks: Some(16),
+            ..Importer::default()
+        };
+        let refused = parse(text, &mut importer);
+        refused.map_or_else(|why| why, |()| panic!("it was accepted: {text}"))
+    }
+
+    /// Every way to cut a text behind a line, but its last ones in which nothing is called.
+    fn is_refused_at_every_line(
+        parse: fn(&str, &mut Importer) -> Result<(), String>,
+        text: &str,
+        last: &str,
+    ) {
+        assert_eq!(parse(text, &mut Importer::default()), Ok(()));
+        let end = text.rfind(last).unwrap();
+        for (place, _) in text.match_indices('\n').filter(|(place, _)| *place < end) {
+            let why = refused(parse, &text[..place]);
+            assert!(why.starts_with("line "), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_of_dumpi_is_told_with_its_line() {
+        let begin = "MPI_Recv entering at walltime 1.5, cputime 0.1 seconds in thread 0.\n";
+        let end = "MPI_Recv returning at walltime 1.6, cputime 0.1 seconds in thread 0.\n";
+        let arguments = "int count=1\nMPI_Datatype datatype=9 (MPI_INT)\nint tag=3\nMPI_Comm comm=2 (MPI_COMM_WORLD)\n";
+        for (text, told) in [
+            (
+                String::new(),
+                "line 1 is missing: the file ends without MPI_Finalize",
+            ),
+            (
+                "rubbish\n".to_owned(),
+                "line 1: 'rubbish' is nothing that dumpi2ascii prints",
+            ),
+            (
+                "MPI_Send called 1 times and ignored 0 times\n".to_owned(),
+                "line 1: 'MPI_Send called 1 times and ignored 0 ti...' is nothing",
+            ),
+            (
+                begin.replace("Recv", "Foo"),
+                "line 1: MPI has no call 'MPI_Foo'",
+            ),
+            (
+                format!("{begin}rubbish"),
+                "line 2: 'rubbish' is no argument of MPI_Recv",
+            ),
+            (
+                format!("{begin}{begin}"),
+                "line 2: MPI_Recv begins within MPI_Recv",
+            ),
+            (
+                format!("{begin}{}", end.replace("Recv", "Send")),
+                "line 2: MPI_Send returns and did not begin",
+            ),
+            (
+                format!("{begin}{arguments}{end}"),
+                "line 6: MPI_Recv: it has no argument 'source'",
+            ),
+            (
+                format!("{begin}{arguments}int source=99\n{end}"),
+                "line 7: MPI_Recv: it is of rank 99, and there are files of 16 ranks",
+            ),
+            (
+                format!("{begin}{arguments}int source=-7\n{end}"),
+                "line 7: MPI_Recv: no rank has the number -7",
+            ),
+            (
+                format!("{begin}{arguments}"),
+                "line 5: the file ends within MPI_Recv",
+            ),
+            (
+                "MPI_Recv entering at walltime 1.5".to_owned(),
+                "line 1: it ends behind '1.5': the line was cut",
+            ),
+        ] {
+            let why = refused(dumpi::parse, &text);
+            assert!(why.starts_with(told), "{why}");
+        }
+        let text = read(&samples().join("dumpi/ring-0000.txt")).unwrap();
+        is_refused_at_every_line(dumpi::parse, &text, "MPI_Finalize returning");
+    }
+
+    #[test]
+    fn what_is_wrong_with_lines_of_liballprof_is_told_with_its_number() {
+        for (text, told) in [
+            ("", "line 1 is missing: the file ends without MPI_Finalize"),
+            (
+                "# a\n# b",
+                "line 3 is missing: the file ends without MPI_Finalize",
+            ),
+            ("rubbish", "line 1: MPI has no call 'rubbish'"),
+            ("MPI_Foo:1:2", "line 1: MPI has no call 'MPI_Foo'"),
+            ("MPI_Barrier", "line 1: MPI_Barrier has no times"),
+            (
+                "MPI_Barrier:5.0:0,0,4:4.0",
+                "line 1: MPI_Barrier ends before it begins, at 4.0",
+            ),
+            ("# a\nMPI_Recv:1.0:2:x", "line 2: 'x' is no time"),
+            (
+                "MPI_Recv:1.0:2:1:2,4,4:0:3:0,1,4:9",
+                "line 1: MPI_Recv has no argument 9",
+            ),
+            (
+                "MPI_Recv:1.0:2:1:2,4,4:99:3:0,1,16:7:9.0",
+                "line 1: MPI_Recv is of rank 99, and its communicator has 16",
+            ),
+            (
+                "MPI_Send:1.0:2:1:2,4,4:16:3:0,1,99:9.0",
+                "line 1: it is of rank 16, and there are files of 16 ranks",
+            ),
+        ] {
+            let why = refused(allprof::parse, text);
+            assert!(why.contains(told), "{why}");
+        }
+        let text = read(&samples().join("allprof/pmpi-trace-rank-0.txt")).unwrap();
+        is_refused_at_every_line(allprof::parse, &text, "MPI_Finalize");
+    }
+
+    /// A rank's last messages of a ring are missing.
+    #[test]
+    fn what_comes_before_a_cut_is_used_with_partial_and_the_cut_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        for rank in 0..3 {
+            let name = format!("ring-000{rank}.txt");
+            let text = read(&samples().join("dumpi").join(&name)).unwrap();
+            let end = match rank {
+                1 => text.rfind("MPI_Isend entering").unwrap(),
+                _ => text.len(),
+            };
+            fs::write(folder.path().join(name), &text[..end]).unwrap();
+        }
+        let cut = ranks(folder.path(), "txt", dumpi::parse, false).unwrap_err();
+        let told = cut.to_string();
+        assert_eq!(cut.exit_status(), 2);
+        assert!(
+            told.contains("ring-0001.txt: rank 1: line ") && told.contains("--partial"),
+            "{told}"
         );
+        let imported = ranks(folder.path(), "txt", dumpi::parse, true).unwrap();
         assert_eq!(
-            refused.unwrap_err(),
-            "line 3: MPI_Recv: it has no argument 'source'"
+            receives_and_sends(&imported.scripts),
+            [(4, 4), (3, 2), (4, 4)]
         );
-        let refused = allprof::parse("# a\nMPI_Recv:1.0:2:x", &mut importer).unwrap_err();
-        assert_eq!(refused, "line 2: MPI_Recv has no argument 5");
-        let refused = ranks(&samples(), "txt", dumpi::parse)
+        assert!(imported.cut.unwrap().starts_with("rank 1: line "));
+        for model in ["causal", "posted", "shuffled", "random"] {
+            let figures = figures(&imported.scripts, model);
+            // Rank 2 waits for the message that is missing, and neither posts nor sends its last.
+            assert_eq!((figures.posts, figures.arrivals), (10, 9), "{model}");
+        }
+        // What has no call at all is of another kind, and two files are not of one rank.
+        fs::write(folder.path().join("ring-0001.txt"), "rubbish\n").unwrap();
+        assert!(ranks(folder.path(), "txt", dumpi::parse, true).is_err());
+        fs::write(folder.path().join("other-0001.txt"), "rubbish\n").unwrap();
+        let told = ranks(folder.path(), "txt", dumpi::parse, true).unwrap_err();
+        assert!(
+            told.to_string().contains("two files are of rank 1"),
+            "{told}"
+        );
+        let file = folder.path().join("cut.goal");
+        let text = read(&samples().join("ring.goal")).unwrap();
+        fs::write(&file, &text[..text.find("rank 2 {").unwrap()]).unwrap();
+        let told = schedule(&file, 0, false).unwrap_err().to_string();
+        assert!(
+            told.contains("cut.goal: line 16 is missing: the file ends without rank 2"),
+            "{told}"
+        );
+        let imported = schedule(&file, 0, true).unwrap();
+        let figures = figures(&imported.scripts, "causal");
+        assert_eq!((figures.posts, figures.arrivals), (3, 2));
+        let refused = ranks(&samples(), "txt", dumpi::parse, false)
             .unwrap_err()
             .to_string();
         assert!(refused.contains("for each rank from 0"), "{refused}");
@@ -346,7 +658,7 @@ mod tests {
     #[test]
     fn a_rank_that_waits_for_ever_is_named_with_its_step() {
         let text = "num_ranks 2\nrank 0 {\na: recv 8b from 1 tag 3\n}\nrank 1 {\n}";
-        let imported = goal::parse(text, 0).unwrap();
+        let imported = goal::parse(text, 0).unwrap().0;
         for model in ["causal", "posted", "shuffled", "random"] {
             let model: Model = model.parse().unwrap();
             let refused = model
@@ -354,22 +666,12 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(
-                refused
-                    .contains("rank 0 waits for ever in step 2, for a message that is never sent"),
+                refused.contains(
+                    "rank 0 waits for ever in step 2 (line 3), for a message that is never sent"
+                ),
                 "{refused}"
             );
         }
-        let far = goal::parse("num_ranks 1\nrank 0 {\na: send 8b to 4 tag 3\n}", 0).unwrap();
-        let refused = "causal"
-            .parse::<Model>()
-            .unwrap()
-            .traces(&far.scripts, "test");
-        assert!(
-            refused
-                .unwrap_err()
-                .to_string()
-                .contains("rank 0 sends to rank 4")
-        );
     }
 
     /// 4 ranks with 1,440 receives, 8 pairs of source and tag, and no wildcards.
@@ -378,7 +680,7 @@ mod tests {
         let Some(folder) = public("allprof-sweep3d-2x2") else {
             return;
         };
-        let imported = ranks(&folder, "txt", allprof::parse).unwrap();
+        let imported = ranks(&folder, "txt", allprof::parse, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(1440, 1440); 4]);
         for model in ["causal", "posted", "random", "sendtime"] {
             let figures = figures(&imported.scripts, model);
@@ -394,7 +696,13 @@ mod tests {
             return;
         };
         // One rank alone was printed as text.
-        let imported = ranks(&folder.join("testtrace-0000.txt"), "txt", dumpi::parse).unwrap();
+        let imported = ranks(
+            &folder.join("testtrace-0000.txt"),
+            "txt",
+            dumpi::parse,
+            false,
+        )
+        .unwrap();
         let counts = read(&folder.join("callcounts-single.txt")).unwrap();
         let called = |name: &str| -> u64 {
             let mut lines = counts.lines();

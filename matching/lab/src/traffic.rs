@@ -18,12 +18,16 @@ use tagwire_matching::Pattern;
 pub struct Script {
     steps: Vec<Step>,
     requests: u32,
+    /// The line of a file that steps are made of; 0: none.
+    line: u32,
+    is_cut: bool,
 }
 
-/// A step, with the nanosecond at which a trace of another tool saw it.
+/// A step, with the nanosecond at which a trace of another tool saw it, and its line there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
     pub(crate) at: Option<u64>,
+    pub(crate) line: u32,
     pub(crate) action: Action,
 }
 
@@ -131,6 +135,20 @@ impl Script {
         }
     }
 
+    /// The steps that follow are those of this line of a file.
+    pub(crate) fn at_line(&mut self, line: usize) {
+        self.line = u32::try_from(line).unwrap_or(u32::MAX);
+    }
+
+    /// The file of the script was cut: ranks that wait for what it would have had end there.
+    pub(crate) const fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Returns how many receives the script posts.
     #[must_use]
     pub fn receives(&self) -> usize {
@@ -161,6 +179,10 @@ impl Script {
     }
 
     fn push(&mut self, action: Action) {
-        self.steps.push(Step { at: None, action });
+        self.steps.push(Step {
+            at: None,
+            line: self.line,
+            action,
+        });
     }
 }

@@ -41,6 +41,14 @@ pub enum BadHeader {
     /// It is too short.
     #[error("it ends within its header")]
     Short,
+    /// The job has no such rank.
+    #[error("it is of rank {rank}, and its job has {ranks}")]
+    Rank {
+        /// The rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+    },
     /// A line is missing, or is none.
     #[error("its header has no {0}")]
     Lacks(&'static str),
@@ -108,9 +116,13 @@ impl Header {
             let value = text_of(name)?.parse::<u32>();
             value.map_err(|_| BadHeader::Lacks(name))
         };
+        let (rank, ranks) = (number("rank")?, number("ranks")?);
+        if rank >= ranks {
+            return Err(BadHeader::Rank { rank, ranks });
+        }
         Ok(Self {
-            rank: number("rank")?,
-            ranks: number("ranks")?,
+            rank,
+            ranks,
             engine: text_of("engine")?,
             capacity: Capacity::new(number("posted")?, number("unexpected")?),
             clock: text_of("clock")?,
@@ -192,5 +204,8 @@ mod tests {
             Header::from_page(cut.as_bytes()),
             Err(BadHeader::Lacks("ranks"))
         );
+        let far = String::from_utf8_lossy(&page).replace("rank: 3", "rank: 99");
+        let refused = Header::from_page(far.as_bytes()).unwrap_err().to_string();
+        assert_eq!(refused, "it is of rank 99, and its job has 4");
     }
 }

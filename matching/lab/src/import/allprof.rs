@@ -5,29 +5,36 @@
 //! MPI_Irecv:START:BUFFER:COUNT:TYPE,SIZE,..:SOURCE:TAG:COMM,RANK,SIZE:REQUEST:END
 //! ```
 
-use super::{Importer, pattern};
+use super::calls::is_call;
+use super::{Importer, shortened};
 use crate::traffic::{Outgoing, Request};
 
 pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
     let mut begin = None;
+    let mut is_finalized = false;
     for (index, line) in text.lines().enumerate() {
-        if !line.starts_with("MPI_") {
+        if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
         let fields: Vec<&str> = line.split(':').collect();
+        importer.script.at_line(index + 1);
         call(&fields, importer, &mut begin).map_err(|why| format!("line {}: {why}", index + 1))?;
+        importer.calls += 1;
+        is_finalized |= fields[0] == "MPI_Finalize";
     }
-    Ok(())
+    match is_finalized {
+        true => Ok(()),
+        false => Err(format!(
+            "line {} is missing: the file ends without MPI_Finalize",
+            text.lines().count() + 1
+        )),
+    }
 }
 
 fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Result<(), String> {
     let name = fields[0];
-    match name {
-        "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Comm_rank" | "MPI_Comm_size"
-        | "MPI_Wtime" => {
-            return Ok(());
-        }
-        _ => {}
+    if !is_call(name) {
+        return Err(format!("MPI has no call '{}'", shortened(name)));
     }
     let field = |place: usize| {
         let field = fields.get(place);
@@ -41,9 +48,35 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
             .parse::<i64>()
             .map_err(|_| format!("'{first}' is no number"))
     };
-    let seen: f64 = field(1)?
-        .parse()
-        .map_err(|_| format!("'{}' is no time", fields[1]))?;
+    let time = |text: &str| {
+        let read = text.parse().ok();
+        let read = read.filter(|time: &f64| time.is_finite());
+        read.ok_or_else(|| format!("'{text}' is no time"))
+    };
+    let [_, first, .., last] = fields else {
+        return Err(format!("{name} has no times of its begin and end"));
+    };
+    // The clock is read for the first time within MPI_Init, and for the last in MPI_Finalize.
+    if *first == "-" && name.starts_with("MPI_Init") {
+        return time(last).map(drop);
+    }
+    let seen = time(first)?;
+    let end = match (name, *last) {
+        ("MPI_Finalize", "-") => seen,
+        _ => time(last)?,
+    };
+    if end < seen {
+        return Err(format!(
+            "{name} ends before it begins, at {last}: the line was cut"
+        ));
+    }
+    match name {
+        "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Comm_rank" | "MPI_Comm_size"
+        | "MPI_Wtime" => {
+            return Ok(());
+        }
+        _ => {}
+    }
     let at = ((seen - *begin.get_or_insert(seen)) * 1000.0).max(0.0) as u64;
     let bytes = || {
         let mut words = field(4)?.split(',').skip(1);
@@ -54,8 +87,31 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
         Ok::<_, String>(size.saturating_mul(number(3)?.unsigned_abs()))
     };
     let context = || u16::try_from(number(7)?).map_err(|_| "its communicator is none".to_owned());
+    // The communicator has this rank's number and its size behind it.
+    let within_communicator = |rank: u32| {
+        let size = field(7)?
+            .split(',')
+            .nth(2)
+            .and_then(|size| size.parse().ok());
+        match size {
+            Some(size) if rank >= size => Err(format!(
+                "{name} is of rank {rank}, and its communicator has {size}"
+            )),
+            _ => Ok(()),
+        }
+    };
+    let receive = |importer: &Importer| {
+        let (source, tag) = (number(5)?, number(6)?);
+        // Behind the status or the request.
+        field(9)?;
+        if let Ok(source) = u32::try_from(source) {
+            within_communicator(source)?;
+        }
+        importer.pattern(source, tag, context()?)
+    };
     let send = |synchronous| {
         let to = u32::try_from(number(5)?).map_err(|_| "it sends to no rank".to_owned())?;
+        within_communicator(to)?;
         Ok::<_, String>(Outgoing {
             to,
             tag: i32::try_from(number(6)?).map_err(|_| "its tag is none".to_owned())?,
@@ -82,35 +138,35 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
     let from_null = || Ok::<_, String>(is_null(number(5)?));
     match name {
         "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" if !to_null()? => {
-            let request = importer.script.send(send(name == "MPI_Ssend")?);
+            let request = importer.send(send(name == "MPI_Ssend")?)?;
             importer.script.seen_at(at);
             importer.script.wait(vec![request]);
         }
         "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend" if !to_null()? => {
-            let request = importer.script.send(send(name == "MPI_Issend")?);
+            let request = importer.send(send(name == "MPI_Issend")?)?;
             importer.script.seen_at(at);
             name_it(importer, request)?;
         }
         "MPI_Recv" if !from_null()? => {
-            let request = importer
-                .script
-                .post(pattern(number(5)?, number(6)?, context()?)?);
+            let pattern = receive(importer)?;
+            let request = importer.script.post(pattern);
             importer.script.seen_at(at);
             importer.script.wait(vec![request]);
         }
         "MPI_Irecv" if !from_null()? => {
-            let request = importer
-                .script
-                .post(pattern(number(5)?, number(6)?, context()?)?);
+            let pattern = receive(importer)?;
+            let request = importer.script.post(pattern);
             importer.script.seen_at(at);
             name_it(importer, request)?;
         }
         "MPI_Wait" => {
             let waited = importer.named(requests(2)?);
+            field(4)?;
             importer.script.wait(waited);
         }
         "MPI_Waitall" => {
             let waited = importer.named(requests(3)?);
+            field(5)?;
             importer.script.wait(waited);
         }
         other => return leave_out(importer, other),

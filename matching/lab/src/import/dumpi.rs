@@ -1,43 +1,105 @@
 //! What `dumpi2ascii` prints of DUMPI (SST): a block of lines for each call, `NAME entering at walltime S.N`, its arguments as
 //! `int tag=5`, and `NAME returning at walltime S.N`.
 
-use super::{Importer, pattern};
+use tagwire_matching::Pattern;
+
+use super::calls::is_call;
+use super::{Importer, shortened};
 use crate::traffic::Outgoing;
 
 pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
     let mut begin = None;
     let mut block: Option<Block<'_>> = None;
+    let mut is_finalized = false;
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
+        let told = |why: String| format!("line {number}: {why}");
         if let Some((name, rest)) = line.split_once(" entering at walltime ") {
-            if let Some(open) = &block {
-                return Err(format!("line {number}: {name} begins within {}", open.name));
+            if is_of_the_program(name) {
+                continue;
             }
-            let seconds = rest.split(',').next().unwrap_or_default();
-            let seen =
-                nanos(seconds).ok_or_else(|| format!("line {number}: '{seconds}' is no time"))?;
+            if !is_call(name) {
+                return Err(told(format!("MPI has no call '{}'", shortened(name))));
+            }
+            if let Some(open) = &block {
+                return Err(told(format!("{name} begins within {}", open.name)));
+            }
+            let seen = time(rest).map_err(told)?;
             block = Some(Block {
                 name,
                 at: seen.saturating_sub(*begin.get_or_insert(seen)),
                 arguments: Vec::new(),
             });
-        } else if line.contains(" returning at walltime ") {
-            let whole = block.take();
-            let whole =
-                whole.ok_or_else(|| format!("line {number}: a call returns that did not begin"))?;
+            importer.script.at_line(number);
+        } else if let Some((name, rest)) = line.split_once(" returning at walltime ") {
+            if is_of_the_program(name) {
+                continue;
+            }
+            let whole = block.take().filter(|whole| whole.name == name);
+            let whole = whole.ok_or_else(|| told(format!("{name} returns and did not begin")))?;
+            time(rest).map_err(told)?;
             whole
                 .import(importer)
-                .map_err(|why| format!("line {number}: {}: {why}", whole.name))?;
-        } else if let (Some(open), Some((left, value))) = (&mut block, line.split_once('=')) {
-            let name = left.rsplit(' ').next().unwrap_or(left);
-            // An array has its length behind its name.
-            let name = name.split('[').next().unwrap_or(name);
-            open.arguments.push((name, value));
+                .map_err(|why| told(format!("{}: {why}", whole.name)))?;
+            importer.calls += 1;
+            is_finalized |= whole.name == "MPI_Finalize";
+        } else if let Some(open) = &mut block {
+            open.line(line).map_err(told)?;
+        } else if !is_beside(line, is_finalized) {
+            let what = shortened(line);
+            return Err(told(format!("'{what}' is nothing that dumpi2ascii prints")));
         }
     }
+    let last = text.lines().count();
     match block {
-        Some(open) => Err(format!("the file ends within {}", open.name)),
+        Some(open) => Err(format!("line {last}: the file ends within {}", open.name)),
+        None if !is_finalized => Err(format!(
+            "line {} is missing: the file ends without MPI_Finalize",
+            last + 1
+        )),
         None => Ok(()),
+    }
+}
+
+/// Whether a block is of a function of the program that DUMPI was told of.
+fn is_of_the_program(name: &str) -> bool {
+    !name.starts_with("MPI")
+}
+
+/// Whether a line may stand outside of calls: what comes before the first, counters of the processor behind any, and counts,
+/// values and sizes at the end.
+fn is_beside(line: &str, is_finalized: bool) -> bool {
+    const BEFORE: [&str; 7] = [
+        "version=",
+        "starttime=",
+        "hostname=",
+        "username=",
+        "meshdim=",
+        "meshsize=",
+        "meshcrd=",
+    ];
+    const BEHIND: [&str; 5] = [
+        "Total keyvals: ",
+        "Performance counters: ",
+        "Function address ",
+        "Datatype ",
+        "    ",
+    ];
+    let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
+    let counts = || line.contains(" called ") && line.ends_with(" times");
+    line.is_empty()
+        || begins(&BEFORE)
+        || line.starts_with("Perfcounters: [")
+        || is_finalized && (begins(&BEHIND) || counts() || line.contains('='))
+}
+
+/// The nanoseconds of `S.N, cputime ...`.
+fn time(rest: &str) -> Result<u64, String> {
+    let (seconds, cpu) = rest.split_once(',').unwrap_or((rest, ""));
+    match nanos(seconds) {
+        Some(nanos) if cpu.starts_with(" cputime ") => Ok(nanos),
+        Some(_) => Err(format!("it ends behind '{seconds}': the line was cut")),
+        None => Err(format!("'{seconds}' is no time")),
     }
 }
 
@@ -61,7 +123,28 @@ struct Block<'a> {
     arguments: Vec<(&'a str, &'a str)>,
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    /// Takes an argument, `TYPE NAME=VALUE`. Those of two dimensions go over several lines.
+    fn line(&mut self, line: &'a str) -> Result<(), String> {
+        let argument = line.split_once('=').and_then(|(left, value)| {
+            let (_, name) = left.rsplit_once(' ')?;
+            // An array has its length behind its name.
+            Some((name.split('[').next()?, value))
+        });
+        match argument {
+            _ if line.starts_with("Perfcounters: [") || line.starts_with([',', ']']) => Ok(()),
+            Some(argument) => {
+                self.arguments.push(argument);
+                Ok(())
+            }
+            None => Err(format!(
+                "'{}' is no argument of {}",
+                shortened(line),
+                self.name
+            )),
+        }
+    }
+
     fn text(&self, name: &str) -> Result<&str, String> {
         let mut all = self.arguments.iter();
         let found = all.find(|(known, _)| *known == name);
@@ -102,8 +185,8 @@ impl Block<'_> {
         Ok(self.text(name)?.contains("MPI_PROC_NULL"))
     }
 
-    fn receive(&self, source: &str, tag: &str) -> Result<tagwire_matching::Pattern, String> {
-        pattern(self.number(source)?, self.number(tag)?, self.context()?)
+    fn receive(&self, importer: &Importer, source: &str, tag: &str) -> Result<Pattern, String> {
+        importer.pattern(self.number(source)?, self.number(tag)?, self.context()?)
     }
 
     fn context(&self) -> Result<u16, String> {
@@ -114,7 +197,8 @@ impl Block<'_> {
     fn send(&self, [to, tag, count, kind]: [&str; 4]) -> Result<Outgoing, String> {
         let dest = self.number(to)?;
         let number = self.number(tag)?;
-        let bytes = self.number(count)?.unsigned_abs() * size(self.text(kind)?);
+        let bytes = self.number(count)?.unsigned_abs();
+        let bytes = bytes.saturating_mul(size(self.text(kind)?));
         Ok(Outgoing {
             to: u32::try_from(dest).map_err(|_| format!("it sends to no rank, {dest}"))?,
             tag: i32::try_from(number).map_err(|_| format!("no tag has the number {number}"))?,
@@ -128,25 +212,29 @@ impl Block<'_> {
         const SEND: [&str; 4] = ["dest", "tag", "count", "datatype"];
         match self.name {
             "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" if !self.is_null("dest")? => {
-                let request = importer.script.send(self.send(SEND)?);
+                let request = importer.send(self.send(SEND)?)?;
                 importer.script.seen_at(self.at);
                 importer.script.wait(vec![request]);
             }
             "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend"
                 if !self.is_null("dest")? =>
             {
-                let request = importer.script.send(self.send(SEND)?);
+                let request = importer.send(self.send(SEND)?)?;
                 for name in self.requests("request")? {
                     importer.name(name, request);
                 }
             }
             "MPI_Recv" if !self.is_null("source")? => {
-                let request = importer.script.post(self.receive("source", "tag")?);
+                let request = importer
+                    .script
+                    .post(self.receive(importer, "source", "tag")?);
                 importer.script.seen_at(self.at);
                 importer.script.wait(vec![request]);
             }
             "MPI_Irecv" if !self.is_null("source")? => {
-                let request = importer.script.post(self.receive("source", "tag")?);
+                let request = importer
+                    .script
+                    .post(self.receive(importer, "source", "tag")?);
                 for name in self.requests("request")? {
                     importer.name(name, request);
                 }
@@ -174,7 +262,9 @@ impl Block<'_> {
                     self.wait(importer, self.requests("request")?);
                 }
             }
-            "MPI_Probe" => importer.script.probe(self.receive("source", "tag")?),
+            "MPI_Probe" => importer
+                .script
+                .probe(self.receive(importer, "source", "tag")?),
             "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Comm_rank" | "MPI_Comm_size"
             | "MPI_Wtime" | "MPI_Get_count" => return Ok(()),
             other => {
@@ -194,12 +284,16 @@ impl Block<'_> {
     fn exchange(&self, importer: &mut Importer) -> Result<(), String> {
         let mut requests = Vec::new();
         if !self.is_null("source")? {
-            requests.push(importer.script.post(self.receive("source", "recvtag")?));
+            requests.push(
+                importer
+                    .script
+                    .post(self.receive(importer, "source", "recvtag")?),
+            );
             importer.script.seen_at(self.at);
         }
         if !self.is_null("dest")? {
             let outgoing = self.send(["dest", "sendtag", "sendcount", "sendtype"])?;
-            requests.push(importer.script.send(outgoing));
+            requests.push(importer.send(outgoing)?);
             importer.script.seen_at(self.at);
         }
         importer.script.wait(requests);

@@ -21,6 +21,7 @@ pub(super) struct Machine<'a> {
     /// Messages on their way, by their source and target, in their order.
     channels: BTreeMap<(u32, u32), VecDeque<Message>>,
     woken: Vec<u32>,
+    is_cut: bool,
 }
 
 /// A message on its way.
@@ -69,14 +70,14 @@ impl<'a> Machine<'a> {
     /// Returns the ranks before their first steps.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a message to a rank that is not there, or with a tag that is none.
+    /// [`Error::Script`] for a message to a rank that is not there, or with a tag that is none.
     pub(super) fn new(scripts: &'a [Script]) -> Result<Self> {
         for (rank, script) in scripts.iter().enumerate() {
             for step in script.steps() {
                 if let Action::Send(Outgoing { to, tag, .. }, _) = step.action
                     && (to as usize >= scripts.len() || Tag::from_wire(tag).is_none())
                 {
-                    return Err(Error::Usage(format!(
+                    return Err(Error::Script(format!(
                         "rank {rank} sends to rank {to} with tag {tag}, and there are {} ranks",
                         scripts.len()
                     )));
@@ -97,6 +98,7 @@ impl<'a> Machine<'a> {
             ranks: scripts.iter().map(runner).collect(),
             channels: BTreeMap::new(),
             woken: Vec::new(),
+            is_cut: scripts.iter().any(Script::is_cut),
         })
     }
 
@@ -273,15 +275,27 @@ impl<'a> Machine<'a> {
         runner.next >= runner.script.steps().len()
     }
 
+    /// Whether ranks may wait for what a file that was cut does not have.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// A rank waits for ever.
     pub(super) fn stuck(&self, rank: u32) -> Error {
-        let step = self.ranks[rank as usize].next + 1;
+        let runner = &self.ranks[rank as usize];
+        let step = runner.next + 1;
+        let line = match runner.script.steps().get(runner.next) {
+            Some(step) if step.line > 0 => format!(" (line {})", step.line),
+            _ => String::new(),
+        };
         let wanted = self.wants(rank);
         let what = match wanted.first() {
             Some(pattern) => format!("for a message that is never sent ({pattern})"),
             None => "for a synchronous send that no receive takes".to_owned(),
         };
-        Error::Usage(format!("rank {rank} waits for ever in step {step}, {what}"))
+        Error::Script(format!(
+            "rank {rank} waits for ever in step {step}{line}, {what}"
+        ))
     }
 
     /// The calls of each rank's engine.

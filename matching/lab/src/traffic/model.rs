@@ -68,8 +68,8 @@ impl Model {
     /// Returns the traces of the ranks that run these scripts, which were made from what `origin` says.
     ///
     /// # Errors
-    /// [`Error::Usage`] when a rank waits for what never comes, sends to a rank that is not there, or has no times where the
-    /// model goes by them.
+    /// [`Error::Script`] when a rank waits for what never comes or sends to a rank that is not there; [`Error::Usage`] when it has
+    /// no times where the model goes by them.
     pub fn traces(&self, scripts: &[Script], origin: &str) -> Result<Vec<Trace>> {
         let mut machine = Machine::new(scripts)?;
         let spec = &self.0;
@@ -273,11 +273,11 @@ fn interleave(machine: &mut Machine<'_>, random: &mut Random) -> Result<()> {
     all_finished(machine)
 }
 
-/// Whether every rank has come to its end.
+/// Whether every rank has come to its end, or to that of a file that was cut.
 pub(super) fn all_finished(machine: &Machine<'_>) -> Result<()> {
     let mut ranks = 0..machine.size() as u32;
     match ranks.find(|rank| !machine.is_finished(*rank)) {
-        Some(rank) => Err(machine.stuck(rank)),
-        None => Ok(()),
+        Some(rank) if !machine.is_cut() => Err(machine.stuck(rank)),
+        _ => Ok(()),
     }
 }
