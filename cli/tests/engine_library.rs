@@ -93,7 +93,7 @@ fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
     );
     let refused = run(&line);
     assert_eq!((refused.status, &*refused.stdout), (2, ""), "{refused:#?}");
-    let told = "liblast.so fails as exact and is not measured";
+    let told = "liblast.so fails as exact and is not measured: it visits the receive of line 2";
     assert!(refused.stderr.contains(told), "{refused:#?}");
     let measured = run(&format!("{line} --unchecked"));
     assert_eq!(measured.status, 0, "{measured:#?}");
@@ -101,6 +101,91 @@ fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row["checked"].is_null()), "{rows:#?}");
+}
+
+/// The library of the tests of `matching/foreign`, whose answers are wrong as `lie=` says.
+fn lying(folder: &Path) -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let file = folder.join("liblying.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-shared", "-fPIC", "-I"]);
+    compiler.arg(here.join("include")).arg("-o").arg(&file);
+    compiler.arg(here.join("matching/foreign/tests/lying.c"));
+    assert!(compiler.status().unwrap().success());
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_that_cannot_be_ends_every_test_with_its_name_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = lying(folder.path());
+    let trace = folder.path().join("traces");
+    let made = run(&format!(
+        "match app halo7:x=3,y=3,z=3,steps=1 --arrivals posted --traces {}",
+        trace.display()
+    ));
+    assert_eq!(made.status, 0, "{made:#?}");
+    let trace = trace.join("posted/halo7.0.twm");
+    let small = |command: &str| format!("{command} {file}:lie=small");
+    let status = "answered a post with the status 9, which there is not";
+    for (line, told) in [
+        (format!("match check {file}:lie=status"), status),
+        (
+            format!("match check {file}:lie=visits"),
+            "the engine has posted what cannot be: source 4294967295",
+        ),
+        (small("match check"), "cannot be made for"),
+        (
+            format!("match depth --engine {file}:lie=status --ahead 1"),
+            status,
+        ),
+        (
+            format!("match depth --engine {file}:lie=status --ahead 1 --unchecked"),
+            status,
+        ),
+        (
+            small("match depth --unchecked --engine"),
+            "it holds 4 receives",
+        ),
+        (small("match depth --engine"), "it holds 4 receives"),
+        (
+            small("match threads --rounds 1 --engine"),
+            "it holds 4 receives",
+        ),
+        (
+            format!("match order --entries 8 --engine {file}:lie=status"),
+            status,
+        ),
+        (
+            format!(
+                "match replay {} --passes 1 --engine {file}:lie=status",
+                trace.display()
+            ),
+            status,
+        ),
+        (
+            format!(
+                "match replay {} --passes 1 --engine {file}:lie=small",
+                trace.display()
+            ),
+            "it holds 4 receives",
+        ),
+        (
+            format!(
+                "match replay {} --real --passes 1 --engine {file}:lie=status",
+                trace.display()
+            ),
+            status,
+        ),
+    ] {
+        let refused = run(&line);
+        assert_eq!(refused.status, 3, "{line}: {refused:#?}");
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(said.contains(told), "{line}: {said}");
+        for other in ["panicked", "no room", "was full"] {
+            assert!(!said.contains(other), "{line}: {said}");
+        }
+    }
 }
 
 #[test]

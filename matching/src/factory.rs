@@ -6,6 +6,8 @@ use tagwire_base::named::Spec;
 
 use crate::description::Description;
 use crate::engine::Engine;
+#[cfg(feature = "engines")]
+use crate::judged::Judged;
 use crate::storage::Capacity;
 
 /// Makes engines of one kind.
@@ -38,9 +40,13 @@ pub trait Factory: Send + Sync {
         true
     }
 
-    /// Returns the parameters of the same engine whose answers nobody watches.
-    fn unguarded(&self, parameters: &Spec) -> Spec {
-        parameters.clone()
+    /// Returns the same engine for somebody who judges its answers.
+    ///
+    /// # Errors
+    /// Why it cannot be made with these bounds.
+    #[cfg(feature = "engines")]
+    fn open_judged(&self, parameters: &Spec, capacity: Capacity) -> Result<Judged, String> {
+        Ok(Judged::of(self.open(parameters, capacity)))
     }
 }
 

@@ -53,6 +53,8 @@ mod error;
 mod factory;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(feature = "engines")]
+pub mod judged;
 pub mod kit;
 mod known;
 pub mod list;

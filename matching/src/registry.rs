@@ -19,6 +19,8 @@ use crate::engines::{
 use crate::error::{Error, Result};
 use crate::factory::Added;
 #[cfg(feature = "engines")]
+use crate::judged::Judged;
+#[cfg(feature = "engines")]
 use crate::storage::counting::Counting;
 use crate::storage::{Apart, Capacity, Cells};
 #[cfg(feature = "engines")]
@@ -81,16 +83,6 @@ impl EngineName {
         added.is_none_or(|added| added.factory.counts_entries(&self.spec))
     }
 
-    /// Returns the same engine without what watches over its answers, for whoever judges them itself.
-    #[must_use]
-    pub fn unguarded(&self) -> Self {
-        let mut other = self.clone();
-        if let Some(added) = self.added {
-            other.spec = added.factory.unguarded(&self.spec);
-        }
-        other
-    }
-
     /// Returns what the engine promises with these parameters.
     #[must_use]
     pub fn grade(&self) -> Grade {
@@ -141,6 +133,21 @@ impl EngineName {
             None => Some(self.open_over::<Counting>(capacity)),
             Some(added) => added.factory.open_counting(&self.spec, capacity),
         }
+    }
+
+    /// Returns the engine, empty and with these bounds, for somebody who judges its answers.
+    ///
+    /// # Errors
+    /// [`Error::Library`] for one of a library that makes none with these bounds.
+    pub fn open_judged<C: Cells>(&self, capacity: Capacity) -> Result<Judged> {
+        let Some(added) = self.added else {
+            return Ok(Judged::of(self.open_over::<C>(capacity)));
+        };
+        let opened = added.factory.open_judged(&self.spec, capacity);
+        opened.map_err(|why| Error::Library {
+            engine: self.to_string(),
+            why,
+        })
     }
 
     /// Returns the engine, empty, in private memory and with these bounds; `sink` is given each call with its answer.

@@ -14,6 +14,7 @@ use tagwire_matching::{
 
 use crate::library::{EXPECTED_ONLY, LOOK, QUEUE};
 use crate::plain::{Plain, Said, envelope};
+use tagwire_matching::judged::refuse;
 
 /// An engine of a library whose answers are those of an engine.
 ///
@@ -57,7 +58,7 @@ impl Guarded {
 
     #[cold]
     fn refuse(&self, answer: &dyn Display) -> ! {
-        panic!("the matching engine '{}' {answer}", self.name)
+        refuse(&self.name, answer)
     }
 
     /// The message that was found for a receive, which stays.
@@ -305,7 +306,7 @@ impl<T: Copy> Line<T> {
     }
 }
 
-fn strange(said: Said, call: &str) -> String {
+pub(crate) fn strange(said: Said, call: &str) -> String {
     match said {
         Said::Status(status) => {
             format!("answered {call} with the status {status}, which there is not")

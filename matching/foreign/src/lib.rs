@@ -17,6 +17,7 @@ mod plain;
 use std::ffi::CString;
 
 use tagwire_base::named::{Named, Spec};
+use tagwire_matching::judged::{Judged, refuse};
 use tagwire_matching::kit::Factory;
 use tagwire_matching::registry::Description;
 use tagwire_matching::{Capacity, Engine, Grade};
@@ -55,14 +56,8 @@ impl Factory for Library {
     /// [`check`](Factory::check) before.
     fn open(&self, parameters: &Spec, capacity: Capacity) -> Box<dyn Engine + Send> {
         let (is_guarded, text) = read(parameters);
-        let instance = self.create(capacity, &text).unwrap_or_else(|why| {
-            let Capacity { posted, unexpected } = capacity;
-            panic!(
-                "the matching engine '{parameters}' cannot be made for {posted} receives and {unexpected} messages \
-                 (setting 'match-capacity'): {why}"
-            )
-        });
-        let plain = Plain::new(instance);
+        let plain = self.plain(capacity, &text, " (setting 'match-capacity')");
+        let plain = plain.unwrap_or_else(|why| refuse(parameters, &why));
         match is_guarded {
             true => Box::new(Guarded::new(plain, parameters.to_string())),
             false => Box::new(plain),
@@ -79,12 +74,32 @@ impl Factory for Library {
         read(parameters).0
     }
 
-    fn unguarded(&self, parameters: &Spec) -> Spec {
-        match (parameters.file(), read(parameters).0) {
-            (Some((path, "")), true) => parameters.with_file(path, OFF),
-            (Some((path, given)), true) => parameters.with_file(path, &format!("{OFF},{given}")),
-            _ => parameters.clone(),
-        }
+    /// Without the guard: what cannot be is told, and ends nothing.
+    fn open_judged(&self, parameters: &Spec, capacity: Capacity) -> Result<Judged, String> {
+        let plain = self.plain(capacity, &read(parameters).1, "")?;
+        let impossible = plain.impossible().clone();
+        Ok(Judged {
+            engine: Box::new(plain),
+            impossible,
+        })
+    }
+}
+
+impl Library {
+    /// Returns an engine that believes the library; or why there is none, with what bounds it.
+    fn plain(
+        &self,
+        capacity: Capacity,
+        parameters: &CString,
+        bounded: &str,
+    ) -> Result<Plain, String> {
+        let Capacity { posted, unexpected } = capacity;
+        let made = self.create(capacity, parameters);
+        made.map(Plain::new).map_err(|why| {
+            format!(
+                "cannot be made for {posted} receives and {unexpected} messages{bounded}: {why}"
+            )
+        })
     }
 }
 

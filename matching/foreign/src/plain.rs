@@ -6,10 +6,12 @@ use tagwire_matching::{
     PostOutcome, QueueStats, Stats,
 };
 
+use crate::guard::strange;
 use crate::library::{
     ANY_SOURCE, ANY_TAG, Answer, EXPECTED_ONLY, FULL, Instance, Key, LOOK, MATCHED, NONE, QUEUE,
     QUEUED, QueueFigures,
 };
+use tagwire_matching::judged::Impossible;
 
 /// An engine that believes its library.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(crate) struct Plain {
     /// Entries of each queue: asked for with every message, which the library is not.
     posted: usize,
     unexpected: usize,
+    impossible: Impossible,
 }
 
 /// What an answer says.
@@ -32,12 +35,57 @@ pub(crate) enum Said {
 }
 
 impl Plain {
-    pub(crate) const fn new(instance: Instance) -> Self {
+    pub(crate) fn new(instance: Instance) -> Self {
         Self {
             instance,
             posted: 0,
             unexpected: 0,
+            impossible: Impossible::default(),
         }
+    }
+
+    /// What the library answered that no engine can, where nobody else looks at its answers.
+    pub(crate) const fn impossible(&self) -> &Impossible {
+        &self.impossible
+    }
+
+    #[cold]
+    fn note(&self, said: Said, call: &str) {
+        self.impossible.note(|| strange(said, call));
+    }
+
+    /// A receive or a message that the library has shown.
+    fn shown<T>(&self, made: Option<T>, key: Key, call: &str) -> Option<T> {
+        if made.is_none() {
+            self.impossible.note(|| {
+                let Key {
+                    source,
+                    tag,
+                    context,
+                    flags,
+                } = key;
+                format!(
+                    "{call} what cannot be: source {source}, tag {tag}, context {context}, flags {flags}"
+                )
+            });
+        }
+        made
+    }
+
+    fn expected(&self, said: Said, call: &str) -> Option<Cookie> {
+        match said {
+            Said::Matched(cookie, _) => Some(Cookie(cookie)),
+            Said::Nothing => None,
+            other => {
+                self.note(other, call);
+                None
+            }
+        }
+    }
+
+    fn looked(&self, (said, found): (Said, Key)) -> Option<(Envelope, Cookie)> {
+        let cookie = self.expected(said, "a probe")?;
+        Some((self.shown(envelope(found), found, "found")?, cookie))
     }
 
     #[inline]
@@ -87,7 +135,11 @@ impl Plain {
     fn withdrawn(&mut self, handle: Handle, is_message: bool) -> CancelOutcome {
         match self.say_withdraw(whole(handle), is_message) {
             Said::Matched(cookie, _) => CancelOutcome::Cancelled(Cookie(cookie)),
-            _ => CancelOutcome::AlreadyMatched,
+            Said::Nothing => CancelOutcome::AlreadyMatched,
+            other => {
+                self.note(other, "a cancel");
+                CancelOutcome::AlreadyMatched
+            }
         }
     }
 }
@@ -115,7 +167,11 @@ impl Engine for Plain {
         match self.say_post(pattern, cookie) {
             Said::Matched(cookie, _) => PostOutcome::Matched(Cookie(cookie)),
             Said::Queued(handle) => PostOutcome::Queued(halves(handle)),
-            _ => PostOutcome::Full,
+            Said::Full => PostOutcome::Full,
+            other => {
+                self.note(other, "a post");
+                PostOutcome::Full
+            }
         }
     }
 
@@ -123,36 +179,32 @@ impl Engine for Plain {
         match self.say_arrive(envelope, cookie, QUEUE) {
             Said::Matched(cookie, _) => ArriveOutcome::Matched(Cookie(cookie)),
             Said::Queued(handle) => ArriveOutcome::Queued(halves(handle)),
-            _ => ArriveOutcome::Full,
+            Said::Full => ArriveOutcome::Full,
+            other => {
+                self.note(other, "a message that is to be queued");
+                ArriveOutcome::Full
+            }
         }
     }
 
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
-        match self.say_arrive(envelope, Cookie(0), EXPECTED_ONLY) {
-            Said::Matched(cookie, _) => Some(Cookie(cookie)),
-            _ => None,
-        }
+        let said = self.say_arrive(envelope, Cookie(0), EXPECTED_ONLY);
+        self.expected(said, "a message that is not to be queued")
     }
 
     fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
-        match self.say_arrive(envelope, Cookie(0), LOOK) {
-            Said::Matched(cookie, _) => Some(Cookie(cookie)),
-            _ => None,
-        }
+        let said = self.say_arrive(envelope, Cookie(0), LOOK);
+        self.expected(said, "a look for a receive")
     }
 
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
-        match self.say_look(pattern, false) {
-            (Said::Matched(cookie, _), found) => Some((envelope(found)?, Cookie(cookie))),
-            _ => None,
-        }
+        let looked = self.say_look(pattern, false);
+        self.looked(looked)
     }
 
     fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
-        match self.say_look(pattern, true) {
-            (Said::Matched(cookie, _), found) => Some((envelope(found)?, Cookie(cookie))),
-            _ => None,
-        }
+        let looked = self.say_look(pattern, true);
+        self.looked(looked)
     }
 
     fn cancel(&mut self, handle: Handle) -> CancelOutcome {
@@ -181,7 +233,7 @@ impl Engine for Plain {
 
     fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
         self.instance.visit(false, &mut |key, cookie| {
-            if let Some(pattern) = pattern(key) {
+            if let Some(pattern) = self.shown(pattern(key), key, "has posted") {
                 visit(pattern, Cookie(cookie));
             }
         });
@@ -189,7 +241,7 @@ impl Engine for Plain {
 
     fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
         self.instance.visit(true, &mut |key, cookie| {
-            if let Some(envelope) = envelope(key) {
+            if let Some(envelope) = self.shown(envelope(key), key, "has queued") {
                 visit(envelope, Cookie(cookie));
             }
         });

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::judged::Judged;
+use tagwire_matching::storage::Local;
 use tagwire_matching::{
     AnyEngine, ArriveOutcome, CancelOutcome, Capacity, Cookie, Engine, Engines, Envelope, Grade,
     Handle, Pattern, PostOutcome,
@@ -112,6 +114,47 @@ fn an_honest_library_matches_as_an_engine_does() {
             (2, 1, 1)
         );
         assert_eq!((stats.unexpected.queued, stats.unexpected.hits), (1, 1));
+    }
+}
+
+/// Who judges the answers is told of one that there is not, and the program goes on.
+#[test]
+fn an_answer_that_cannot_be_is_told_to_who_judges() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = lying(folder.path());
+    for (lie, told) in [
+        (
+            "status",
+            "answered a post with the status 9, which there is not",
+        ),
+        ("nothing", "answered a post with nothing at all"),
+        (
+            "queued",
+            "queued a message that is not to be queued, with the handle 0",
+        ),
+        (
+            "wild",
+            "found what cannot be: source 4294967295, tag -2147483648, context 1048576, flags 0",
+        ),
+        (
+            "visits",
+            "has posted what cannot be: source 4294967295, tag -2147483648, context 4294967295, flags 0",
+        ),
+    ] {
+        let name = engines().named(&format!("{file}:lie={lie}")).unwrap();
+        let Judged {
+            mut engine,
+            impossible,
+        } = name.open_judged::<Local>(Capacity::default()).unwrap();
+        assert_eq!(impossible.told(), None);
+        let _ = engine.arrive_expected(message(2));
+        let _ = engine.arrive(message(1), Cookie(3));
+        let _ = engine.probe(receive(1));
+        let _ = engine.post(receive(7), Cookie(4));
+        let mut seen = 0;
+        engine.for_each_posted(&mut |_, _| seen += 1);
+        assert_eq!(impossible.told(), Some(told), "{lie}");
+        assert!(seen <= 1, "{lie}");
     }
 }
 
@@ -273,6 +316,13 @@ fn what_is_no_library_of_an_engine_is_refused_with_the_reason() {
     assert!(
         said.contains("cannot be made for 5 receives and 6 messages (setting 'match-capacity'): it holds 4 receives"),
         "{said}"
+    );
+    let said = name.open_judged::<Local>(Capacity::new(5, 6));
+    assert_eq!(
+        said.unwrap_err().to_string(),
+        format!(
+            "matching engine '{name}': cannot be made for 5 receives and 6 messages: it holds 4 receives"
+        )
     );
     // Who loads no libraries knows no such name.
     let said = Engines::default().named(&file).unwrap_err().to_string();

@@ -16,6 +16,7 @@ use crate::import::{self, ImportArgs};
 use crate::offload::{self, OffloadArgs};
 use crate::order::{self, OrderArgs};
 use crate::output::{Circumstances, print};
+use crate::refused;
 use crate::replay::{self, ReplayArgs};
 use crate::stats::{self, StatsArgs};
 use crate::threads::{self, ThreadsArgs};
@@ -100,6 +101,10 @@ Examples:
 /// # Errors
 /// What cannot be asked for, and output that cannot be written.
 pub fn run(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> {
+    refused::caught(|| act(args, engines, from))
+}
+
+fn act(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> {
     match &args.action {
         Action::List => list(engines),
         Action::Check(args) => check(args, engines),
@@ -132,7 +137,7 @@ fn check(args: &CheckArgs, engines: &Engines) -> Result<u8> {
         };
         let seed = args.seed;
         let mut text = String::new();
-        match gate.check_named(&engine.unguarded()) {
+        match gate.check_named(&engine) {
             Ok(passed) => {
                 let (operations, programs) = (passed.operations, passed.programs);
                 let _ = writeln!(

@@ -222,15 +222,16 @@ pub fn check(engine: &EngineName, seed: u64) -> Result<Checked> {
         seed,
         operations: CHECKED,
     };
-    match gate.check_named(&engine.unguarded()) {
+    match gate.check_named(engine) {
         Ok(passed) => Ok(Checked {
             grade: gate.grade.name(),
             operations: passed.operations,
             seed: Some(gate.seed),
         }),
-        Err(_) => Err(Error::Unsound {
+        Err(failed) => Err(Error::Unsound {
             engine: engine.to_string(),
             grade: gate.grade,
+            why: failed.complaint,
         }),
     }
 }

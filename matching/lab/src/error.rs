@@ -16,14 +16,19 @@ pub enum Error {
     Usage(String),
     /// An engine that is to be measured does not pass.
     #[error(
-        "{engine} fails as {grade} and is not measured ('tagwire match check {engine}' shows how; --unchecked measures it)"
+        "{engine} fails as {grade} and is not measured: {why} ('tagwire match check {engine}' shows the calls; --unchecked measures it)"
     )]
     Unsound {
         /// The engine.
         engine: String,
         /// What it promises.
         grade: tagwire_matching::Grade,
+        /// What is wrong with an answer.
+        why: String,
     },
+    /// An answer that no engine gives, or an engine that cannot be made.
+    #[error("{0}")]
+    Refused(String),
     /// Something that was to be written.
     #[error("cannot write {0}: {1}")]
     Output(String, #[source] io::Error),
@@ -71,7 +76,7 @@ impl Error {
             | Self::Script(_)
             | Self::Callgrind(_)
             | Self::Counters(_) => 2,
-            Self::Unsound { .. } => 3,
+            Self::Unsound { .. } | Self::Refused(_) => 3,
         }
     }
 }

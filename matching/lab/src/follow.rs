@@ -3,6 +3,7 @@
 //! It does not predict what the engine will choose. It looks at the choice, reports whether the grade allows it, and goes on
 //! with what the engine has done: so engines that MPI allows but that differ from the oracle pass too.
 
+use tagwire_matching::judged::Impossible;
 use tagwire_matching::{
     ArriveOutcome, Capacity, Cookie, Engine, Envelope, Grade, Pattern, PostOutcome, Stats,
 };
@@ -20,6 +21,8 @@ pub(crate) struct Follower<'a> {
     steps: u32,
     /// Whether a message may be refused for its bytes.
     is_bounded_by_bytes: bool,
+    /// What the engine answered that there is not, beside its answers.
+    impossible: Impossible,
 }
 
 impl<'a> Follower<'a> {
@@ -31,7 +34,13 @@ impl<'a> Follower<'a> {
             messages: Line::new("message", capacity.unexpected),
             steps: 0,
             is_bounded_by_bytes: false,
+            impossible: Impossible::default(),
         }
+    }
+
+    /// The same, of an engine that tells what it answered that there is not.
+    pub(crate) fn told_by(self, impossible: Impossible) -> Self {
+        Self { impossible, ..self }
     }
 
     /// The same, of an engine that may also refuse a message for its bytes while others are queued.
@@ -45,7 +54,23 @@ impl<'a> Follower<'a> {
     /// Has the engine do one operation; returns what it answered, in words.
     pub(crate) fn apply(&mut self, operation: Operation) -> Result<Answer, String> {
         self.steps += 1;
-        let answer = match operation {
+        let answer = self.answer(operation);
+        // What was made of an answer that there is not says less than that answer.
+        self.could_be()?;
+        let answer = answer?;
+        self.compare_lengths()?;
+        Ok(answer)
+    }
+
+    fn could_be(&self) -> Result<(), String> {
+        match self.impossible.told() {
+            Some(told) => Err(format!("the engine {told}")),
+            None => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, operation: Operation) -> Result<Answer, String> {
+        match operation {
             Operation::Post(pattern) => self.post(pattern),
             Operation::Arrive(envelope, bytes) => self.arrive(envelope, bytes),
             Operation::ArriveExpected(envelope) => {
@@ -89,9 +114,7 @@ impl<'a> Follower<'a> {
                 self.engine.set_assertions(context, promise);
                 Ok(Answer::Nothing)
             }
-        }?;
-        self.compare_lengths()?;
-        Ok(answer)
+        }
     }
 
     /// Compares all that is queued, and what was counted.
@@ -102,6 +125,7 @@ impl<'a> Follower<'a> {
         let mut messages = Vec::new();
         let mut note = |envelope, cookie| messages.push((envelope, cookie));
         self.engine.for_each_unexpected(&mut note);
+        self.could_be()?;
         self.receives
             .compare(receives, |_, _| self.grade == Grade::Free)?;
         self.messages.compare(messages, |a, b| match self.grade {
@@ -117,12 +141,14 @@ impl<'a> Follower<'a> {
         for (handle, cookie) in std::mem::take(&mut self.receives.queued) {
             for _ in 0..2 {
                 let outcome = self.engine.cancel(handle);
+                self.could_be()?;
                 self.receives.withdraw(handle, cookie, outcome)?;
             }
         }
         for (handle, cookie) in std::mem::take(&mut self.messages.queued) {
             for _ in 0..2 {
                 let outcome = self.engine.discard(handle);
+                self.could_be()?;
                 self.messages.withdraw(handle, cookie, outcome)?;
             }
         }

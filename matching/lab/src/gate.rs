@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tagwire_matching::judged::Judged;
 use tagwire_matching::storage::Local;
 use tagwire_matching::{Capacity, Engine, EngineName, Grade};
 
@@ -21,6 +22,9 @@ pub struct Gate {
     /// How many operations it does at least, over all programs.
     pub operations: u64,
 }
+
+/// Makes the engine of a program.
+type Open<'a> = dyn Fn(Capacity) -> tagwire_matching::Result<Judged> + 'a;
 
 /// What an engine has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ impl Gate {
         &self,
         open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
     ) -> Result<Passed, Box<Failed>> {
-        self.check_bounded(&|_| {}, open)
+        self.check_bounded(&|_| {}, &|capacity| Ok(Judged::of(open(capacity))))
     }
 
     /// Checks the engine of a name, within the bounds that its parameters set.
@@ -65,14 +69,14 @@ impl Gate {
             program.capacity = engine.bounded(program.capacity);
             program.is_bounded_by_bytes = engine.is_bounded_by_bytes();
         };
-        self.check_bounded(&bound, &|capacity| engine.open_over::<Local>(capacity))
+        self.check_bounded(&bound, &|capacity| engine.open_judged::<Local>(capacity))
     }
 
     /// Checks engines that hold no more than `bound` says of a program.
     fn check_bounded(
         &self,
         bound: &dyn Fn(&mut Program),
-        open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
+        open: &Open<'_>,
     ) -> Result<Passed, Box<Failed>> {
         let mut random = Random::new(self.seed);
         let mut passed = Passed {
@@ -96,12 +100,7 @@ impl Gate {
         Ok(passed)
     }
 
-    fn explain(
-        &self,
-        open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
-        program: Program,
-        programs: u64,
-    ) -> Failed {
+    fn explain(&self, open: &Open<'_>, program: Program, programs: u64) -> Failed {
         let fails = |program: &Program| run(open, self.grade, program);
         let program = shrink(program, &fails);
         let mut lines = Vec::new();
@@ -130,23 +129,30 @@ pub(crate) struct Trouble {
     complaint: String,
 }
 
-fn run(
-    open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
-    grade: Grade,
-    program: &Program,
-) -> Option<Trouble> {
+fn run(open: &Open<'_>, grade: Grade, program: &Program) -> Option<Trouble> {
     attempt(open, grade, program, &mut |_, _| {})
 }
 
 /// Runs a program on an engine of its own: all operations, a comparison of all that is queued, and a drain by handles.
 fn attempt(
-    open: &dyn Fn(Capacity) -> Box<dyn Engine + Send>,
+    open: &Open<'_>,
     grade: Grade,
     program: &Program,
     note: &mut dyn FnMut(Operation, Option<Answer>),
 ) -> Option<Trouble> {
-    let mut engine = open(program.capacity);
-    let follower = Follower::new(&mut *engine, grade, program.capacity);
+    let Judged {
+        mut engine,
+        impossible,
+    } = match open(program.capacity) {
+        Ok(judged) => judged,
+        Err(error) => {
+            return Some(Trouble {
+                operations: 0,
+                complaint: error.to_string(),
+            });
+        }
+    };
+    let follower = Follower::new(&mut *engine, grade, program.capacity).told_by(impossible);
     let mut follower = follower.bounded_by_bytes(program.is_bounded_by_bytes);
     for (index, &operation) in program.operations.iter().enumerate() {
         let answered = follower.apply(operation);

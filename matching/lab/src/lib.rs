@@ -32,6 +32,7 @@ pub mod program;
 mod queued;
 mod random;
 mod real;
+mod refused;
 mod replay;
 mod shrink;
 mod stats;

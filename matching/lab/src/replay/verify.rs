@@ -1,6 +1,7 @@
 //! Whether an engine answers the calls of a trace as its grade demands.
 
 use tagwire_matching::EngineName;
+use tagwire_matching::judged::Judged;
 use tagwire_matching::storage::Local;
 use tagwire_matching::trace::{Event, Size};
 
@@ -17,8 +18,12 @@ use crate::trace::{Call, Trace};
 /// The first call whose answer the engine's grade forbids, and why.
 pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> std::result::Result<u64, String> {
     let capacity = engine.bounded(trace.header.capacity);
-    let mut opened = engine.unguarded().open_over::<Local>(capacity);
-    let follower = Follower::new(&mut *opened, engine.grade(), capacity);
+    let opened = engine.open_judged::<Local>(capacity);
+    let Judged {
+        engine: mut opened,
+        impossible,
+    } = opened.map_err(|error| error.to_string())?;
+    let follower = Follower::new(&mut *opened, engine.grade(), capacity).told_by(impossible);
     let mut follower = follower.bounded_by_bytes(engine.is_bounded_by_bytes());
     let mut other = 0;
     for (index, call) in trace.calls.iter().enumerate() {
@@ -38,11 +43,12 @@ pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> std::result::Result<
 /// # Errors
 /// [`Error::Unsound`].
 pub(crate) fn check(traces: &[Trace], engine: &EngineName, seed: Option<u64>) -> Result<Checked> {
-    if traces.iter().any(|trace| verify(trace, engine).is_err()) {
-        return Err(Error::Unsound {
+    for trace in traces {
+        verify(trace, engine).map_err(|why| Error::Unsound {
             engine: engine.to_string(),
             grade: engine.grade(),
-        });
+            why,
+        })?;
     }
     Ok(Checked {
         grade: engine.grade().name(),
