@@ -29,6 +29,17 @@ pub struct App {
     scripts: fn(&Spec) -> Vec<Script>,
     /// How many receives a list compares to find one that waits, on the average.
     depth: fn(&Spec) -> Depth,
+    /// How much there is to be made.
+    size: fn(&Spec) -> Size,
+}
+
+/// How much the scripts are that an application makes, before they are made.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    /// Messages over all ranks and steps.
+    messages: u128,
+    /// Receives, or sources, that are looked through for one of them, at most.
+    looked: u128,
 }
 
 /// The mean depth of hits among posted receives; none where no receive waits for its message.
@@ -66,14 +77,43 @@ impl AppName {
     /// Reads `NAME` or `NAME:KEY=VALUE,...`.
     ///
     /// # Errors
-    /// [`Error::Usage`], with the nearest right name.
+    /// [`Error::Usage`], with the nearest right name, or with the bound of one that is too large.
     pub fn parse(text: &str) -> Result<Self> {
         let known: Vec<&Named> = APPS.iter().map(|app| &app.named).collect();
         let spec = Spec::parse(text, &known);
         let spec = spec.map_err(|refused| Error::of_name("application", &refused))?;
         let app = APPS.iter().find(|app| app.named.name == spec.name());
         let app = app.expect("a name that is known is one of the table");
-        Ok(Self { app, spec })
+        let name = Self { app, spec };
+        name.within_bounds()?;
+        Ok(name)
+    }
+
+    /// Refuses what would take all memory, or not come to its end.
+    fn within_bounds(&self) -> Result<()> {
+        let Size { messages, looked } = (self.app.size)(&self.spec);
+        let work = messages.saturating_mul(looked);
+        let (what, count, most) = match (messages > MESSAGES, work > WORK) {
+            (true, _) => ("messages", messages, MESSAGES),
+            (_, true) => ("messages times receives at once", work, WORK),
+            _ => return Ok(()),
+        };
+        let names: Vec<&str> = self.enlarged().collect();
+        Err(Error::Usage(format!(
+            "'{self}' has {count} {what}, and a pattern has at most {most}: choose a smaller {}",
+            names.join(", ")
+        )))
+    }
+
+    /// The parameters that make it larger than it is by default.
+    fn enlarged(&self) -> impl Iterator<Item = &'static str> {
+        let parameters = self.app.named.parameters.iter();
+        let enlarged = parameters.filter(|parameter| {
+            let default = parameter.range.default_text().parse::<u32>();
+            !["bytes", "seed"].contains(&parameter.name)
+                && default.is_ok_and(|default| self.spec.number(parameter.name) > default)
+        });
+        enlarged.map(|parameter| parameter.name)
     }
 
     /// Returns the name without parameters.
@@ -141,6 +181,17 @@ const fn parameter(
 
 const STEPS: Parameter = parameter("steps", 4, 1, 1 << 20, "Time steps");
 const BYTES: Parameter = parameter("bytes", 8192, 0, u32::MAX, "Bytes of a message");
+
+/// Most messages of a pattern: each takes some 400 bytes while its traces are made.
+const MESSAGES: u128 = 1 << 23;
+/// Most entries that are looked at for all of them.
+const WORK: u128 = 1 << 35;
+
+/// The product of parameters.
+fn product<const N: usize>(spec: &Spec, names: [&str; N]) -> u128 {
+    let numbers = names.map(|name| u128::from(spec.number(name)));
+    numbers.into_iter().product()
+}
 
 /// A receive from one rank with one tag.
 fn from(source: u32, tag: u32, context: u16) -> Pattern {
@@ -284,6 +335,85 @@ mod tests {
         }
         let figures = figures(&app, "causal");
         assert_eq!((figures.pairs, figures.wildcard_share), (8, 0.0));
+    }
+
+    #[test]
+    fn what_would_never_be_made_is_refused_with_the_bound_and_the_parameters() {
+        for (name, told) in [
+            (
+                "halo27:x=1024,y=1024,z=1024",
+                "has 111669149696 messages, and a pattern has at most 8388608: choose a smaller x, y, z",
+            ),
+            (
+                "halo7:messages=65536,steps=1048576",
+                "has 26388279066624 messages, and a pattern has at most 8388608: choose a smaller messages, steps",
+            ),
+            (
+                "fds:x=1024,y=1024,z=1024,messages=65536,steps=1048576",
+                "choose a smaller x, y, z, messages, steps",
+            ),
+            (
+                "sweep:x=1,y=1,angles=1024,planes=1024,iterations=1048576",
+                "choose a smaller angles, planes, iterations",
+            ),
+            ("alltoall:ranks=16384", "choose a smaller ranks"),
+            (
+                "alltoall:ranks=16384,algorithm=pairwise",
+                "choose a smaller ranks",
+            ),
+            (
+                "transpose:side=128,steps=1048576",
+                "choose a smaller side, steps",
+            ),
+            (
+                "farm:workers=65536,tasks=1048576",
+                "choose a smaller workers, tasks",
+            ),
+            (
+                "farm:workers=65536",
+                "has 429496729600 messages times receives at once, and a pattern has at most 34359738368: choose a smaller workers",
+            ),
+            (
+                "amg:ranks=65536,levels=16",
+                "choose a smaller ranks, levels",
+            ),
+            (
+                "nbx:ranks=16384,targets=1024",
+                "choose a smaller ranks, targets",
+            ),
+            (
+                "particles:ranks=16384,neighbours=1024",
+                "choose a smaller ranks, neighbours",
+            ),
+            (
+                "storm:senders=16384,messages=4096",
+                "choose a smaller senders, messages",
+            ),
+            (
+                "halo7:x=3,y=3,z=3,steps=1,messages=40000",
+                "messages times receives at once",
+            ),
+        ] {
+            let refused = AppName::parse(name).unwrap_err();
+            assert_eq!(refused.exit_status(), 1, "{name}");
+            let refused = refused.to_string();
+            assert!(refused.contains(told), "{refused}");
+        }
+        // A pattern without many messages may have many ranks.
+        assert!(AppName::parse("alltoall:ranks=16384,algorithm=bruck").is_ok());
+    }
+
+    /// What is counted ahead is what there is, but for the rims of a sweep.
+    #[test]
+    fn the_size_that_is_known_ahead_is_that_of_the_scripts() {
+        for app in names() {
+            let sends: usize = app.scripts().iter().map(Script::sends).sum();
+            let ahead = (app.app.size)(&app.spec).messages;
+            match app.name() {
+                "sweep" => assert!(ahead >= sends as u128, "{app}: {ahead}, {sends}"),
+                _ => assert_eq!(ahead, sends as u128, "{app}"),
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tagwire_base::named::{Named, Parameter, Range, Spec};
 
-use super::{App, BYTES, Depth, STEPS, from, parameter, to};
+use super::{App, BYTES, Depth, STEPS, Size, from, parameter, product, to};
 use crate::traffic::Script;
 
 pub(super) static ALLTOALL: App = App {
@@ -28,6 +28,19 @@ pub(super) static ALLTOALL: App = App {
         "linear" => Depth::of_sources(f64::from(spec.number("ranks") - 1), 1.0),
         _ => Depth::ONE,
     },
+    size: |spec| {
+        let others = product(spec, ["ranks"]) - 1;
+        let (each, looked) = match spec.word("algorithm") {
+            "linear" => (others, others),
+            "pairwise" => (others, 1),
+            // A step for each bit of the highest rank.
+            _ => (u128::from(u128::BITS - others.leading_zeros()), 1),
+        };
+        Size {
+            messages: each * product(spec, ["ranks", "steps"]),
+            looked,
+        }
+    },
 };
 
 pub(super) static TRANSPOSE: App = App {
@@ -42,10 +55,26 @@ pub(super) static TRANSPOSE: App = App {
     about: "a two-dimensional FFT: all ranks of a row, then all of a column, each in a context of its own",
     scripts: transpose,
     depth: |spec| Depth::of_sources(f64::from(spec.number("side") - 1), 1.0),
+    size: |spec| {
+        let others = product(spec, ["side"]) - 1;
+        Size {
+            messages: 2 * others * product(spec, ["side", "side", "steps"]),
+            looked: others,
+        }
+    },
 };
 
 fn alltoall(spec: &Spec) -> Vec<Script> {
     let (ranks, bytes) = (spec.number("ranks"), u64::from(spec.number("bytes")));
+    // Half of all blocks, or what is left of them, in each step of Bruck's.
+    let ways = (0..u32::BITS)
+        .map(|bit| 1 << bit)
+        .take_while(|way| *way < ranks);
+    let blocks_of = |way: u32| (0..ranks).filter(|block| block & way != 0).count() as u64;
+    let blocks: Vec<(u32, u64)> = match spec.word("algorithm") {
+        "bruck" => ways.map(|way| (way, blocks_of(way))).collect(),
+        _ => Vec::new(),
+    };
     let script = |rank: u32| {
         let mut script = Script::new();
         let others: Vec<u32> = (1..ranks).map(|way| (rank + way) % ranks).collect();
@@ -60,16 +89,10 @@ fn alltoall(spec: &Spec) -> Vec<Script> {
                         bytes,
                     );
                 }),
-                _ => {
-                    let mut way = 1;
-                    while way < ranks {
-                        // Half of all blocks, or what is left of them, in each step.
-                        let blocks = (0..ranks).filter(|block| block & way != 0).count() as u64;
-                        let (before, behind) = ((rank + ranks - way) % ranks, (rank + way) % ranks);
-                        shift(&mut script, before, behind, blocks * bytes);
-                        way *= 2;
-                    }
-                }
+                _ => blocks.iter().for_each(|(way, blocks)| {
+                    let (before, behind) = ((rank + ranks - way) % ranks, (rank + way) % ranks);
+                    shift(&mut script, before, behind, blocks * bytes);
+                }),
             }
         }
         script

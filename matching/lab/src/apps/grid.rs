@@ -2,7 +2,7 @@
 
 use tagwire_base::named::{Named, Parameter, Spec};
 
-use super::{App, BYTES, Depth, STEPS, from, parameter, to};
+use super::{App, BYTES, Depth, STEPS, Size, from, parameter, product, to};
 use crate::traffic::Script;
 
 /// Three at least, so that all neighbours of a rank are different ones.
@@ -26,6 +26,7 @@ pub(super) static HALO7: App = App {
     about: "a grid of ranks, each with those across its six faces; receives are posted before the sends",
     scripts: faces,
     depth: |spec| depth(spec, 6.0),
+    size: |spec| size(spec, 6),
 };
 
 pub(super) static HALO27: App = App {
@@ -36,6 +37,7 @@ pub(super) static HALO27: App = App {
     about: "the same with all 26 around it, as HPCG and miniFE do",
     scripts: |spec| scripts(spec, |_| true),
     depth: |spec| depth(spec, 26.0),
+    size: |spec| size(spec, 26),
 };
 
 pub(super) static FDS: App = App {
@@ -46,10 +48,18 @@ pub(super) static FDS: App = App {
     about: "six neighbours with a message for each pair of meshes, all receives posted first, as FDS does: long lists",
     scripts: faces,
     depth: |spec| depth(spec, 6.0),
+    size: |spec| size(spec, 6),
 };
 
 fn depth(spec: &Spec, neighbours: f64) -> Depth {
     Depth::of_sources(neighbours, f64::from(spec.number("messages")))
+}
+
+fn size(spec: &Spec, neighbours: u128) -> Size {
+    Size {
+        messages: neighbours * product(spec, ["x", "y", "z", "messages", "steps"]),
+        looked: neighbours * product(spec, ["messages"]),
+    }
 }
 
 fn faces(spec: &Spec) -> Vec<Script> {

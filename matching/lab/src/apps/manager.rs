@@ -2,7 +2,7 @@
 
 use tagwire_base::named::{Named, Spec};
 
-use super::{App, BYTES, Depth, anything, from, from_any, parameter, to};
+use super::{App, BYTES, Depth, Size, anything, from, from_any, parameter, product, to};
 use crate::traffic::Script;
 
 pub(super) static FARM: App = App {
@@ -20,6 +20,10 @@ pub(super) static FARM: App = App {
     depth: |_| Depth {
         posted: Some(1.5),
         shuffled: Some(1.5),
+    },
+    size: |spec| Size {
+        messages: 2 * product(spec, ["workers", "tasks"]),
+        looked: product(spec, ["workers"]),
     },
 };
 

@@ -3,7 +3,7 @@
 use tagwire_base::named::{Named, Spec};
 
 use super::exchange::at_once;
-use super::{App, BYTES, Depth, STEPS, from, from_any, parameter, to};
+use super::{App, BYTES, Depth, STEPS, Size, from, from_any, parameter, product, to};
 use crate::random::Random;
 use crate::traffic::{Outgoing, Script};
 
@@ -30,6 +30,14 @@ pub(super) static AMG: App = App {
             shuffled: Some(compared / receives),
         }
     },
+    size: |spec| {
+        let of_level = |level| 2 + u128::from(neighbours(spec, level));
+        let each: u128 = (0..spec.number("levels")).map(of_level).sum();
+        Size {
+            messages: each * product(spec, ["ranks", "steps"]),
+            looked: product(spec, ["ranks"]),
+        }
+    },
 };
 
 pub(super) static NBX: App = App {
@@ -48,6 +56,10 @@ pub(super) static NBX: App = App {
     depth: |_| Depth {
         posted: None,
         shuffled: None,
+    },
+    size: |spec| Size {
+        messages: product(spec, ["ranks", "targets", "steps"]),
+        looked: product(spec, ["ranks"]),
     },
 };
 
@@ -71,6 +83,14 @@ pub(super) static PARTICLES: App = App {
     about: "other neighbours in each step, drawn by lot: first how many particles come from each, then the particles; receives are posted before the sends",
     scripts: particles,
     depth: |spec| Depth::of_sources(f64::from(2 * drawn(spec)), 1.0),
+    // Each step shuffles all ways to go.
+    size: |spec| {
+        let others = 2 * u128::from(drawn(spec));
+        Size {
+            messages: 2 * others * product(spec, ["ranks", "steps"]),
+            looked: others,
+        }
+    },
 };
 
 /// Neighbours on each of two sides of a rank.

@@ -2,7 +2,7 @@
 
 use tagwire_base::named::{Named, Spec};
 
-use super::{App, BYTES, Depth, from, parameter, to};
+use super::{App, BYTES, Depth, Size, from, parameter, product, to};
 use crate::traffic::Script;
 
 pub(super) static STORM: App = App {
@@ -17,6 +17,13 @@ pub(super) static STORM: App = App {
     about: "many ranks send to one, each with ascending tags, for which it has posted receives with descending ones",
     scripts,
     depth,
+    size: |spec| {
+        let messages = product(spec, ["senders", "messages"]);
+        Size {
+            messages,
+            looked: messages,
+        }
+    },
 };
 
 fn scripts(spec: &Spec) -> Vec<Script> {

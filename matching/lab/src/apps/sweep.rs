@@ -2,7 +2,7 @@
 
 use tagwire_base::named::{Named, Spec};
 
-use super::{App, BYTES, Depth, from, parameter, to};
+use super::{App, BYTES, Depth, Size, from, parameter, product, to};
 use crate::traffic::Script;
 
 pub(super) static SWEEP: App = App {
@@ -20,6 +20,11 @@ pub(super) static SWEEP: App = App {
     about: "wavefronts from each corner over a grid of ranks, with blocking receives: one receive waits at a time",
     scripts,
     depth: |_| Depth::ONE,
+    // Two from each rank, but for those at the rim, in each of eight octants.
+    size: |spec| Size {
+        messages: 16 * product(spec, ["x", "y", "angles", "planes", "iterations"]),
+        looked: 1,
+    },
 };
 
 fn scripts(spec: &Spec) -> Vec<Script> {
