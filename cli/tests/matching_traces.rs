@@ -42,6 +42,11 @@ fn a_recorded_halo_of_four_ranks_replays_on_every_exact_engine() {
             (&0.into(), &Value::Null),
             "{row}"
         );
+        // Its answers were checked on these very calls.
+        let checked = &row["checked"];
+        assert_eq!(checked["grade"], "exact", "{row}");
+        assert_eq!(checked["operations"], row["calls"], "{row}");
+        assert_eq!(checked["seed"], Value::Null, "{row}");
         // Two neighbours, 50 steps: a receive and a message each.
         assert!(row["calls"].as_u64() >= Some(200), "{row}");
     }
@@ -63,7 +68,9 @@ fn a_recorded_halo_of_four_ranks_replays_on_every_exact_engine() {
         folder.path(),
     );
     assert!(
-        perturbed.iter().all(|row| row["wrong"].is_null()),
+        perturbed
+            .iter()
+            .all(|row| row["wrong"].is_null() && row["checked"]["seed"] == 3),
         "{perturbed:#?}"
     );
 }

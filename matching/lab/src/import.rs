@@ -145,7 +145,7 @@ fn ranks(
                 return Err(wrong(&file, told(&with_hint(&why))));
             }
             importer.script.cut();
-            imported.cut.get_or_insert(told(&why));
+            imported.cut.get_or_insert_with(|| told(&why));
         }
         imported.scripts.push(importer.script);
         for (name, count) in importer.left_out {

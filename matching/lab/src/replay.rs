@@ -13,7 +13,7 @@ use tagwire_matching::{EngineName, Engines, Grade};
 
 pub(crate) use self::cost::{Cost, Entries, cost, give};
 pub(crate) use self::verify::{check, verify};
-use crate::depth::Format;
+use crate::depth::{Checked, Format};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{self, Plan, Ran, RealArgs, Way};
@@ -60,7 +60,7 @@ pub struct ReplayArgs {
 }
 
 pub(crate) const AFTER_HELP: &str = "\
-Every answer of an engine is held to its grade, and counted as 'other' where it is not that of the trace: an exact engine
+Every answer of an engine is held to its grade ('checked'), and counted as 'other' where it is not that of the trace: an exact engine
 has none, one of grade mpi may take another message. ns: of a call, the median of passes over the whole trace, without its
 pauses; attempts: entries looked at by a call; lines: distinct cache lines of the engine's storage.
 --perturb: messages that arrive in a row, of different sources, come in another order; those of one source keep theirs, and
@@ -93,6 +93,8 @@ struct Row {
     /// The transport, where real ranks made the calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<String>,
+    /// What of the engine was checked: these calls; `None` where one is wrong.
+    checked: Option<Checked>,
     /// What the grade forbids.
     wrong: Option<String>,
 }
@@ -128,7 +130,16 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> R
                 None => row(&file, &trace, engine, args.passes),
                 Some(plan) => real_row(&file, &trace, engine, plan, args, known),
             };
-            rows.push(Row { moved, ..row });
+            let checked = Checked {
+                grade: row.grade,
+                operations: trace.calls.len() as u64,
+                seed: args.perturb,
+            };
+            rows.push(Row {
+                moved,
+                checked: row.wrong.is_none().then_some(checked),
+                ..row
+            });
         }
     }
     let text = rows.iter().fold(head(), |text, row| text + &line(row));
@@ -234,13 +245,14 @@ fn empty_row(file: &str, trace: &Trace, engine: &EngineName) -> Row {
         moved: 0,
         cost: None,
         transport: None,
+        checked: None,
         wrong: None,
     }
 }
 
 fn head() -> String {
     format!(
-        "# tagwire match replay: figures of one call\n{:<28} {:>5} {:<26} {:<6} {:>10} {:>7} {:>9} {:>9} {:>9}\n",
+        "# tagwire match replay: figures of one call\n{:<28} {:>5} {:<26} {:<6} {:>10} {:>7} {:>9} {:>9} {:>9}  checked\n",
         "file", "rank", "engine", "grade", "calls", "other", "ns", "attempts", "lines"
     )
 }
@@ -264,6 +276,9 @@ fn line(row: &Row) -> String {
     {
         let lines = lines.map_or_else(|| "-".to_owned(), |lines| format!("{lines:.2}"));
         let _ = write!(text, " {ns:>9.1} {attempts:>9.2} {lines:>9}");
+    }
+    if let Some(checked) = row.checked {
+        let _ = write!(text, "  {checked}");
     }
     text.push('\n');
     if let Some(wrong) = &row.wrong {
