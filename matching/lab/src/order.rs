@@ -244,6 +244,20 @@ pub(crate) struct Row<C: Serialize> {
 }
 
 impl DrainArgs {
+    /// Options of which all but one are the defaults.
+    #[cfg(test)]
+    pub(crate) const fn without_engines(rounds: u32) -> Self {
+        Self {
+            engine: None,
+            rounds,
+            seed: 1,
+            count: Vec::new(),
+            format: Format::Text,
+            output: None,
+            only_drains: None,
+        }
+    }
+
     /// Refuses an output of another kind, and what cannot be counted here, before anything is measured.
     pub(crate) fn check(&self) -> Result<()> {
         check_output(self.output.as_deref())?;
@@ -480,18 +494,6 @@ const DRAINS: u32 = 3;
 mod tests {
     use super::*;
 
-    fn args(rounds: u32) -> DrainArgs {
-        DrainArgs {
-            engine: None,
-            rounds,
-            seed: 1,
-            count: Vec::new(),
-            format: Format::Text,
-            output: None,
-            only_drains: None,
-        }
-    }
-
     #[test]
     fn every_order_is_as_deep_as_theory_has_it() {
         let receives: Vec<Envelope> = (0..500).map(|tag| envelope(0, tag)).collect();
@@ -510,7 +512,14 @@ mod tests {
             assert_eq!(order.to_string(), text);
             let words: [String; 0] = [];
             let case = (&Plain {}, &words[..]);
-            let rows = drain(case, &receives, order, &args(30), &Engines::default()).unwrap();
+            let rows = drain(
+                case,
+                &receives,
+                order,
+                &DrainArgs::without_engines(30),
+                &Engines::default(),
+            )
+            .unwrap();
             let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
             assert!(
                 (depth - theory).abs() <= error * theory,

@@ -4,7 +4,7 @@
 //! receives a message from every cell of the stencil that is outside of the block. The length of the list is a property of
 //! the block and the stencil alone.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use clap::Args;
@@ -12,29 +12,19 @@ use serde::Serialize;
 use tagwire_matching::{Engines, Envelope};
 
 use crate::callgrind::option;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::order::{DrainArgs, Order, Row, drain, envelope, finish, head, line};
 use crate::output::Circumstances;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
 pub struct ThreadsArgs {
-    /// Threads of a process along two or three axes
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "32x32,64x32,8x8x4,1x1x256"
-    )]
+    /// Threads of a process along two or three axes [default: of 32x32, 64x32, 8x8x4 and 1x1x256 those with such axes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     grid: Vec<Grid>,
 
-    /// Cells of the stencil: 5 or 9 on two axes, 7 or 27 on three
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "5,9,7,27"
-    )]
+    /// Cells of the stencil: 5 or 9 on two axes, 7 or 27 on three [default: both of a grid's axes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stencil: Vec<Stencil>,
 
     /// Orders of arrival: same, reverse, shuffle, window:K, merge:S, laggard:P
@@ -52,8 +42,8 @@ pub struct ThreadsArgs {
 
 pub(crate) const AFTER_HELP: &str = "\
 receiving: threads of the process with a neighbour outside; sending: cells outside that are somebody's neighbour; entries: the
-messages between them, each with a tag of its own, which is the length of the list. A stencil of three axes is not combined with
-a grid of two. depth: receives that a list compares for each message; theory: its mean for this order.
+messages between them, each with a tag of its own, which is the length of the list. Each grid is combined with the stencils of as many
+axes, and one without is refused. depth: receives that a list compares for each message; theory: its mean for this order.
 
 Exit status: 0 good, 1 usage, 2 an output could not be written, 3 an engine gave an answer that its grade forbids.
 
@@ -98,6 +88,13 @@ impl FromStr for Grid {
         sides.map(Self).ok_or_else(|| {
             format!("expected two or three sides of up to {MOST} threads, as in 32x32 or 8x8x4")
         })
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sides: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        f.write_str(&sides.join("x"))
     }
 }
 
@@ -163,9 +160,8 @@ fn messages(grid: &Grid, stencil: Stencil) -> (Process, Vec<Envelope>) {
     }
     sending.sort_unstable();
     sending.dedup();
-    let words: Vec<String> = grid.0.iter().map(u32::to_string).collect();
     let process = Process {
-        grid: words.join("x"),
+        grid: grid.to_string(),
         stencil: stencil.cells(),
         receiving,
         sending: sending.len(),
@@ -173,32 +169,74 @@ fn messages(grid: &Grid, stencil: Stencil) -> (Process, Vec<Envelope>) {
     (process, messages)
 }
 
+impl ThreadsArgs {
+    /// The grids, each with its stencils: what was given, in its order, and the others of the defaults that go with it.
+    ///
+    /// # Errors
+    /// A grid without a stencil of as many axes, or a stencil without a grid.
+    fn cases(&self) -> Result<Vec<(Grid, Stencil)>> {
+        let grids: Vec<Grid> = match self.grid.is_empty() {
+            true => GRIDS.iter().filter_map(|text| text.parse().ok()).collect(),
+            false => self.grid.clone(),
+        };
+        let stencils: Vec<Stencil> = match self.stencil.is_empty() {
+            true => STENCILS
+                .iter()
+                .filter_map(|text| text.parse().ok())
+                .collect(),
+            false => self.stencil.clone(),
+        };
+        let fits = |grid: &Grid, stencil: &Stencil| stencil.axes == grid.0.len();
+        let alone = self
+            .grid
+            .iter()
+            .find(|grid| !stencils.iter().any(|one| fits(grid, one)));
+        if let Some(grid) = alone {
+            let cells: Vec<String> = stencils.iter().map(|one| one.cells().to_string()).collect();
+            let (axes, cells) = (grid.0.len(), cells.join(" or "));
+            return Err(Error::Usage(format!(
+                "a grid of {axes} axes, {grid}, has no stencil of {cells} points: those of two axes have 5 or 9, of three 7 or 27"
+            )));
+        }
+        let alone = self
+            .stencil
+            .iter()
+            .find(|stencil| !grids.iter().any(|one| fits(one, stencil)));
+        if let Some(stencil) = alone {
+            let (cells, axes) = (stencil.cells(), stencil.axes);
+            return Err(Error::Usage(format!(
+                "a stencil of {cells} points is one of {axes} axes, and no grid has so many"
+            )));
+        }
+        let of_grid = |grid: Grid| {
+            let own = stencils.iter().filter(|stencil| fits(&grid, stencil));
+            let own: Vec<_> = own.map(|stencil| (grid.clone(), *stencil)).collect();
+            own
+        };
+        Ok(grids.into_iter().flat_map(of_grid).collect())
+    }
+}
+
 /// Drains the lists that are asked for; returns the exit status.
 pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows: Vec<Row<Process>> = Vec::new();
-    for grid in &args.grid {
-        for stencil in args
-            .stencil
-            .iter()
-            .filter(|stencil| stencil.axes == grid.0.len())
-        {
-            let (process, receives) = messages(grid, *stencil);
-            for order in &args.order {
-                let words = [
-                    "threads".to_owned(),
-                    option("grid", &process.grid),
-                    option("stencil", process.stencil),
-                    option("order", order),
-                ];
-                rows.extend(drain(
-                    (&process, &words[..]),
-                    &receives,
-                    *order,
-                    &args.drain,
-                    known,
-                )?);
-            }
+    for (grid, stencil) in args.cases()? {
+        let (process, receives) = messages(&grid, stencil);
+        for order in &args.order {
+            let words = [
+                "threads".to_owned(),
+                option("grid", &process.grid),
+                option("stencil", process.stencil),
+                option("order", order),
+            ];
+            rows.extend(drain(
+                (&process, &words[..]),
+                &receives,
+                *order,
+                &args.drain,
+                known,
+            )?);
         }
     }
     let mut text =
@@ -230,6 +268,9 @@ pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> 
 
 /// The number of the process itself among those around it: the middle of 3 x 3 x 3.
 const OWN: u32 = 13;
+/// What there is by default.
+const GRIDS: [&str; 4] = ["32x32", "64x32", "8x8x4", "1x1x256"];
+const STENCILS: [&str; 4] = ["5", "9", "7", "27"];
 /// Most threads of a process.
 const MOST: u32 = 1 << 16;
 
@@ -275,6 +316,70 @@ mod tests {
     fn what_is_no_grid_is_refused() {
         for text in ["32", "0x4", "1x2x3x4", "axb", "65536x65536"] {
             assert!(text.parse::<Grid>().is_err(), "{text}");
+        }
+    }
+
+    fn cases(grid: &str, stencil: &str) -> Result<Vec<String>> {
+        let list = |text: &str| -> Vec<String> {
+            let words = text.split(',').filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let args = ThreadsArgs {
+            grid: list(grid)
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect(),
+            stencil: list(stencil)
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect(),
+            order: Vec::new(),
+            drain: crate::order::DrainArgs::without_engines(1),
+        };
+        let cases = args.cases()?.into_iter();
+        Ok(cases
+            .map(|(grid, stencil)| format!("{grid}/{}", stencil.cells()))
+            .collect())
+    }
+
+    #[test]
+    fn a_grid_without_a_stencil_of_its_axes_is_refused() {
+        assert_eq!(
+            cases("", "").unwrap(),
+            [
+                "32x32/5",
+                "32x32/9",
+                "64x32/5",
+                "64x32/9",
+                "8x8x4/7",
+                "8x8x4/27",
+                "1x1x256/7",
+                "1x1x256/27"
+            ]
+        );
+        assert_eq!(cases("8x8", "").unwrap(), ["8x8/5", "8x8/9"]);
+        assert_eq!(cases("", "9").unwrap(), ["32x32/9", "64x32/9"]);
+        assert_eq!(cases("8x8,4x4x4", "27,5").unwrap(), ["8x8/5", "4x4x4/27"]);
+        for (grid, stencil, told) in [
+            (
+                "8x8",
+                "27",
+                "a grid of 2 axes, 8x8, has no stencil of 27 points",
+            ),
+            (
+                "4x4x4",
+                "5,9",
+                "a grid of 3 axes, 4x4x4, has no stencil of 5 or 9 points",
+            ),
+            (
+                "8x8",
+                "5,27",
+                "a stencil of 27 points is one of 3 axes, and no grid has so many",
+            ),
+        ] {
+            let refused = cases(grid, stencil).unwrap_err();
+            assert_eq!(refused.exit_status(), 1);
+            assert!(refused.to_string().contains(told), "{refused}");
         }
     }
 }
