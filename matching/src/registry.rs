@@ -97,6 +97,15 @@ impl EngineName {
         capacity
     }
 
+    /// Returns what a user sets to have an engine that is opened with these bounds hold more receives.
+    #[must_use]
+    pub fn bound_of_receives(&self, capacity: Capacity) -> &'static str {
+        match self.bounded(capacity).posted < capacity.posted {
+            true => "parameter 'entries' of the setting 'engine'",
+            false => "setting 'match-capacity'",
+        }
+    }
+
     /// Returns whether the engine may refuse a message for its bytes, while it has others: the blocks are used up that its parameters
     /// give it for them.
     #[must_use]

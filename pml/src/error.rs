@@ -46,9 +46,9 @@ pub enum Error {
         /// The budget.
         limit: usize,
     },
-    /// The matching engine holds as many receives as it may.
-    #[error("no room for another posted receive (setting 'match-capacity')")]
-    TooManyReceives,
+    /// The matching engine holds as many receives as it may; what bounds them.
+    #[error("no room for another posted receive ({0})")]
+    TooManyReceives(&'static str),
     /// All contexts are in use.
     #[error("no context is free")]
     NoContext,
@@ -251,7 +251,7 @@ impl Error {
             Self::StaleRequest => 311,
             Self::WrongRequest(_) => 312,
             Self::BufferFull { .. } => 313,
-            Self::TooManyReceives => 314,
+            Self::TooManyReceives(_) => 314,
             Self::NoContext => 315,
             Self::NoSuchContext(_) => 316,
             Self::TimedOut(_) => 317,

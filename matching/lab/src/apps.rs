@@ -182,10 +182,10 @@ const fn parameter(
 const STEPS: Parameter = parameter("steps", 4, 1, 1 << 20, "Time steps");
 const BYTES: Parameter = parameter("bytes", 8192, 0, u32::MAX, "Bytes of a message");
 
-/// Most messages of a pattern: each takes some 400 bytes while its traces are made.
+/// Most messages of a pattern: each takes some 240 bytes while its traces are made.
 const MESSAGES: u128 = 1 << 23;
 /// Most entries that are looked at for all of them.
-const WORK: u128 = 1 << 35;
+const WORK: u128 = 1 << 32;
 
 /// The product of parameters.
 fn product<const N: usize>(spec: &Spec, names: [&str; N]) -> u128 {
@@ -371,7 +371,7 @@ mod tests {
             ),
             (
                 "farm:workers=65536",
-                "has 429496729600 messages times receives at once, and a pattern has at most 34359738368: choose a smaller workers",
+                "has 429496729600 messages times receives at once, and a pattern has at most 4294967296: choose a smaller workers",
             ),
             (
                 "amg:ranks=65536,levels=16",

@@ -114,7 +114,8 @@ impl Cm {
                 }
                 Posted::Full => {
                     self.core.requests.remove(handle);
-                    return Err(Error::TooManyReceives);
+                    let bound = "the limit of the transport, which info shows";
+                    return Err(Error::TooManyReceives(bound));
                 }
                 _ => {}
             }

@@ -54,15 +54,23 @@ pub(super) struct Matcher {
     unexpected: Slab<Unexpected>,
     /// How many receives were posted.
     posted: u64,
+    /// What a user sets to have more of them.
+    bound: &'static str,
 }
 
 impl Matcher {
-    pub(super) fn new(engine: AnyEngine<Direct>) -> Self {
+    pub(super) fn new(engine: AnyEngine<Direct>, bound: &'static str) -> Self {
         Self {
             engine,
             unexpected: Slab::default(),
             posted: 0,
+            bound,
         }
+    }
+
+    /// Returns what bounds the receives.
+    pub(super) const fn bound(&self) -> &'static str {
+        self.bound
     }
 
     /// Returns the name of the engine.
@@ -277,7 +285,7 @@ mod tests {
 
     fn matcher(capacity: u32) -> Matcher {
         let capacity = Capacity::new(capacity, capacity);
-        Matcher::new(AnyEngine::by_name("list", capacity).unwrap().beside())
+        Matcher::new(AnyEngine::by_name("list", capacity).unwrap().beside(), "it")
     }
 
     fn envelope(tag: i32) -> Envelope {

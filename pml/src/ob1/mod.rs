@@ -103,6 +103,7 @@ impl Ob1 {
     ) -> Result<Self> {
         let engine = options.engines.named(&options.engine)?;
         let capacity = Capacity::new(options.match_capacity, options.match_capacity);
+        let bound = engine.bound_of_receives(capacity);
         let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
         let layer = (LAYER, Sequence::new(options.first_sequence));
         let lane = Lane::open(layer, &*rail, bootstrap, timeout, contexts)?;
@@ -116,7 +117,7 @@ impl Ob1 {
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
         let piece = config::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
-            core: Core::new(lane, Matcher::new(engine), budget),
+            core: Core::new(lane, Matcher::new(engine, bound), budget),
             driver: Driver::new(rail.into(), options.clone(), piece),
         })
     }

@@ -1039,6 +1039,44 @@ fn nothing_takes_the_place_of_a_message_that_died_with_its_sender() {
 }
 
 #[test]
+fn a_receive_without_room_names_what_bounds_it() {
+    for (engine, capacity, bound) in [
+        ("bins", 4, "setting 'match-capacity'"),
+        #[cfg(feature = "engines")]
+        ("portals", 4, "setting 'match-capacity'"),
+        #[cfg(feature = "engines")]
+        (
+            "portals:entries=4",
+            1 << 20,
+            "parameter 'entries' of the setting 'engine'",
+        ),
+    ] {
+        let network = MemoryNetwork::new(1, MemoryOptions::default());
+        let job = LocalJob::new(1).unwrap();
+        let options = Ob1Options {
+            engine: engine.to_owned(),
+            match_capacity: capacity,
+            ..Ob1Options::default()
+        };
+        let opened = Ob1::open(
+            &options,
+            Box::new(network.rank(Rank::new(0))),
+            Box::new(job.member(Rank::new(0))),
+        );
+        let mut rank = opened.unwrap();
+        let mut room = [0; 8];
+        let mut post = |_| {
+            // SAFETY: no message comes, and the rank is dropped before the bytes.
+            let buffer = unsafe { RecvBuffer::contiguous(room.as_mut_ptr(), room.len()) };
+            rank.irecv(buffer, SourceSelector::ANY, TagSelector::ANY, WORLD)
+        };
+        let refused = (0..5).map(&mut post).find_map(Result::err).unwrap();
+        let told = format!("no room for another posted receive ({bound})");
+        assert_eq!(refused.to_string(), told, "{engine}");
+    }
+}
+
+#[test]
 fn opening_with_an_unknown_engine_names_the_nearest() {
     let network = MemoryNetwork::new(1, MemoryOptions::default());
     let job = LocalJob::new(1).unwrap();
