@@ -195,7 +195,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
 
-    /// Receives that never match, posted ahead of the one that does, or a list such as 0,16,1K, each with jobs of its own (latency)
+    /// Receives that never match, posted ahead of the one that does, or a list such as 0,16,1K or 1:1K:x4, each with jobs of its own
+    /// (latency)
     #[arg(long, value_name = "LIST")]
     pub posted: Option<List<u32>>,
 
@@ -203,13 +204,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "LIST", conflicts_with = "posted")]
     pub unexpected: Option<List<u32>>,
 
-    /// How many percent of the receives of --posted are of any source, or a list (latency)
+    /// How many percent of the receives of --posted are of any source, or a list; with --position they take their turns too (latency)
     #[arg(long, value_name = "LIST", requires = "posted")]
     pub wild: Option<List<u32>>,
 
     /// Where among the entries of --posted or --unexpected the one lies that matches: head, middle, tail, shuffled, or a list; without,
     /// behind all of them (latency)
-    #[arg(long, value_name = "LIST", conflicts_with = "wild")]
+    #[arg(long, value_name = "LIST")]
     pub position: Option<List<Position>>,
 
     /// Start each collective and wait for it, as in MPI_Iallreduce and MPI_Wait (barrier, bcast, reduce, allreduce,

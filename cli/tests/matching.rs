@@ -239,3 +239,20 @@ fn an_engine_is_refused_under_cm_with_the_reason() {
     assert!(layers.stdout.contains("\"cm\""), "{layers:#?}");
     assert!(!layers.stderr.contains("without cm"), "{layers:#?}");
 }
+
+/// Receives of any source take their turns with the others, and lists of lengths have ranges.
+#[test]
+fn wildcards_have_a_position_too() {
+    let outcome = run(
+        "bench latency -m 8 -i 50 -x 2 --posted 0,4:16:x4 --position head,shuffled --wild 50 --engine bins --format json",
+    );
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3 * 2, "{rows:#?}");
+    for row in rows {
+        let series = &row["series"];
+        assert_eq!(series["wild"], 50, "{row}");
+        assert!(series["position"].is_string(), "{row}");
+    }
+}

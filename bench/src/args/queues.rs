@@ -11,6 +11,7 @@ use crate::Host;
 use crate::concurrent as callers;
 use crate::error::Result;
 use crate::position::Position;
+use crate::sizes::{Sizes, SizesError};
 
 /// Values of an option with commas between them, each with jobs of its own.
 ///
@@ -62,14 +63,27 @@ impl FromStr for List<u32> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let read = |part: &str| {
-            let number = parse::bytes(part)
-                .ok()
-                .and_then(|all| u32::try_from(all).ok());
+        let short = |number: u64| {
+            let number = u32::try_from(number).ok();
             let number = number.filter(|number| *number <= LONGEST);
             number.ok_or_else(|| format!("expected numbers up to {LONGEST}, such as 0,16,1K"))
         };
-        let all = text.split(',').map(read).collect::<Result<_, _>>()?;
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            // A range is one of sizes: 1:1K, 1:1K:x4, 16:64:+16.
+            let numbers = match part.contains(':') {
+                true => {
+                    let range: Sizes = part
+                        .parse()
+                        .map_err(|error: SizesError| error.to_string())?;
+                    range.as_slice().to_vec()
+                }
+                false => vec![parse::bytes(part).unwrap_or(u64::MAX)],
+            };
+            for number in numbers {
+                all.push(short(number)?);
+            }
+        }
         Self::of(all, u32::to_string)
     }
 }
@@ -120,6 +134,10 @@ impl BenchArgs {
         if let Some(more) = wild.copied().find(|percent| *percent > 100) {
             return usage(format!("--wild is in percent of the receives: not {more}"));
         }
+        // Beside --unexpected, which excludes --posted, nothing else asks for it.
+        if self.wild.is_some() && self.posted.is_none() {
+            return usage("--wild is of the receives of --posted");
+        }
         if self.position.is_some() && self.posted.is_none() && self.unexpected.is_none() {
             return usage("--position needs a queue: --posted or --unexpected");
         }
@@ -161,7 +179,13 @@ mod tests {
     #[test]
     fn lists_are_read_and_what_is_wrong_is_told() {
         assert_eq!("0,16,1K".parse(), Ok(List(vec![0, 16, 1024])));
+        assert_eq!("0,16:64".parse(), Ok(List(vec![0, 16, 32, 64])));
+        assert_eq!("1:1K:x32".parse(), Ok(List(vec![1, 32, 1024])));
+        assert_eq!("16:48:+16".parse(), Ok(List(vec![16, 32, 48])));
         for (text, told) in [
+            ("64:16", "goes backwards"),
+            ("1:32M", "expected numbers up to 16777216"),
+            ("16:64,32", "32 is given twice"),
             ("0,x", "expected numbers up to 16777216"),
             ("17M", "expected numbers up to 16777216"),
             ("8,8", "8 is given twice"),

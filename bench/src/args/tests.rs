@@ -134,8 +134,8 @@ fn nonsense_is_refused_with_its_reason() {
             "'front' is none of head, middle, tail, shuffled",
         ),
         (
-            "latency --posted 5 --position head --wild 5",
-            "cannot be used with",
+            "latency --unexpected 5 --position head --wild 5",
+            "--posted",
         ),
         (
             "concurrent-latency --engine list,bins",

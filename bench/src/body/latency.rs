@@ -42,10 +42,7 @@ impl<P: Port> Body<P> for Latency<P> {
         let (peer, _) = peer(port);
         for number in 0..self.posted {
             let empty = self.traffic.incoming(0, 0);
-            // Spread evenly: of each hundred so many.
-            let (before, share) = (u64::from(number), u64::from(self.wild));
-            let is_wild = (before + 1) * share / 100 > before * share / 100;
-            self.ahead.push(match is_wild {
+            self.ahead.push(match is_wild(number, self.wild) {
                 true => port.irecv_any(empty, tags::never(number))?,
                 false => port.irecv(empty, peer, tags::never(number))?,
             });
@@ -83,6 +80,13 @@ impl<P: Port> Body<P> for Latency<P> {
         }
         Ok(())
     }
+}
+
+/// Whether the receive of this number is of any source, where so many percent are: spread evenly, of each hundred so many.
+#[inline]
+pub(super) const fn is_wild(number: u32, percent: u32) -> bool {
+    let (before, share) = (number as u64, percent as u64);
+    (before + 1) * share / 100 > before * share / 100
 }
 
 /// The other rank of a pair, and whether this one sends first.

@@ -1,7 +1,8 @@
 //! A message goes back and forth, and its receive lies at a chosen place among others that are posted.
 
-use super::latency::peer;
+use super::latency::{is_wild, peer};
 use super::{Body, Measured, Repeat, Traffic};
+use crate::buffer::Incoming;
 use crate::error::Result;
 use crate::port::{Port, barrier, tags};
 use crate::position::{Position, Turns};
@@ -14,12 +15,15 @@ pub(crate) struct Placed<P: Port> {
     traffic: Traffic,
     position: Position,
     others: u32,
+    /// How many percent of the receives are of any source.
+    wild: u32,
     queue: Option<Queue<P>>,
 }
 
 /// The receives of a rank, by number.
 struct Queue<P: Port> {
     receives: Vec<Option<P::Request>>,
+    wild: u32,
     /// Which of them the next message is for, and which of the peer's.
     own: Turns,
     peers: Turns,
@@ -34,7 +38,16 @@ impl<P: Port> Placed<P> {
             traffic,
             position,
             others,
+            wild: 0,
             queue: None,
+        }
+    }
+
+    /// Has so many percent of the receives be of any source: those that match among them, when their turns come.
+    pub(crate) fn with_wild(self, percent: u32) -> Self {
+        Self {
+            wild: percent,
+            ..self
         }
     }
 }
@@ -49,7 +62,7 @@ impl<P: Port> Queue<P> {
         port.wait_all(&mut self.awaited)?;
         traffic.check_at(number as usize, size, peer)?;
         let room = traffic.incoming(number as usize, size);
-        *slot = Some(port.irecv(room, peer, tags::never(number))?);
+        *slot = Some(post(port, room, number, self.wild)?);
         Ok(())
     }
 
@@ -60,17 +73,26 @@ impl<P: Port> Queue<P> {
     }
 }
 
+/// Posts the receive of a number, from the peer or, as the share of these has it, from anybody.
+#[inline]
+fn post<P: Port>(port: &P, room: Incoming, number: u32, wild: u32) -> Result<P::Request> {
+    match is_wild(number, wild) {
+        true => port.irecv_any(room, tags::never(number)),
+        false => port.irecv(room, peer(port).0, tags::never(number)),
+    }
+}
+
 impl<P: Port> Body<P> for Placed<P> {
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
-        let (peer, _) = peer(port);
         let turns = Turns::new(self.position, self.others, 1);
         let post = |number| {
             let room = self.traffic.incoming(number as usize, size);
-            port.irecv(room, peer, tags::never(number)).map(Some)
+            post(port, room, number, self.wild).map(Some)
         };
         let receives = (0..turns.entries()).map(post).collect::<Result<_>>()?;
         self.queue = Some(Queue {
             receives,
+            wild: self.wild,
             own: turns.clone(),
             peers: turns,
             awaited: Vec::with_capacity(1),

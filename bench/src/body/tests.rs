@@ -113,6 +113,12 @@ fn latency_at_a_place_of_either_queue() {
             Placed::new(traffic(port, 6), position, 5)
         });
         assert_complete(&posted.unwrap());
+        for percent in [40, 100] {
+            let wild = run(2, None, &effort(), |port| {
+                Placed::new(traffic(port, 6), position, 5).with_wild(percent)
+            });
+            assert_complete(&wild.unwrap());
+        }
         let unexpected = run(2, None, &effort(), |port| {
             UnexpectedAt::new(traffic(port, 21), position, 5)
         });

@@ -201,6 +201,12 @@ impl Port for ChannelPort {
         Ok(Request(Some((done, from))))
     }
 
+    /// Of two ranks: any source is the other one.
+    fn irecv_any(&self, data: Incoming, tag: Tag) -> Result<Request> {
+        assert_eq!(self.peers.len(), 2);
+        self.irecv(data, Rank::new(1 - self.rank.as_u32()), tag)
+    }
+
     fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
         while let Some(open) = requests.iter().find(|request| !request.is_done()) {
             let from = open.0.as_ref().map_or(self.rank, |(_, from)| *from);

@@ -67,7 +67,7 @@ impl Test for PingPong {
             }
             (None, Some(position)) => {
                 let body = Placed::new(traffic(0, posted + 1)?, position, posted);
-                Box::new(Runner::new(port, body))
+                Box::new(Runner::new(port, body.with_wild(self.wild.unwrap_or(0))))
             }
             (Some(unexpected), None) => {
                 let ahead = traffic(1, kept(unexpected.max(1)))?;
