@@ -10,6 +10,7 @@ mod engine;
 mod engine_library;
 mod help;
 mod info;
+mod instructions;
 mod matching;
 mod matching_traces;
 mod mpiexec;
