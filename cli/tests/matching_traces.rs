@@ -257,6 +257,56 @@ fn applications_and_imports_have_a_row_for_each_model() {
     }
 }
 
+/// The fields of a line of a table: those with commas are between quotation marks.
+pub(crate) fn fields(line: &str) -> Vec<String> {
+    let (mut all, mut is_quoted) = (vec![String::new()], false);
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => all.push(String::new()),
+            other => all.last_mut().unwrap().push(other),
+        }
+    }
+    all
+}
+
+/// A row of a table that stands alone says what made it and where, as one of `bench` does.
+#[test]
+fn rows_of_a_table_carry_the_commit_the_processor_and_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a,b.csv");
+    for (line, first) in [
+        ("match order --entries 8 --order same -o", "same,"),
+        (
+            "match depth --engine list --ahead 1 --blocks 1 --cache hot -o",
+            "list,",
+        ),
+    ] {
+        let outcome = run(line, &file);
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (head, row) = text.split_once('\n').unwrap();
+        assert!(row.contains(first), "{row}");
+        let names: Vec<&str> = head.split(',').collect();
+        assert_eq!(names.last(), Some(&"command"), "{head}");
+        let values = fields(row.trim_end());
+        assert_eq!(names.len(), values.len(), "{text}");
+        let command = values.last().unwrap();
+        assert!(
+            command.starts_with("tagwire match ") && command.ends_with("a,b.csv"),
+            "{command}"
+        );
+        for name in [
+            "environment.commit",
+            "environment.cpu_model",
+            "environment.profile",
+        ] {
+            let place = names.iter().position(|one| *one == name).unwrap();
+            assert!(!values[place].is_empty(), "{name}: {text}");
+        }
+    }
+}
+
 #[test]
 fn a_file_that_was_cut_is_refused_unless_a_part_is_wanted() {
     let folder = tempfile::tempdir().unwrap();

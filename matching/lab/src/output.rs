@@ -47,7 +47,7 @@ impl Table {
     }
 
     /// A column for each figure; those of a group of figures have its name before theirs.
-    fn csv(&self) -> String {
+    fn csv(&self, from: &Circumstances) -> String {
         let rows: Vec<Vec<(String, String)>> =
             self.rows.iter().map(|row| fields(row, "")).collect();
         let mut heads: Vec<&String> = Vec::new();
@@ -67,7 +67,46 @@ impl Table {
             text.push_str(&line.join(","));
             text.push('\n');
         }
-        text
+        beside(&text, from)
+    }
+}
+
+/// Returns a table whose rows have the build, the machine and the command in columns behind their own, as those of `bench` have.
+pub(crate) fn beside(csv: &str, from: &Circumstances) -> String {
+    let environment = (from.environment)();
+    let mut columns: Vec<(String, String)> = environment
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            let value = match value {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            (format!("environment.{name}"), value)
+        })
+        .collect();
+    columns.push(("command".to_owned(), (from.command)()));
+    let (names, values): (Vec<String>, Vec<String>) = columns
+        .into_iter()
+        .map(|(name, value)| (name, quoted(&value)))
+        .unzip();
+    let (names, values) = (names.join(","), values.join(","));
+    let mut lines = csv.lines();
+    let head = lines.next().unwrap_or_default();
+    let mut text = format!("{head},{names}\n");
+    for line in lines {
+        text.push_str(&format!("{line},{values}\n"));
+    }
+    text
+}
+
+/// A field of a table.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
     }
 }
 
@@ -79,8 +118,7 @@ fn fields(row: &Value, before: &str) -> Vec<(String, String)> {
         match value {
             Value::Object(_) => fields(value, &format!("{name}_")),
             Value::Null => vec![(name, String::new())],
-            Value::String(text) if text.contains(',') => vec![(name, format!("\"{text}\""))],
-            Value::String(text) => vec![(name, text.clone())],
+            Value::String(text) => vec![(name, quoted(text))],
             other => vec![(name, other.to_string())],
         }
     };
@@ -118,11 +156,11 @@ pub(crate) fn deliver(
     match format {
         Format::Text => print(text)?,
         Format::Json => print(&table.json(from))?,
-        Format::Csv => print(&table.csv())?,
+        Format::Csv => print(&table.csv(from))?,
     }
     let Some(path) = output else { return Ok(()) };
     let text = match path.extension().is_some_and(|end| end == "csv") {
-        true => table.csv(),
+        true => table.csv(from),
         false => table.json(from),
     };
     fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::axes::{Cache, Format, Layout, Queue, WildKind};
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, document, print};
+use crate::output::{Circumstances, beside, document, print};
 
 /// One case of one engine.
 #[derive(Debug, Clone, Serialize)]
@@ -95,11 +95,11 @@ impl Report {
         match self.format {
             Format::Text => {}
             Format::Json => print(&self.json(from))?,
-            Format::Csv => print(&self.csv())?,
+            Format::Csv => print(&self.csv(from))?,
         }
         let Some(path) = path else { return Ok(()) };
         let text = match is_csv(path) {
-            true => self.csv(),
+            true => self.csv(from),
             false => self.json(from),
         };
         fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
@@ -114,7 +114,7 @@ impl Report {
         document("depth", from, rest)
     }
 
-    fn csv(&self) -> String {
+    fn csv(&self, from: &Circumstances) -> String {
         let mut text = String::from(
             "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
              l1_misses,l2_misses,instructions,hw_instructions,hw_l1_misses,hw_misses,checked\n",
@@ -139,7 +139,7 @@ impl Report {
             text.push_str(&line);
             text.push('\n');
         }
-        text
+        beside(&text, from)
     }
 }
 
