@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{RealArgs, Way};
 use crate::replay::{Entries, check};
+use crate::stats::{Part, part_of};
 use crate::trace::Trace;
 use crate::traffic::Model;
 
@@ -130,6 +131,10 @@ struct Row {
     searches: u64,
     /// Of the searches.
     in_hardware_share: f64,
+    /// The library's own among the searches (with internal tags: collectives, partitioned operations), and how many of these ended in
+    /// hardware.
+    internal_searches: u64,
+    internal_in_hardware_share: Option<f64>,
     receives_spilled: u64,
     messages_spilled: u64,
     refilled: u64,
@@ -247,16 +252,41 @@ fn costs(args: &OffloadArgs) -> Vec<Costs> {
     }
 }
 
-/// Gives the calls of the traces, each to an engine of its own; returns what receives and messages have seen in all.
-fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> [OffloadCounts; 2] {
-    let mut sums = [OffloadCounts::default(); 2];
+/// What hardware and software have seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// Of receives and of messages, in all.
+    queues: [OffloadCounts; 2],
+    /// The library's own searches, and those of them that ended in hardware.
+    internal: [u64; 2],
+}
+
+/// Gives the calls of the traces, each to an engine of its own.
+fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> Seen {
+    let Seen {
+        queues: mut sums,
+        mut internal,
+    } = Seen::default();
+    let searched = |offload: &Offload<_>| {
+        let sum = |of: fn(&OffloadCounts) -> u64| offload.counts().iter().map(of).sum::<u64>();
+        [sum(|own| own.searches), sum(|own| own.in_hardware)]
+    };
     for trace in traces {
         let capacity = trace.header.capacity;
         let software = engine.open_over::<Local>(capacity);
         let mut offload = Offload::new(shape, capacity, software);
         let mut entries = Entries::default();
         for call in &trace.calls {
+            if part_of(&call.event) != Some(Part::Internal) {
+                entries.call(&mut offload, call);
+                continue;
+            }
+            let before = searched(&offload);
             entries.call(&mut offload, call);
+            let after = searched(&offload);
+            for (sum, (after, before)) in internal.iter_mut().zip(after.into_iter().zip(before)) {
+                *sum += after - before;
+            }
         }
         for (sum, own) in sums.iter_mut().zip(offload.counts()) {
             sum.searches += own.searches;
@@ -268,11 +298,15 @@ fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> [OffloadCounts
             sum.refilled += own.refilled;
         }
     }
-    sums
+    Seen {
+        queues: sums,
+        internal,
+    }
 }
 
-fn row(engine: &EngineName, shape: Shape, counts: &[OffloadCounts; 2], costs: Costs) -> Row {
-    let [receives, messages] = counts;
+fn row(engine: &EngineName, shape: Shape, seen: &Seen, costs: Costs) -> Row {
+    let [receives, messages] = &seen.queues;
+    let [internal, ended] = seen.internal;
     let sum = |of: fn(&OffloadCounts) -> u64| of(receives) + of(messages);
     let searches = sum(|counts| counts.searches);
     let each = |value: f64| value / searches.max(1) as f64;
@@ -294,6 +328,8 @@ fn row(engine: &EngineName, shape: Shape, counts: &[OffloadCounts; 2], costs: Co
         ratio: costs.software / costs.hardware,
         searches,
         in_hardware_share: each(sum(|counts| counts.in_hardware) as f64),
+        internal_searches: internal,
+        internal_in_hardware_share: (internal > 0).then(|| ended as f64 / internal as f64),
         receives_spilled: receives.spilled,
         messages_spilled: messages.spilled,
         refilled: receives.refilled,
@@ -350,8 +386,13 @@ fn text(rows: &[Row]) -> String {
 
 fn head(first: &Row, rows: &[Row]) -> String {
     let mut text = format!(
-        "# tagwire match offload: {}: {} searches of queues with entries\n",
-        first.origin, first.searches
+        "# tagwire match offload: {}: {} searches of queues with entries{}\n",
+        first.origin,
+        first.searches,
+        match first.internal_searches {
+            0 => String::new(),
+            own => format!(", {own} of them the library's own"),
+        }
     ) + &counted(first);
     let _ = write!(
         text,
@@ -503,6 +544,33 @@ mod tests {
         }
     }
 
+    /// The library's own calls share the lists with the program's, and are told apart.
+    #[test]
+    fn searches_of_the_library_are_told_apart() {
+        use crate::trace::tests::{message, trace};
+        use tagwire_matching::Pattern;
+        use tagwire_matching::trace::{Event, Size};
+        let post = |tag| (Event::Post(Pattern::exact(message(0, tag))), false);
+        let arrive = |tag| (Event::Arrive(message(0, tag), Size::of(8)), true);
+        let one = trace(&[
+            post(5),
+            post(-3),
+            arrive(-3),
+            arrive(5),
+            post(-3),
+            arrive(-3),
+        ]);
+        let row = row_of(std::slice::from_ref(&one), 1, 1.0);
+        // That of the first internal message goes on in software; its queue is empty when the last one is posted.
+        assert_eq!((row.searches, row.internal_searches), (3, 2), "{row:?}");
+        assert_eq!(row.internal_in_hardware_share, Some(0.5), "{row:?}");
+        let none = row_of(&traces("halo27", "posted"), 16, 1.0);
+        assert_eq!(
+            (none.internal_searches, none.internal_in_hardware_share),
+            (0, None)
+        );
+    }
+
     /// What costs something beside entries is counted once for each.
     #[test]
     fn posts_and_spills_cost_what_is_said() {
@@ -519,7 +587,7 @@ mod tests {
             let row = row(&list, shape(16), &counts, costs);
             row.ns * row.searches as f64
         };
-        let [receives, messages] = counts;
+        let [receives, messages] = counts.queues;
         let posted = receives.accepted + receives.refilled + messages.accepted;
         let spilled = receives.spilled + messages.spilled;
         assert!(

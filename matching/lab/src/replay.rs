@@ -12,6 +12,7 @@ use serde::Serialize;
 use tagwire_matching::{EngineName, Engines, Grade};
 
 pub(crate) use self::cost::{Cost, Entries, cost, give};
+use self::cost::{Searched, by_part};
 pub(crate) use self::verify::{check, verify};
 use crate::depth::{Checked, Format};
 use crate::error::{Error, Result};
@@ -90,6 +91,9 @@ struct Row {
     moved: usize,
     #[serde(flatten)]
     cost: Option<Cost>,
+    /// The same of the program's calls that search, and of the library's own; none where real ranks made them.
+    program: Option<Searched>,
+    internal: Option<Searched>,
     /// The transport, where real ranks made the calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<String>,
@@ -189,9 +193,15 @@ fn row(file: &str, trace: &Trace, engine: &EngineName, passes: u32) -> Row {
         Ok(other) => (other, None),
         Err(why) => (0, Some(why)),
     };
+    let [program, internal] = match wrong {
+        None => by_part(trace, engine).map(Some),
+        Some(_) => [None; 2],
+    };
     Row {
         other,
         cost: wrong.is_none().then(|| cost(trace, engine, passes)),
+        program,
+        internal,
         wrong,
         ..empty_row(file, trace, engine)
     }
@@ -244,6 +254,8 @@ fn empty_row(file: &str, trace: &Trace, engine: &EngineName) -> Row {
         other: 0,
         moved: 0,
         cost: None,
+        program: None,
+        internal: None,
         transport: None,
         checked: None,
         wrong: None,
@@ -281,6 +293,15 @@ fn line(row: &Row) -> String {
         let _ = write!(text, "  {checked}");
     }
     text.push('\n');
+    if let (Some(program), Some(internal)) = (row.program, row.internal)
+        && internal.calls > 0
+    {
+        let _ = writeln!(
+            text,
+            "  of the program {} calls search, attempts {:.2}; of the library's own {}, {:.2}",
+            program.calls, program.attempts, internal.calls, internal.attempts
+        );
+    }
     if let Some(wrong) = &row.wrong {
         let _ = writeln!(text, "  WRONG: {wrong}");
     }

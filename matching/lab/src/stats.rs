@@ -132,6 +132,16 @@ impl Of for Envelope {
     }
 }
 
+/// Whose call it is; `None` for one that names an entry by its number, and for promises.
+pub(crate) fn part_of(event: &Event) -> Option<Part> {
+    match event {
+        Event::Post(pattern) | Event::Probe(pattern) | Event::Claim(pattern) => {
+            Some(pattern.part())
+        }
+        other => other.message().map(|message| message.part()),
+    }
+}
+
 const fn part(tag: Tag) -> Part {
     match tag.is_internal() {
         true => Part::Internal,

@@ -9,6 +9,7 @@ use tagwire_matching::trace::Event;
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, EngineName, Handle, PostOutcome};
 
 use super::verify::bytes;
+use crate::stats::{Part, part_of};
 use crate::trace::{Call, Trace};
 
 /// Figures of one call, on the average.
@@ -40,6 +41,35 @@ pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
         attempts: opened.stats().attempts() as f64 / calls,
         lines: lines(trace, engine).map(|lines| lines as f64 / calls),
     }
+}
+
+/// Calls of the program or of the library that search a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Searched {
+    pub(crate) calls: u64,
+    /// Entries that one looks at, on the average.
+    pub(crate) attempts: f64,
+}
+
+/// Returns what the program's calls look at, and what the library's own do (collectives, partitioned operations): they have internal tags.
+/// Both are in the same queues.
+pub(crate) fn by_part(trace: &Trace, engine: &EngineName) -> [Searched; 2] {
+    let mut engine = engine.open(trace.header.capacity);
+    let mut entries = Entries::default();
+    let mut parts = [(0_u64, 0_u64); 2];
+    for call in &trace.calls {
+        let before = engine.stats().attempts();
+        entries.call(&mut engine, call);
+        if let Some(part) = part_of(&call.event) {
+            let own = &mut parts[usize::from(part == Part::Internal)];
+            own.0 += 1;
+            own.1 += engine.stats().attempts() - before;
+        }
+    }
+    parts.map(|(calls, attempts)| Searched {
+        calls,
+        attempts: attempts as f64 / calls.max(1) as f64,
+    })
 }
 
 /// Gives the calls to an engine.
@@ -113,5 +143,33 @@ impl Entries {
             Event::Promise(context, promise) => engine.set_assertions(context, promise),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use tagwire_matching::Pattern;
+    use tagwire_matching::trace::Size;
+
+    use super::*;
+    use crate::trace::tests::{message, trace};
+
+    #[test]
+    fn calls_of_the_library_are_told_apart_from_the_programs() {
+        let post = |tag| (Event::Post(Pattern::exact(message(0, tag))), false);
+        let arrive = |tag| (Event::Arrive(message(0, tag), Size::of(8)), true);
+        let one = trace(&[
+            post(5),
+            post(6),
+            post(-3),
+            arrive(-3),
+            arrive(6),
+            (Event::Cancel(0), true),
+        ]);
+        let [program, internal] = by_part(&one, &"list".parse().unwrap());
+        // Two posts and the message behind one receive; a post and the message behind two.
+        assert_eq!((program.calls, program.attempts), (3, 2.0 / 3.0));
+        assert_eq!((internal.calls, internal.attempts), (2, 1.5));
     }
 }
