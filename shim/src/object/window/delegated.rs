@@ -177,7 +177,7 @@ impl<'w> Delegate<'w> {
         self.post(&mut towards, header.encode().into())
     }
 
-    /// Waits for all answers that have been asked for.
+    /// Waits for all answers that have been asked for. Other threads that flush wait until then.
     ///
     /// # Errors
     /// When the member is gone; then nothing is written any more.
@@ -185,21 +185,19 @@ impl<'w> Delegate<'w> {
         let mut towards = self.towards();
         let Towards { sent, answers, .. } = &mut *towards;
         let messenger = self.window.messenger();
-        let requests = answers.drain(..).collect::<Vec<_>>();
-        let sent = sent.drain(..).collect::<Vec<_>>();
-        drop(towards);
-        let all = requests
-            .iter()
-            .chain(sent.iter().map(|(request, _)| request));
+        let answers = answers.drain(..).map(|request| (request, None));
+        let sent = sent.drain(..);
+        let sent = sent.map(|(request, message)| (request, Some(message)));
         let mut ended = Ok(());
-        for request in all {
+        for (request, message) in answers.chain(sent) {
             let wait = ended.and_then(|()| {
-                let is_complete = || Ok(messenger.is_complete(*request)?);
+                let is_complete = || Ok(messenger.is_complete(request)?);
                 let what = "accumulates that their target does";
                 self.window.wait(self.member, what, is_complete)
             });
-            let over = end(messenger, *request);
+            let over = end(messenger, request);
             ended = wait.and(over);
+            drop(message);
         }
         ended
     }
