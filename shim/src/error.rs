@@ -276,3 +276,40 @@ impl From<tagwire_layout::Error> for Error {
         Self::new(class, error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tagwire_files::Error as File;
+    use tagwire_files::Kind;
+
+    use super::{Class, Error};
+
+    #[test]
+    fn each_kind_of_error_of_files_has_its_class() {
+        let classes = [
+            (Kind::NoSuchFile, Class::NoSuchFile),
+            (Kind::Exists, Class::FileExists),
+            (Kind::Access, Class::Access),
+            (Kind::ReadOnly, Class::ReadOnly),
+            (Kind::NoSpace, Class::NoSpace),
+            (Kind::Quota, Class::Quota),
+            (Kind::BadFile, Class::BadFile),
+            (Kind::InUse, Class::FileInUse),
+            (Kind::Mode, Class::Amode),
+            (Kind::NotSame, Class::NotSame),
+            (Kind::Argument, Class::Arg),
+            (Kind::Unsupported, Class::UnsupportedOperation),
+            (Kind::Peer, Class::ProcAborted),
+            (Kind::Io, Class::Io),
+        ];
+        for (kind, class) in classes {
+            let errno = None;
+            let error = File::Elsewhere {
+                member: 1,
+                kind,
+                errno,
+            };
+            assert_eq!(Error::from(error).code(), class as i32, "{kind:?}");
+        }
+    }
+}

@@ -641,12 +641,41 @@ fn hints_are_given_back() {
 }
 
 /// Calls of a sequential file go by its shared pointer.
+/// What the system says of a program that runs, of a full device, and of memory that is not there.
+#[test]
+fn errors_of_the_system_have_their_classes() {
+    ranks(1, |process, _| {
+        let own = std::env::current_exe().unwrap();
+        let mut none = abi::File::NULL;
+        let opened = try_open(process, WORLD, &own, amode::WRONLY, &mut none);
+        assert_eq!(code(opened), Class::FileInUse);
+        let full = open(process, Path::new("/dev/full"), amode::WRONLY);
+        let from = data(&[1_i32]).ints(1);
+        let written = accesses::file_write_at(process, full.handle, 0, from, ignore());
+        assert_eq!(code(written), Class::NoSpace);
+        full.close().unwrap();
+        let memory = open(process, Path::new("/proc/self/mem"), amode::RDONLY);
+        let mut seen = [0_i32];
+        let into = room(&mut seen).ints(1);
+        let read = accesses::file_read_at(process, memory.handle, 0, into, ignore());
+        assert_eq!(code(read), Class::Io);
+        memory.close().unwrap();
+    });
+}
+
 #[test]
 fn sequential_files_are_not_seeked_in() {
     let folder = Folder::new("sequential");
     let path = folder.file("a");
     std::fs::write(&path, [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]).unwrap();
     ranks(1, |process, _| {
+        let written = open(process, &path, amode::WRONLY | amode::SEQUENTIAL);
+        for change in [management::file_set_size, management::file_preallocate] {
+            let refused = change(process, written.handle, 64);
+            assert_eq!(code(refused), Class::UnsupportedOperation);
+        }
+        written.close().unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 12);
         let file = open(process, &path, amode::RDONLY | amode::SEQUENTIAL);
         let mut seen = [0_i32];
         let into = room(&mut seen).ints(1);

@@ -189,6 +189,7 @@ fn size_of(size: i64) -> files::Result<u64> {
 /// `MPI_File_set_size`.
 pub fn file_set_size(process: &Process, file: abi::File, size: i64) -> Result {
     on_file(process, file, |file| {
+        file.check_seekable()?;
         Ok(file.file.set_size(size_of(size))?)
     })
 }
@@ -196,6 +197,7 @@ pub fn file_set_size(process: &Process, file: abi::File, size: i64) -> Result {
 /// `MPI_File_preallocate`.
 pub fn file_preallocate(process: &Process, file: abi::File, size: i64) -> Result {
     on_file(process, file, |file| {
+        file.check_seekable()?;
         Ok(file.file.preallocate(size_of(size))?)
     })
 }

@@ -154,7 +154,7 @@ impl File {
         set
     }
 
-    /// Refuses calls that sequential files do not have (MPI-5.0, section 14.4).
+    /// Refuses calls that sequential files do not have (MPI-5.0, sections 14.2.4, 14.2.5 and 14.4).
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
