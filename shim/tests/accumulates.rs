@@ -406,6 +406,54 @@ fn operations_and_types_are_checked() {
     });
 }
 
+/// Fewer values than the target has room for change its first; what is returned are all of the target, and may be fewer than the
+/// result has room for.
+#[test]
+fn fewer_values_than_there_is_room_for_are_combined() {
+    ranks(2, |process, me| {
+        for made in ALL {
+            let window = window(process, made, 16);
+            let (win, by) = (window.win, [10_i32, 20, 30]);
+            let from = |count: i64| -> Elements<In> { data(&by).of(count, INT) };
+            let mut apart = Datatype::NULL;
+            datatypes::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut apart)).unwrap();
+            datatypes::type_commit(process, result(&mut apart)).unwrap();
+            window.fence().unwrap();
+            if me == 0 {
+                window.put(&[1, 2, 3, 4, 5, 6, 7, 8], 1, 0).unwrap();
+            }
+            window.fence().unwrap();
+            let (mut old, mut all) = ([9_i32; 5], [9_i32; 4]);
+            if me == 0 {
+                let place = window.place(1, 0, 3);
+                one_sided::accumulate(process, from(1), place, common::SUM, win).unwrap();
+                // The second value at every second place, and the first of the next three.
+                let place = window.elements(1, 2, 2, apart);
+                one_sided::accumulate(process, from(3), place, common::SUM, win).unwrap();
+                let (into, place) = (room(&mut old).of(5, INT), window.place(1, 0, 3));
+                one_sided::get_accumulate(process, from(2), into, place, common::SUM, win).unwrap();
+                let (into, place) = (room(&mut all).of(4, INT), window.place(1, 6, 2));
+                let nothing = common::nowhere().read().of(0, INT);
+                one_sided::get_accumulate(process, nothing, into, place, Op(0x3d), win).unwrap();
+                let mut short = [9_i32; 1];
+                let (into, place) = (room(&mut short).of(1, INT), window.place(1, 0, 2));
+                let made =
+                    one_sided::get_accumulate(process, from(1), into, place, common::SUM, win);
+                assert_eq!(code(made), Class::Truncate);
+            }
+            window.fence().unwrap();
+            if me == 0 {
+                assert_eq!(old, [11, 2, 13, 9, 9], "{made:?}");
+                assert_eq!(all, [7, 8, 9, 9], "{made:?}");
+            } else {
+                assert_eq!(window.own(8), [21, 22, 13, 4, 25, 36, 7, 8], "{made:?}");
+            }
+            window.fence().unwrap();
+            window.free().unwrap();
+        }
+    });
+}
+
 /// Pairs with padding at every second place, from an origin where they lie side by side.
 #[test]
 fn derived_datatypes_are_combined_value_by_value() {

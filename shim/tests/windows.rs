@@ -3,11 +3,13 @@
 
 mod common;
 
+use common::sites::FAR;
 use common::windows::{ALL, EXCLUSIVE, Ints, Made, SHARED, window};
 use common::{
-    INT, WORLD, barrier, code, count_out, data, library, number, one_sided, out_at, ranks, result,
-    room, said, text, text_out,
+    BYTE, INT, WORLD, barrier, code, count_out, counts, data, library, number, one_sided, out_at,
+    ranks, result, room, said, text, text_out,
 };
+use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Group, Info, PROC_NULL, Win};
 use tagwire_shim::call::collectives::allgather;
@@ -146,6 +148,131 @@ fn elements_with_gaps_go_where_their_datatypes_say() {
             }
             window.free().unwrap();
         }
+    });
+}
+
+/// Runs `body` on two ranks of one host, and of two where there is a network.
+fn near_and_far(test: &str, body: impl Fn(&Arc<Process>, i32, &[Made]) + Sync) {
+    ranks(2, |process, me| body(process, me, &ALL));
+    let site = FAR[0];
+    if site.is_there(test) {
+        let job = LocalJob::new(2).unwrap();
+        on_threads(2, |number| {
+            let process = site.open(&job, 2, number).unwrap();
+            body(&process, number as i32, site.kinds());
+            process.finalize().unwrap();
+        });
+    }
+}
+
+fn on_threads(count: u32, body: impl Fn(u32) + Sync) {
+    std::thread::scope(|scope| {
+        for number in 0..count {
+            let body = &body;
+            scope.spawn(move || body(number));
+        }
+    });
+}
+
+/// Fewer data than the receiver has room for are as a shorter message; more do not fit.
+#[test]
+fn fewer_data_than_there_is_room_for_are_moved() {
+    near_and_far("fewer_data", |process, me, kinds| {
+        for made in kinds {
+            let window = window(process, *made, 16);
+            let (win, values) = (window.win, [1_i32, 2, 3, 4, 5]);
+            // Pairs of `int`s, whose second is before the first.
+            let (mut pair, lengths, places) = (Datatype::NULL, [1, 1], [1, 0]);
+            let (lengths, places) = (counts(&lengths), counts(&places));
+            let into = result(&mut pair);
+            datatypes::type_indexed(process, Twin::Int, 2, lengths, places, INT, into).unwrap();
+            datatypes::type_commit(process, result(&mut pair)).unwrap();
+            let put = |count: i64, place: Place| {
+                one_sided::put(process, data(&values).of(count, INT), place, win)
+            };
+            window.fence().unwrap();
+            if me == 0 {
+                put(1, window.place(1, 0, 2)).unwrap();
+                // A whole element and the first half of the next.
+                put(3, window.elements(1, 2, 4, pair)).unwrap();
+                put(1, window.elements(1, 6, 1, pair)).unwrap();
+                // One byte of a value; nothing at all.
+                let place = window.place(1, 8, 1);
+                one_sided::put(process, data(&[7_u8]).of(1, BYTE), place, win).unwrap();
+                put(0, window.place(1, 9, 1)).unwrap();
+                // The room past the data may be outside of the window.
+                put(1, window.place(1, 15, 2)).unwrap();
+                assert_eq!(code(put(3, window.place(1, 10, 2))), Class::Truncate);
+            }
+            window.fence().unwrap();
+            if me == 1 {
+                let first = i32::from_ne_bytes([7, 0, 0, 0]);
+                let wanted = [1, 0, 2, 1, 0, 3, 0, 1, first, 0, 0, 0, 0, 0, 0, 1];
+                assert_eq!(window.own(16), wanted, "{made:?}");
+            }
+            window.fence().unwrap();
+            let (mut block, mut pairs) = ([9_i32; 4], [9_i32; 6]);
+            if me == 0 {
+                let into = room(&mut block).of(4, INT);
+                one_sided::get(process, into, window.place(1, 2, 2), win).unwrap();
+                let into = room(&mut pairs).of(3, pair);
+                one_sided::get(process, into, window.place(1, 2, 1), win).unwrap();
+                let into = room(&mut pairs[2..]).of(2, pair);
+                one_sided::get(process, into, window.place(1, 1, 3), win).unwrap();
+                let mut short = [9_i32; 1];
+                let into = room(&mut short).of(1, INT);
+                let got = one_sided::get(process, into, window.place(1, 0, 2), win);
+                assert_eq!(code(got), Class::Truncate);
+            }
+            window.fence().unwrap();
+            if me == 0 {
+                assert_eq!(block, [2, 1, 9, 9], "{made:?}");
+                assert_eq!(pairs, [9, 2, 2, 0, 9, 1], "{made:?}");
+            }
+            window.fence().unwrap();
+            window.free().unwrap();
+        }
+    });
+}
+
+#[test]
+fn ranks_of_two_hosts_share_no_window() {
+    let site = FAR[0];
+    if !site.is_there("ranks_of_two_hosts_share_no_window") {
+        return;
+    }
+    let job = LocalJob::new(2).unwrap();
+    on_threads(2, |number| {
+        let process = site.open(&job, 2, number).unwrap();
+        let (mut win, mut base) = (Win::NULL, Pointer(std::ptr::null_mut()));
+        let (start, into) = (result(&mut base), result(&mut win));
+        let made = creation::win_allocate_shared(&process, 8, 4, Info::NULL, WORLD, start, into);
+        assert_eq!(code(made), Class::RmaShared);
+        assert_eq!(win, Win::NULL);
+        process.finalize().unwrap();
+    });
+}
+
+/// The info tells what is obeyed: the alignment, and gaps that were asked for in time.
+#[test]
+fn the_info_of_a_window_has_what_is_obeyed() {
+    ranks(1, |process, _| {
+        let (mut given, some) = (Info::NULL, &library(process));
+        infos::info_create(some, result(&mut given)).unwrap();
+        let alignment = c"mpi_minimum_memory_alignment";
+        infos::info_set(some, given, text(alignment), text(c"512")).unwrap();
+        let (mut win, mut base) = (Win::NULL, Pointer(std::ptr::null_mut()));
+        let (start, into) = (result(&mut base), result(&mut win));
+        creation::win_allocate(process, 8, 4, given, WORLD, start, into).unwrap();
+        let (gaps, value) = (c"alloc_shared_noncontig", text(c"true"));
+        infos::info_set(some, given, text(gaps), value).unwrap();
+        queries::win_set_info(process, win, given).unwrap();
+        let mut info = Info::NULL;
+        queries::win_get_info(process, win, result(&mut info)).unwrap();
+        let said = value_of(process, info, alignment);
+        assert_eq!(said.as_deref(), Some("512"));
+        assert_eq!(value_of(process, info, gaps).as_deref(), Some("false"));
+        creation::win_free(process, result(&mut win)).unwrap();
     });
 }
 

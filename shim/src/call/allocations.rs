@@ -6,7 +6,7 @@ use crate::process::Process;
 use crate::raw::{In, Pointer, Ref};
 
 /// The info key of the least alignment.
-const MINIMUM_ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+pub(crate) const MINIMUM_ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 /// `MPI_Alloc_mem`. `start` is where the program wants the pointer.
 pub fn alloc_mem(process: &Process, size: i64, info: Info, start: Ref<Pointer>) -> Result {

@@ -417,6 +417,75 @@ impl Span {
         }
     }
 
+    /// Returns the first so many bytes of the data: whole values of their type, where all have one.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` where no datatype has them: their places do not fit 64 bits.
+    pub(crate) fn first(&self, bytes: usize) -> Result<Self> {
+        let size = self.program.size();
+        if bytes >= self.bytes || size == 0 {
+            return Ok(self.clone());
+        }
+        let (whole, rest) = (bytes as u64 / size, bytes as u64 % size);
+        if rest == 0 {
+            let program = self.program.clone();
+            return Ok(Self {
+                program,
+                count: whole,
+                bytes,
+            });
+        }
+        let element = self.program.datatype();
+        let start = i64::try_from(whole).ok();
+        let start = start.and_then(|whole| whole.checked_mul(element.extent()));
+        let start = start.ok_or_else(|| Error::new(Class::Type, "the data is too far away"))?;
+        let members = [
+            layout::Member {
+                count: whole,
+                displacement: 0,
+                of: element.clone(),
+            },
+            layout::Member {
+                count: 1,
+                displacement: start,
+                of: self.part(rest)?,
+            },
+        ];
+        let tree = Tree::structure(members)?;
+        Ok(Self {
+            program: Program::of(&tree),
+            count: 1,
+            bytes,
+        })
+    }
+
+    /// Returns the first so many bytes of an element as a datatype.
+    fn part(&self, bytes: u64) -> Result<Tree> {
+        let uniform = self.program.signature().uniform().map(|(basic, _)| basic);
+        let whole = uniform.filter(|basic| bytes.is_multiple_of(basic.size() as u64));
+        let basic = whole.unwrap_or(Basic::Byte);
+        let size = basic.size() as u64;
+        // A block of pairs may begin or end within one, whose parts have a gap between them.
+        let is_dense = size == basic.extent() as u64;
+        let (mut lengths, mut places) = (Vec::new(), Vec::new());
+        // How many bytes are in the blocks before, and in the values so far.
+        let (mut before, mut taken) = (0, 0);
+        for block in self.program.blocks(1)? {
+            let end = bytes.min(before + block.length);
+            while taken < end {
+                let length = match is_dense {
+                    true => (end - taken) / size,
+                    false => 1,
+                };
+                lengths.push(length);
+                places.push(block.offset + (taken - before) as i64);
+                taken += length * size;
+            }
+            before += block.length;
+        }
+        Ok(Tree::of(basic).hindexed(&lengths, &places)?)
+    }
+
     /// Returns the extent of an element.
     pub(crate) fn extent(&self) -> i64 {
         self.program.datatype().extent()

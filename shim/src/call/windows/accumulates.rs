@@ -7,7 +7,7 @@ use tagwire_layout::{Basic, Operation};
 
 use crate::abi::{Datatype, Op, Request, Win};
 use crate::call::windows::on_win;
-use crate::call::windows::transfers::{Completion, target};
+use crate::call::windows::transfers::{Completion, received, target};
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::{Span, Word, no_buffer};
 use crate::object::operation::predefined;
@@ -33,8 +33,10 @@ const PIECE: usize = 64 * 1024;
 /// `MPI_NO_OP`.
 const NO_OP: Op = Op(0x3d);
 
-/// A change of values, with its ends.
+/// A change of values, with its ends: origin and result have as many values as the target.
 struct Update {
+    /// What is read before, where more values are returned than are changed.
+    before: Option<Box<Self>>,
     op: Op,
     change: Change,
     elements: usize,
@@ -103,7 +105,8 @@ impl Update {
     /// Returns the change that a call wants.
     ///
     /// # Errors
-    /// `MPI_ERR_OP`, `MPI_ERR_TYPE`, `MPI_ERR_COUNT`; `MPI_ERR_TRUNCATE` where the ends have different data.
+    /// `MPI_ERR_OP`, `MPI_ERR_TYPE`, `MPI_ERR_COUNT`; `MPI_ERR_TRUNCATE` where the origin has more data than the target, or the
+    /// target more than the result.
     fn new(
         process: &Process,
         origin: Elements<In>,
@@ -112,24 +115,33 @@ impl Update {
         op: Op,
     ) -> Result<Self> {
         let operation = operation(op)?;
-        let target = process.types.span(place.count, place.datatype)?;
-        let (basic, elements) = match target.bytes {
-            0 => (Basic::Byte, 0),
-            _ => uniform(&target)?,
+        let whole = process.types.span(place.count, place.datatype)?;
+        let basic = match whole.bytes {
+            0 => Basic::Byte,
+            _ => uniform(&whole)?.0,
         };
+        let is_read = !matches!(operation, Operation::NoOp);
+        let given = process.types.span(origin.count, origin.datatype);
+        let target = match is_read {
+            true => received(whole.clone(), given.as_ref().map_or(0, |given| given.bytes))?,
+            false => whole.clone(),
+        };
+        let before = match result {
+            // What is returned past the last value that is changed; the change returns the others once more.
+            Some(result) if target.bytes < whole.bytes => {
+                let all = Self::new(process, origin, Some(result), place, NO_OP)?;
+                Some(Box::new(all))
+            }
+            _ => None,
+        };
+        let elements = target.bytes / basic.size();
         let change = match elements {
             0 => Change::new(Operation::NoOp, basic)?,
             _ => Change::new(operation, basic)?,
         };
         let end = |of: Elements<Out>| {
             let span = process.types.span(of.count, of.datatype)?;
-            if span.bytes != target.bytes {
-                let text = format!(
-                    "the data have {} bytes at the target, and {} here",
-                    target.bytes, span.bytes
-                );
-                return Err(Error::new(Class::Truncate, text));
-            }
+            let span = received(span, target.bytes)?;
             span.check(of.address.read())?;
             if span.bytes > 0 && uniform(&span)?.0 != basic {
                 let text = "the values are of other types at the target";
@@ -137,7 +149,6 @@ impl Update {
             }
             Ok(span)
         };
-        let is_read = !matches!(change.operation, Operation::NoOp);
         let origin = match is_read {
             true => Some((end(origin.into())?, origin.address)),
             false => None,
@@ -147,6 +158,7 @@ impl Update {
             None => None,
         };
         Ok(Self {
+            before,
             op,
             change,
             elements,
@@ -158,6 +170,9 @@ impl Update {
 
     /// Does it where the values are.
     fn run(&self, window: &Window, member: usize, displacement: i64) -> Result {
+        if let Some(before) = &self.before {
+            before.run(window, member, displacement)?;
+        }
         match window.place(member, displacement, &self.target)? {
             At::Nowhere => Ok(()),
             At::Here(at) => match self.simple(at) {
@@ -265,6 +280,7 @@ impl Update {
             let origin = self.origin.as_ref().map(|(_, data)| data.moved(offset));
             let result = self.result.as_ref().map(|(_, room)| room.moved(offset));
             let piece = Self {
+                before: None,
                 op: self.op,
                 change: self.change.clone(),
                 elements,

@@ -1,7 +1,7 @@
 //! Making windows, and their memory (MPI-5.0, section 12.2).
 
 use crate::abi::{Comm, Info, PROC_NULL, Win};
-use crate::call::allocations::alignment;
+use crate::call::allocations::{MINIMUM_ALIGNMENT, alignment};
 use crate::call::on_comm;
 use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, Result};
@@ -11,6 +11,9 @@ use crate::object::window::make::{Wanted, make};
 use crate::object::window::{Data, Flavor, Window, delegated, hints, served};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
+
+/// Memory is not aligned to more than a page.
+const PAGE: usize = 4096;
 
 /// Returns what a call wants of a window: of so many bytes, and units of so many.
 ///
@@ -33,15 +36,27 @@ fn wanted(
         process
             .early
             .infos
-            .read(info, |given| hints::set(&mut entries, given))?;
+            .read(info, |given| hints::begin(&mut entries, given))?;
+    }
+    let alignment = alignment(process, info)?;
+    let has_gaps = entries.get(hints::NONCONTIGUOUS) == Some("true");
+    let is_aligned = match flavor {
+        Flavor::Allocate => true,
+        Flavor::Shared => has_gaps,
+        Flavor::Create | Flavor::Dynamic => false,
+    };
+    if is_aligned && alignment > 1 {
+        // What is certain, of more too.
+        let value = alignment.min(PAGE).to_string();
+        entries.set(MINIMUM_ALIGNMENT, &value)?;
     }
     let wanted = Wanted {
         flavor,
         bytes,
         unit,
         base: None,
-        has_gaps: entries.get(hints::NONCONTIGUOUS) == Some("true"),
-        alignment: alignment(process, info)?,
+        has_gaps,
+        alignment,
     };
     Ok((wanted, entries))
 }

@@ -77,22 +77,49 @@ fn try_simple(
     })
 }
 
-/// Returns both ends of an access.
+/// Which end of an access sends the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Origin,
+    Target,
+}
+
+/// Returns both ends of an access, that of the origin first: of the receiver as much as is sent.
 ///
 /// # Errors
-/// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`; `MPI_ERR_TRUNCATE` where one has more data.
-pub(super) fn ends(process: &Process, origin: Elements<Out>, place: Place) -> Result<(Span, Span)> {
-    let from = process.types.span(origin.count, origin.datatype)?;
-    let to = process.types.span(place.count, place.datatype)?;
-    if from.bytes != to.bytes {
-        let text = format!(
-            "the data have {} bytes at the origin, and {} at the target",
-            from.bytes, to.bytes
-        );
+/// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`; `MPI_ERR_TRUNCATE` where the sender has more data.
+fn ends(
+    process: &Process,
+    origin: Elements<Out>,
+    place: Place,
+    sender: Sender,
+) -> Result<(Span, Span)> {
+    let here = process.types.span(origin.count, origin.datatype)?;
+    let there = process.types.span(place.count, place.datatype)?;
+    let (here, there) = match sender {
+        Sender::Origin => {
+            let there = received(there, here.bytes)?;
+            (here, there)
+        }
+        Sender::Target => (received(here, there.bytes)?, there),
+    };
+    here.check(origin.address.read())?;
+    Ok((here, there))
+}
+
+/// Returns what receives so many bytes (MPI-5.0, section 12.3: as a message is received).
+///
+/// # Errors
+/// `MPI_ERR_TRUNCATE` where they are more than it has room for.
+pub(super) fn received(room: Span, bytes: usize) -> Result<Span> {
+    if bytes == room.bytes {
+        return Ok(room);
+    }
+    if bytes > room.bytes {
+        let text = format!("{bytes} bytes of data do not fit {} bytes", room.bytes);
         return Err(Error::new(Class::Truncate, text));
     }
-    from.check(origin.address.read())?;
-    Ok((from, to))
+    room.first(bytes)
 }
 
 /// Writes data into a window.
@@ -106,7 +133,7 @@ fn write(
     let Some(target) = target(window, place.rank, by)? else {
         return Ok(Vec::new());
     };
-    let (from, to) = ends(process, origin.into(), place)?;
+    let (from, to) = ends(process, origin.into(), place, Sender::Origin)?;
     let at = window.place(target, place.displacement, &to)?;
     window.put((target, by.ends()), (&from, origin.address), (&to, at))
 }
@@ -122,7 +149,7 @@ fn read(
     let Some(target) = target(window, place.rank, by)? else {
         return Ok(Vec::new());
     };
-    let (to, from) = ends(process, origin, place)?;
+    let (to, from) = ends(process, origin, place, Sender::Target)?;
     let at = window.place(target, place.displacement, &from)?;
     window.get((target, by.ends()), (&to, origin.address), (&from, at))
 }

@@ -28,12 +28,23 @@ pub(crate) fn initial() -> Entries {
     entries
 }
 
-/// Sets the values that a program gives.
+/// Sets the values that a program gives when it makes a window.
 ///
 /// # Errors
 /// None where the values have come through an info.
+pub(crate) fn begin(entries: &mut Entries, given: &Entries) -> Result {
+    if let Some(value) = given.get(NONCONTIGUOUS) {
+        entries.set(NONCONTIGUOUS, value)?;
+    }
+    set(entries, given)
+}
+
+/// Sets the values that a program gives later: how the memory lies is decided by then.
+///
+/// # Errors
+/// As [`begin`].
 pub(crate) fn set(entries: &mut Entries, given: &Entries) -> Result {
-    for (key, _) in KNOWN {
+    for (key, _) in KNOWN.iter().filter(|(key, _)| *key != NONCONTIGUOUS) {
         if let Some(value) = given.get(key) {
             entries.set(key, value)?;
         }
