@@ -14,7 +14,7 @@ use crate::object::operation::predefined;
 use crate::object::request::DONE;
 use crate::object::window::Window;
 use crate::object::window::accesses::{At, Parts};
-use crate::object::window::atomics::{self, Change, Step};
+use crate::object::window::atomics::{self, Change, FEW, Step};
 use crate::object::window::delegated::Delegate;
 use crate::object::window::delegation::MOST;
 use crate::object::window::elsewhere::Epoch;
@@ -24,11 +24,8 @@ use crate::object::window::waits::count_passing;
 use crate::process::Process;
 use crate::raw::{Elements, In, Out, Place, Ref, StagingBuffer};
 
-/// So many values are changed by instructions at most: more are changed faster by a kernel, under a lock.
-const FEW: usize = 16;
-
 /// Bytes of values elsewhere that are changed at a time.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = MOST;
 
 /// `MPI_NO_OP`.
 const NO_OP: Op = Op(0x3d);
@@ -665,11 +662,7 @@ pub fn compare_and_swap(
         match at {
             At::Nowhere => Ok(()),
             At::Here(at) => window.long_way(target, || {
-                let is_equal = at.read().to_vec(bytes) == compare.to_vec(bytes);
-                result.copy(at.read(), bytes);
-                if is_equal {
-                    at.copy(origin, bytes);
-                }
+                atomics::swap_alone(bytes, at, compare, origin, result);
                 Ok(())
             }),
             At::There(_, offset) if asks_to_swap(window, (target, offset), basic, values)? => {

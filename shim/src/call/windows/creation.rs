@@ -7,13 +7,10 @@ use crate::call::windows::{on_kept_win, on_win};
 use crate::error::{Class, Error, Result};
 use crate::object::info::Entries;
 use crate::object::window::elsewhere::Epoch;
-use crate::object::window::make::{Wanted, make};
+use crate::object::window::make::{PAGE, Wanted, make};
 use crate::object::window::{Data, Flavor, Window, delegated, hints, served};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
-
-/// Memory is not aligned to more than a page.
-const PAGE: usize = 4096;
 
 /// Returns what a call wants of a window: of so many bytes, and units of so many.
 ///
@@ -46,7 +43,7 @@ fn wanted(
         Flavor::Create | Flavor::Dynamic => false,
     };
     if is_aligned && alignment > 1 {
-        // What is certain, of more too.
+        // What is certain, of more too: memory is not aligned to more than a page.
         let value = alignment.min(PAGE).to_string();
         entries.set(MINIMUM_ALIGNMENT, &value)?;
     }

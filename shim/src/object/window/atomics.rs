@@ -36,6 +36,9 @@ pub(crate) enum Step {
     Combine,
 }
 
+/// So many values are changed by instructions at most: more are changed faster by a kernel, under a lock.
+pub(crate) const FEW: usize = 16;
+
 /// Handles of predefined operations are from here on.
 const FIRST_OPERATION: usize = 0x20;
 
@@ -228,6 +231,16 @@ pub(crate) fn word(basic: Basic) -> Option<Word> {
 #[inline(always)]
 pub(crate) fn is_aligned(word: Word, at: Out) -> bool {
     at.read().address().addr() & (word.size() - 1) == 0
+}
+
+/// Compares so many bytes at an address, which nobody else accesses meanwhile, and writes others where they are equal. Returns what they
+/// were in `old`.
+pub(crate) fn swap_alone(bytes: usize, at: Out, compare: In, new: In, old: Out) {
+    let is_equal = at.read().to_vec(bytes) == compare.to_vec(bytes);
+    old.copy(at.read(), bytes);
+    if is_equal {
+        at.copy(new, bytes);
+    }
 }
 
 /// Compares a value at an address, and writes another where they are equal. Returns what it was in `old`.

@@ -25,12 +25,10 @@ use tagwire_transport::RecvBuffer;
 use crate::error::{Class, Error, Result};
 use crate::object::datatype::Span;
 use crate::object::operation::predefined;
-use crate::object::window::atomics::{self, Change};
+use crate::object::window::atomics::{self, Change, FEW};
 use crate::object::window::block::Word;
-use crate::object::window::delegation::{
-    END, HEADER, Header, MOST, Serving, Towards, answers, requests,
-};
-use crate::object::window::exchange::What;
+use crate::object::window::delegation::{ANSWERS, END, HEADER, Header, MOST, REQUESTS, Towards};
+use crate::object::window::exchange::{Serving, What};
 use crate::object::window::locks::try_long_way;
 use crate::object::window::{Flavor, Member, Window};
 use crate::raw::{In, Out, StagingBuffer};
@@ -47,9 +45,6 @@ const IN_TURN: usize = 16;
 
 /// So many messages an origin has under way to a target before it waits for the first.
 const UNDER_WAY: usize = 256;
-
-/// Single values that instructions change are no more than this.
-const FEW: u64 = 16;
 
 /// The accumulates of this process that members on other hosts do.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +141,7 @@ impl<'w> Delegate<'w> {
 
     fn receive(self, room: RecvBuffer) -> Result<RequestId> {
         let (rank, _) = self.window.team.peer(self.member)?;
-        let (from, tag) = (SourceSelector::exact(rank), TagSelector::exact(answers()?));
+        let (from, tag) = (SourceSelector::exact(rank), TagSelector::exact(ANSWERS));
         let messenger = self.window.messenger();
         Ok(messenger.irecv(room, from, tag, self.window.team.context())?)
     }
@@ -155,7 +150,7 @@ impl<'w> Delegate<'w> {
         let (rank, context) = self.window.team.peer(self.member)?;
         let data = message.address().read().buffer(0, message.bytes());
         let messenger = self.window.messenger();
-        let request = messenger.isend(data, rank, requests()?, context, SendMode::Standard)?;
+        let request = messenger.isend(data, rank, REQUESTS, context, SendMode::Standard)?;
         towards.sent.push_back((request, message));
         Ok(())
     }
@@ -278,7 +273,7 @@ impl Server {
     /// Posts a receive for messages of a member. Receives from anybody would end with the death of any process.
     fn post(&self, from: Rank, buffer: StagingBuffer) -> Result<Posted> {
         let room = buffer.address().buffer(0, buffer.bytes());
-        let (from, tag) = (SourceSelector::exact(from), TagSelector::exact(requests()?));
+        let (from, tag) = (SourceSelector::exact(from), TagSelector::exact(REQUESTS));
         let request = self.messenger.irecv(room, from, tag, self.context)?;
         Ok(Posted {
             request,
@@ -319,8 +314,8 @@ impl Server {
                 queue.posted.pop_front();
                 continue;
             }
-            let message = (first.buffer.address().read()).to_vec(status.length);
-            let answer = act(window, &message);
+            let message = first.buffer.address().read();
+            let answer = act(window, (message, status.length));
             if matches!(answer, Ok(None)) {
                 // Who is in its way says when it is not, to those that say that they wait.
                 if !std::mem::replace(&mut queue.waits, true) {
@@ -336,7 +331,7 @@ impl Server {
             if let Some(Some(answer)) = answer? {
                 let data = answer.address().read().buffer(0, answer.bytes());
                 let mode = SendMode::Standard;
-                let sent = (self.messenger).isend(data, rank, answers()?, context, mode)?;
+                let sent = (self.messenger).isend(data, rank, ANSWERS, context, mode)?;
                 queue.answers.push_back((sent, answer));
             }
             if let Some(posted) = posted {
@@ -438,8 +433,9 @@ pub(crate) fn start(window: &Arc<Window>) -> Result {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .all = all;
-    let driven = window.messenger.drive_with(Arc::new(server));
-    *window.delegated.serving.lock() = Some(Serving::new(driven));
+    let server: Arc<dyn Driver> = Arc::new(server);
+    let driven = window.messenger.drive_with(Arc::clone(&server));
+    *window.delegated.serving.lock() = Some(Serving::new(server, driven));
     Ok(())
 }
 
@@ -447,10 +443,10 @@ pub(crate) fn start(window: &Arc<Window>) -> Result {
 ///
 /// # Errors
 /// Where the message asks for what cannot be.
-fn act(window: &Window, message: &[u8]) -> Result<Option<Option<StagingBuffer>>> {
+fn act(window: &Window, (message, length): (In, usize)) -> Result<Option<Option<StagingBuffer>>> {
     let wrong = || Error::new(Class::Intern, "an accumulate that cannot be");
-    let header = Header::decode(message).ok_or_else(wrong)?;
-    let data = &message[HEADER..];
+    let header = Header::decode(&message.to_vec(length.min(HEADER))).ok_or_else(wrong)?;
+    let (data, bytes) = (message.moved(HEADER as i64), length - HEADER);
     if header.what == END {
         return Ok(Some(Some(StagingBuffer::new(0))));
     }
@@ -474,14 +470,14 @@ fn act(window: &Window, message: &[u8]) -> Result<Option<Option<StagingBuffer>>>
     let old = StagingBuffer::new(if header.is_answered { packed } else { 0 });
     let room = header.is_answered.then(|| old.address());
     let done = match what {
-        What::CompareSwap(_) if data.len() == 2 * packed => {
-            let (compare, new) = data.split_at(packed);
-            swap(window, (basic, at), (compare, new), old.address())?
+        What::CompareSwap(_) if bytes == 2 * packed => {
+            let values = (data, data.moved(packed as i64));
+            swap(window, (basic, at), values, old.address())?
         }
         What::Change(op, _) => {
             let change = Change::new(predefined(op).ok_or_else(wrong)?, basic)?;
-            let is_read = !data.is_empty();
-            if is_read && data.len() != packed || is_read != change.reads() {
+            let is_read = bytes > 0;
+            if is_read && bytes != packed || is_read != change.reads() {
                 return Err(wrong());
             }
             combine(window, &change, (at, header.count), data, room)?
@@ -496,15 +492,11 @@ fn combine(
     window: &Window,
     change: &Change,
     (at, count): (Out, u64),
-    data: &[u8],
+    from: In,
     old: Option<Out>,
 ) -> Result<Option<()>> {
     let (me, basic) = (window.me(), change.basic);
-    let from = match data {
-        [] => at.read(),
-        _ => In::over(data),
-    };
-    if count <= FEW && change.has_instructions(at) {
+    if count <= FEW as u64 && change.has_instructions(at) {
         return window.try_short_way(me, || change.apply(at, from, old, count as usize));
     }
     let values = Span::array(basic, count as usize);
@@ -512,7 +504,7 @@ fn combine(
         if let Some(old) = old {
             values.pack(at.read(), old)?;
         }
-        if data.is_empty() {
+        if !change.reads() {
             return Ok(());
         }
         if change.replaces() {
@@ -538,21 +530,17 @@ fn combine(
 fn swap(
     window: &Window,
     (basic, at): (Basic, Out),
-    (compare, new): (&[u8], &[u8]),
+    (compare, new): (In, In),
     old: Out,
 ) -> Result<Option<()>> {
     atomics::check_compared(basic)?;
     if let Some(word) = atomics::word(basic).filter(|word| atomics::is_aligned(*word, at)) {
         return window.try_short_way(window.me(), || {
-            atomics::compare_and_swap(word, at, In::over(compare), In::over(new), old);
+            atomics::compare_and_swap(word, at, compare, new, old);
         });
     }
-    let bytes = basic.size();
     try_long_way(window, || {
-        old.copy(at.read(), bytes);
-        if at.read().to_vec(bytes) == compare {
-            at.copy(In::over(new), bytes);
-        }
+        atomics::swap_alone(basic.size(), at, compare, new, old);
         Ok(())
     })
 }

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use tagwire_base::Tag;
-use tagwire_pml::{Demand, Driven, RequestId};
+use tagwire_pml::RequestId;
 
-use crate::error::{Class, Error, Result};
 use crate::lock::Lock;
+use crate::object::window::exchange::Serving;
 use crate::raw::StagingBuffer;
 
 /// Most bytes of values in a message.
@@ -21,17 +21,12 @@ pub(super) const HEADER: usize = 32;
 /// What [`Header::what`] holds of an end.
 pub(super) const END: u64 = u64::MAX;
 
-pub(super) fn requests() -> Result<Tag> {
-    Tag::user(0).ok_or_else(no_tag)
-}
+/// The tags of messages to a target, and of its answers: the window's context has no others of users.
+pub(super) const REQUESTS: Tag = tag(0);
+pub(super) const ANSWERS: Tag = tag(1);
 
-pub(super) fn answers() -> Result<Tag> {
-    Tag::user(1).ok_or_else(no_tag)
-}
-
-#[cold]
-fn no_tag() -> Error {
-    Error::new(Class::Intern, "there is no tag 0 or 1")
+const fn tag(number: i32) -> Tag {
+    Tag::user(number).expect("a tag of users")
 }
 
 /// What comes before the values of a message.
@@ -103,28 +98,5 @@ impl Delegated {
     /// Lets this process do nothing for others any more.
     pub(super) fn close(&self) {
         drop(self.serving.lock().take());
-    }
-}
-
-/// Does what other members ask for, and is driven, until dropped.
-pub(super) struct Serving {
-    demand: Demand,
-    _driven: Driven,
-}
-
-impl Serving {
-    pub(super) fn new(driven: Driven) -> Self {
-        let demand = driven.demand();
-        demand.raise();
-        Self {
-            demand,
-            _driven: driven,
-        }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.demand.lower();
     }
 }

@@ -37,7 +37,7 @@ use crate::object::window::run::Gathered;
 use crate::object::window::{Count, Data, Flavor, Member, Open, Values, Window};
 use crate::process::Process;
 use crate::raw::{Out, Pointer};
-use host::PAGE;
+pub(crate) use host::PAGE;
 use told::Told;
 
 /// What a program wants of its part of a window.

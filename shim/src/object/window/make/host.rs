@@ -7,7 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::object::window::{Flavor, locks};
 
 /// Windows begin at pages, where they do not follow each other without a gap.
-pub(super) const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Most bytes of the key of a host's memory.
 const KEY: usize = 63;
