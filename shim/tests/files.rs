@@ -612,6 +612,7 @@ fn hints_are_given_back() {
             ("access_style", "write_once"),
             ("unknown", "1"),
             ("cb_nodes", "many"),
+            ("filename", "b"),
         ];
         for (key, value) in set {
             file.hint(key, value);
@@ -624,6 +625,8 @@ fn hints_are_given_back() {
             (file.hint_of("unknown"), file.hint_of("cb_nodes")),
             (None, None)
         );
+        let name = file.hint_of("filename").unwrap();
+        assert!(name.ends_with("/a"), "{name}");
         // PnetCDF aligns what it writes to that of the file system, where there is one.
         assert_eq!(file.hint_of("striping_unit"), None);
         file.hint("cb_config_list", "*:*");

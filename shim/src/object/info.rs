@@ -10,7 +10,7 @@ use crate::object::table::{Kind, Table};
 /// `MPI_MAX_INFO_KEY`, with the zero byte at the end.
 pub(crate) const MAX_KEY: usize = 256;
 /// `MPI_MAX_INFO_VAL`, with the zero byte at the end.
-const MAX_VALUE: usize = 1024;
+pub(crate) const MAX_VALUE: usize = 1024;
 
 /// Keys and their values, in the order in which the keys were set first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! The info of files (MPI-5.0, section 14.2.8).
 
+use std::path::Path;
+
 use tagwire_files::Hints;
 
 use crate::error::Result;
-use crate::object::info::Entries;
+use crate::object::info::{Entries, MAX_VALUE};
 
 /// Hints that are kept and given back, and not used: those of the standard, and those of ROMIO that programs set.
 const KEPT: &[&str] = &[
@@ -41,12 +43,15 @@ pub(crate) fn set(hints: &mut Hints, kept: &mut Entries, given: &Entries) -> Res
     Ok(())
 }
 
-/// Returns the hints that are in use, with those that are kept.
+/// Returns the hints that are in use, with those that are kept, and the name of the file where it is text that an info holds.
 ///
 /// # Errors
 /// `MPI_ERR_INFO_VALUE` where a value is too long.
-pub(crate) fn all(hints: &Hints, kept: &Entries) -> Result<Entries> {
+pub(crate) fn all(hints: &Hints, path: &Path, kept: &Entries) -> Result<Entries> {
     let mut all = Entries::default();
+    if let Some(name) = path.to_str().filter(|name| name.len() < MAX_VALUE) {
+        all.set("filename", name)?;
+    }
     for (key, value) in hints.all() {
         all.set(key, &value)?;
     }

@@ -142,7 +142,7 @@ impl File {
 
     /// Returns the hints that are in use.
     pub(crate) fn info(&self) -> Result<Entries> {
-        hints::all(&self.file.hints(), &self.state().kept)
+        hints::all(&self.file.hints(), self.file.path(), &self.state().kept)
     }
 
     /// Takes the hints of an info.
