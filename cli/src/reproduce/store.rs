@@ -25,6 +25,16 @@ const MEASURED: [&str; 8] = [
     "transport",
 ];
 
+/// What of these crates is not in what is measured, as git's exclude patterns: tests, pages, the laboratory of engines, and networks that no
+/// item is measured over.
+const NOT_MEASURED: [&str; 5] = [
+    ":(exclude,glob)**/tests/**",
+    ":(exclude,glob)**/*.md",
+    ":(exclude)matching/lab",
+    ":(exclude)transport/dr",
+    ":(exclude)transport/sim",
+];
+
 /// Returns where the outcome of an item is kept in a folder of them all.
 pub fn file_of(folder: &Path, item: &Item) -> PathBuf {
     let stem = item.name.replace('/', "-");
@@ -160,6 +170,7 @@ fn age(commit: &str) -> String {
     let changed = Command::new("git")
         .args(["-C", &root, "diff", "--name-only", known, "--"])
         .args(MEASURED)
+        .args(NOT_MEASURED)
         .output();
     match changed {
         Ok(found) if found.status.success() => {
@@ -207,6 +218,33 @@ mod tests {
             json!([row(0, 1, 1.0), failed, row(1, 1, 2.0), row(1, 2, 2.0)])
         );
         assert_eq!(left["summary"], json!([]));
+    }
+
+    #[test]
+    fn tests_and_what_no_item_runs_over_make_no_outcome_older() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let listed = Command::new("git")
+            .args(["-C", root, "ls-files", "--"])
+            .args(MEASURED)
+            .args(NOT_MEASURED)
+            .output();
+        let Some(listed) = listed.ok().filter(|listed| listed.status.success()) else {
+            eprintln!("skipped: this is no git tree");
+            return;
+        };
+        let files = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let files: Vec<&str> = files.lines().collect();
+        for counts in [
+            "pml/src/ob1/core.rs",
+            "transport/ofi/src/lib.rs",
+            "src/lib.rs",
+        ] {
+            assert!(files.contains(&counts), "{counts}");
+        }
+        for does_not in ["/tests/", ".md", "matching/lab/", "transport/sim/"] {
+            let found = files.iter().find(|file| file.contains(does_not));
+            assert_eq!(found, None);
+        }
     }
 
     #[test]
