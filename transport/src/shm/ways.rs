@@ -16,7 +16,8 @@
 //! So a message of which a part is tried takes no more than twice as long as by the known way, beside one unit of the candidate: the part that a candidate moves is small until it has shown what
 //! it costs, and whoever moves it goes on by the known way once the part has taken as long as the whole message would have
 //! ([`Plan::limit`]). A whole message by the candidate has no such limit: it goes so only after one of two halves was at most half as slow again.
-//! A trial takes some ten times the time of a message, beside the messages themselves, and there are thousands between two.
+//! A trial takes some ten times the time of a message, beside the messages themselves, and there are thousands between two; more of
+//! them where it took longer, so that trials cost less than a hundredth.
 //!
 //! What is timed is the exchange of one message, from the moment that both sides know of it: how often messages come does not matter. One
 //! that is moved beside others is not timed so, since they take its time as well: [`beside`] chooses for those. The
@@ -195,6 +196,8 @@ struct Trial {
     is_open: bool,
     /// Messages whose times say nothing.
     lost: u32,
+    /// Nanoseconds that its messages took beyond what the known way takes.
+    cost: u64,
 }
 
 /// The choice for one class of lengths between two ranks.
@@ -203,8 +206,9 @@ pub(super) struct Chooser {
     known: CopyWay,
     /// Nothing is tried.
     is_fixed: bool,
-    /// Times of the known way since it is.
+    /// Times of the known way since it is, and the length of the last message that has one.
     times: Times,
+    bytes: u64,
     /// What it took when it was chosen, or when nothing was found to be better.
     chosen_at: Option<u64>,
     turns: Turns,
@@ -274,6 +278,7 @@ impl Chooser {
                 count: 0,
                 median: None,
             },
+            bytes: 0,
             chosen_at: None,
             turns: Turns::new(way, [EARLY, PERIOD]),
             trial: None,
@@ -321,8 +326,7 @@ impl Chooser {
     #[cold]
     fn plan_timed(&mut self, can: &impl Fn(CopyWay) -> bool) -> Plan {
         if self.trial.as_ref().is_some_and(|trial| !can(trial.way)) {
-            self.trial = None;
-            self.end();
+            self.end_open();
         }
         if self.trial.is_none() && self.turns.is_due() && !self.is_fixed {
             self.begin(can);
@@ -357,6 +361,7 @@ impl Chooser {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let time = nanos.saturating_mul(1024) / bytes.max(1);
         if plan.timed == Timed::Sample && plan.rest == self.known {
+            self.bytes = bytes;
             self.note(time);
         }
         if plan.timed != Timed::Trial {
@@ -367,6 +372,8 @@ impl Chooser {
             return;
         };
         trial.is_open = false;
+        let usual = self.times.median().unwrap_or(time).saturating_mul(bytes) / 1024;
+        trial.cost = trial.cost.saturating_add(nanos.saturating_sub(usual));
         let is_part = matches!(plan.first, Some((_, Part::Eighth | Part::Half)));
         if !is_part && !trial.compares(bytes) {
             self.trial = Some(trial);
@@ -394,9 +401,14 @@ impl Chooser {
 
     fn give_up_if(&mut self, is_vain: impl FnOnce(&Trial) -> bool) {
         if self.trial.as_ref().is_some_and(is_vain) {
-            self.trial = None;
-            self.end();
+            self.end_open();
         }
+    }
+
+    /// Ends the trial under way: nothing follows from it.
+    fn end_open(&mut self) {
+        let cost = self.trial.take().map_or(0, |trial| trial.cost);
+        self.end(cost);
     }
 
     /// Begins to try the next candidate.
@@ -419,6 +431,7 @@ impl Chooser {
             others: 0,
             is_open: false,
             lost: 0,
+            cost: 0,
         });
     }
 
@@ -448,7 +461,7 @@ impl Chooser {
             return Some(trial);
         }
         if is_slow {
-            self.end();
+            self.end(trial.cost);
             return None;
         }
         trial.part = part;
@@ -476,13 +489,15 @@ impl Chooser {
         if is_better {
             (self.known, self.times) = (trial.way, trial.candidate);
         }
-        self.end();
+        self.end(trial.cost);
         None
     }
 
-    /// The trial is over.
-    fn end(&mut self) {
-        self.turns.end();
+    /// The trial is over, and has cost so many nanoseconds.
+    fn end(&mut self, cost: u64) {
+        let each = self.times.median().unwrap_or(0).saturating_mul(self.bytes) / 1024;
+        self.turns
+            .end(u32::try_from(cost / each.max(1)).unwrap_or(u32::MAX));
         self.chosen_at = self.times.median();
     }
 }

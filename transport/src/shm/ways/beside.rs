@@ -386,7 +386,7 @@ impl BesideChooser {
 
     /// The turn of a candidate is over.
     fn end(&mut self) {
-        self.turns.end();
+        self.turns.end(0);
         self.sample_at = SAMPLED * self.size;
     }
 }

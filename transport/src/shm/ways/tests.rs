@@ -171,6 +171,24 @@ fn equal_ways_stay() {
     }
 }
 
+/// One unit of a candidate takes as long as seven messages: there is no less to try.
+#[test]
+fn what_costs_much_is_tried_less_often() {
+    let mut model = Model::new(
+        [(2112, 766), (100, 20), (100, 453)],
+        Chooser::new(CopyWay::Halves),
+    );
+    model.send_many(300, 8);
+    assert_eq!(model.known(), CopyWay::OneSide);
+    let moved: Vec<_> = (0..20_000).map(|_| model.send(8)).collect();
+    let [took, known] = [|one: &Moved| one.took, |one: &Moved| one.known]
+        .map(|time| moved.iter().map(time).sum::<u64>());
+    assert!(
+        took > known && took * 100 <= known * 101,
+        "{took} of {known}"
+    );
+}
+
 /// Where the system runs another in the middle of some messages of either way, nothing follows from it.
 #[test]
 fn pauses_decide_nothing() {
