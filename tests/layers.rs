@@ -273,6 +273,7 @@ const UNSAFE: &[&str] = &[
     "shim/src/raw/data.rs",
     "shim/src/raw/results.rs",
     "shim/src/raw/words.rs",
+    "shim/src/streams.rs",
     "src/buffer.rs",
     "src/collective/blocks.rs",
     "src/collective/buffers.rs",

@@ -183,9 +183,9 @@ fn errors_are_as_the_standard_says() {
     assert_eq!(outcome.status, 3, "{outcome:#?}");
 }
 
-/// What a rank has printed when it ends the job is not lost, nor what it prints while it leaves.
+/// What ranks have printed when one ends the job is not lost, nor what that one prints while it leaves.
 #[test]
-fn the_output_of_a_rank_that_aborts_is_not_lost() {
+fn the_output_of_a_job_that_aborts_is_not_lost() {
     let program = program("abort");
     for (how, status) in [("abort", 3), ("error", 6)] {
         for _ in 0..4 {
@@ -193,6 +193,7 @@ fn the_output_of_a_rank_that_aborts_is_not_lost() {
             assert_eq!(outcome.status, status, "{how}: {outcome:#?}");
             outcome.line("bad input: giving up");
             outcome.line("written at the exit");
+            outcome.line("printed by another");
         }
     }
     let mut all = of_mpich("an MPI program that aborts");
@@ -200,6 +201,20 @@ fn the_output_of_a_rank_that_aborts_is_not_lost() {
     for launcher in all {
         let line = launcher.line(2).args([&program]).args(["abort"]);
         line.finish().line("bad input: giving up");
+    }
+}
+
+/// A rank of Fortran prints each record at once, as one of C does each line, unless the user says otherwise.
+#[test]
+fn ranks_of_fortran_print_each_record() {
+    const PRINTED: &str = "GFORTRAN_UNBUFFERED_PRECONNECTED";
+    let said = format!("echo said ${PRINTED}");
+    for (own, expected) in [(None, "said y"), (Some("n"), "said n")] {
+        let mut line = run_line(1, &[]).args(["sh", "-c", &said]);
+        if let Some(own) = own {
+            line = line.env(PRINTED, own);
+        }
+        line.finish().line(expected);
     }
 }
 

@@ -6,13 +6,7 @@
 
 use std::ffi::c_void;
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr;
-use std::sync::mpsc::channel;
-use std::time::Duration;
-
-use rustix::fs::{FileType, fstat};
-use rustix::io::ioctl_fionread;
 
 use crate::abi::{Comm, Datatype, File, SUCCESS, Session, Status, Win};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
@@ -278,43 +272,6 @@ pub(crate) fn at_exit(function: extern "C" fn()) {
     // SAFETY: the function of C's library, with one that stays there: a program that has called this library does not unload it,
     // since it has threads and memory that others use.
     let _ = unsafe { atexit(function) };
-}
-
-/// Writes out what the program has given to streams of C, or as much as is written within `limit`.
-pub(crate) fn flush_streams(limit: Duration) {
-    unsafe extern "C" {
-        fn fflush(stream: *mut c_void) -> std::ffi::c_int;
-    }
-    let (sender, flushed) = channel();
-    let flush = move || {
-        // SAFETY: the function of C's library, which takes null for all streams, from any thread.
-        let _ = unsafe { fflush(ptr::null_mut()) };
-        // The caller may have gone on.
-        let _ = sender.send(());
-    };
-    let thread = std::thread::Builder::new().name("tagwire-flush".to_owned());
-    // What is left is written at the exit, unless the process is ended before.
-    if thread.spawn(flush).is_ok() {
-        let _ = flushed.recv_timeout(limit);
-    }
-}
-
-/// Waits until whoever reads the pipes that the program prints into has taken what is in them: so many looks, a millisecond apart.
-pub(crate) fn drain_pipes(looks: u32) {
-    let (out, errors) = (std::io::stdout(), std::io::stderr());
-    let is_pipe = |stream: &BorrowedFd<'_>| {
-        let status = fstat(stream);
-        status.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo)
-    };
-    let streams = [out.as_fd(), errors.as_fd()].into_iter();
-    let pipes: Vec<_> = streams.filter(is_pipe).collect();
-    let holds_some = |pipe| ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0);
-    for _ in 0..looks {
-        if !pipes.iter().any(holds_some) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Asks the function of a generalized request how its operation ended. Returns the status, and its code.

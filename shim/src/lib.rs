@@ -25,6 +25,7 @@ mod lock;
 mod object;
 mod process;
 pub mod raw;
+mod streams;
 
 pub use error::{Error, Result};
 pub use library::Library;

@@ -12,6 +12,7 @@ use crate::lock::Lock;
 use crate::object::errhandler::Handler;
 use crate::process::Process;
 use crate::process::early::Early;
+use crate::streams::write_each_line;
 
 /// The library in a program. The shared library has one, its only static.
 pub struct Library {
@@ -163,6 +164,7 @@ impl Library {
         }
         let process = Process::join(Arc::clone(self.objects()));
         let process = process.map_err(|text| Error::new(Class::Other, text))?;
+        write_each_line();
         Ok(self.process.get_or_init(|| {
             let process = Arc::new(process);
             process.name_contexts();

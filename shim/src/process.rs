@@ -24,7 +24,6 @@ use tagwire_pml::{ContextNames, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
 use crate::error::{Class, Error, On, Result};
-use crate::functions::{drain_pipes, flush_streams};
 use crate::lock::Lock;
 use crate::object::attributes::{Keys, key};
 use crate::object::buffer::Slot;
@@ -44,6 +43,7 @@ use crate::process::early::Early;
 use crate::process::freed::Freed;
 use crate::process::memory::Memory;
 use crate::process::models::Models;
+use crate::streams::{drain_pipes, flush_streams};
 
 /// How long an abort waits for what the program has printed: nobody may read it, and another thread may hold a stream.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(1);

@@ -43,6 +43,8 @@ use crate::store::Membership;
 const REPORT_TIME: Duration = Duration::from_secs(1);
 /// The job's status when its timeout or a broken output ended it.
 const STATUS_RUN_FAILED: i32 = 2;
+/// What gfortran's library reads: standard output and error are written at the end of each record.
+const PRINTED: &str = "GFORTRAN_UNBUFFERED_PRECONNECTED";
 
 /// The status of a Rust program whose main thread has panicked.
 const PANIC: i32 = 101;
@@ -200,6 +202,10 @@ impl Supervisor {
             if launchers::is_of_foreign_launcher(&name) || name == LAUNCHER {
                 command.env_remove(name);
             }
+        }
+        // What a rank of Fortran prints is read where another one ends the job, too, as of C by MPI_Init.
+        if env::var_os(PRINTED).is_none() {
+            command.env(PRINTED, "y");
         }
         command
             .args(&part.args)
