@@ -352,3 +352,34 @@ fn orders_and_threads_have_their_lengths_and_depths() {
         (32.5, 1.0)
     );
 }
+
+/// What theory says nothing of is beside what it knows.
+#[test]
+fn an_order_of_a_file_is_drained_beside_those_of_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.txt");
+    std::fs::write(&file, "# backwards\n30,20,10\n").unwrap();
+    let line = format!(
+        "match order --order same,{} --rounds 2 --format json -o",
+        file.display()
+    );
+    let drained = rows(&line, &folder.path().join("rows.json"));
+    let of_file: Vec<&Value> = drained
+        .iter()
+        .filter(|row| row["order"] != "same")
+        .collect();
+    assert_eq!(of_file.len(), 1, "{drained:#?}");
+    assert_eq!(
+        (&of_file[0]["entries"], &of_file[0]["depth"]),
+        (&3.into(), &2.0.into())
+    );
+    assert_eq!(of_file[0]["depth_theory"], Value::Null);
+    // Those of the model have the length of the file beside their own.
+    assert_eq!(drained.len(), 1 + 4, "{drained:#?}");
+    let refused = run("match order --entries 4 --order", &file);
+    assert_eq!(refused.status, 2, "{refused:#?}");
+    let told = "line 2 has 3 numbers, and 4 receives are posted";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    let refused = run("match order --order", &folder.path().join("none"));
+    assert_eq!(refused.status, 2, "{refused:#?}");
+}

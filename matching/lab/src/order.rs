@@ -1,5 +1,7 @@
 //! `tagwire match order`: how deep searches go when messages come in another order than their receives were posted in.
 
+mod seen;
+
 use std::fmt;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
+use self::seen::Seen;
 use crate::callgrind::{self, option};
 use crate::depth::{Checked, Format, check_output, engines};
 use crate::error::{Error, Result};
@@ -25,18 +28,18 @@ use crate::walk::{Search, Walk};
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
 pub struct OrderArgs {
-    /// Receives that are posted, and messages that then come
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16,256,4K", value_parser = entries)]
+    /// Receives that are posted, and messages that then come [default: 16,256,4K; of a file those that it has]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = entries)]
     entries: Vec<u32>,
 
-    /// Orders of arrival: same, reverse, shuffle, window:K, merge:S, laggard:P
+    /// Orders of arrival: same, reverse, shuffle, window:K, merge:S, laggard:P, or a file with them
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "same,reverse,shuffle,window:16,merge:8,laggard:10"
     )]
-    order: Vec<Order>,
+    order: Vec<Choice>,
 
     #[command(flatten)]
     drain: DrainArgs,
@@ -86,14 +89,44 @@ mean for this order. same: as posted; reverse; shuffle: random; window:K: random
 that each keep their order; laggard:P: P in a hundred come last, in their order. With --engine also ns, attempts, cache lines and
 instructions of one call, of posts and arrivals together; every answer is verified before.
 
-Exit status: 0 good, 1 usage, 2 an output could not be written, 3 an engine gave an answer that its grade forbids.
+A file has a slash or a dot in its name. It is a trace: each drain has the order in which the messages came of as many receives of
+the program as were posted in a row. Or it has an order in each line, as different numbers with blanks or commas between them: the
+receives by the order of posting, in the order in which their messages come; only which number is less counts. Drains take one block
+or line after the other, and those from the first again.
+
+Exit status: 0 good, 1 usage, 2 a file cannot be read or has no such order, or an output could not be written, 3 an engine gave an
+answer that its grade forbids.
 
 Examples:
   tagwire match order
+  tagwire match order --entries 26 --order traces/halo.0.twm,shuffle,same
   tagwire match order --entries 4K --order shuffle,merge:32 --engine list,bins --count instructions
   tagwire match order --engine list,bins -o order.json && tagwire report order.json -o order.html";
 
-/// An order of arrival.
+/// An order of arrival, as it was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Choice {
+    Order(Order),
+    File(PathBuf),
+}
+
+/// Where drains come from.
+#[derive(Debug)]
+pub(crate) enum Arrivals {
+    /// Drawn by a model.
+    Order(Order),
+    /// Seen by somebody.
+    Seen(Seen),
+}
+
+/// Receives by their numbers, as they are posted and as their messages come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Drain {
+    pub(crate) posted: Vec<u32>,
+    pub(crate) come: Vec<u32>,
+}
+
+/// An order of arrival by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Same,
@@ -102,6 +135,76 @@ pub(crate) enum Order {
     Window(u32),
     Merge(u32),
     Laggard(u32),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(order) => Ok(Self::Order(order)),
+            Err(_) if is_path(text) => Ok(Self::File(text.into())),
+            Err(why) => Err(format!(
+                "{why}, or a file, with a slash or a dot in its name"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order(order) => order.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Choice {
+    /// Reads the file, where it is one.
+    fn open(&self) -> Result<Arrivals> {
+        match self {
+            Self::Order(order) => Ok(Arrivals::Order(*order)),
+            Self::File(path) => Ok(Arrivals::Seen(Seen::read(path)?)),
+        }
+    }
+}
+
+/// Whether a word that names no order names a file.
+fn is_path(text: &str) -> bool {
+    text.contains(['/', '.'])
+}
+
+impl Drain {
+    /// Receives that are posted by their numbers, and whose messages come in this order.
+    pub(crate) fn of(come: Vec<u32>) -> Self {
+        Self {
+            posted: (0..come.len() as u32).collect(),
+            come,
+        }
+    }
+}
+
+impl Arrivals {
+    /// Returns so many drains of so many receives; those of a model follow from a seed.
+    fn drains(&self, entries: u32, rounds: u32, seed: u64) -> Result<Vec<Drain>> {
+        match self {
+            Self::Order(order) => {
+                let mut random = Random::new(seed);
+                let draw = |_| Drain::of(order.arrivals(entries, &mut random));
+                Ok((0..rounds).map(draw).collect())
+            }
+            Self::Seen(seen) => seen.drains(entries, rounds),
+        }
+    }
+
+    /// Returns the mean of the receives that a list compares, where it is known.
+    fn depth(&self, entries: u32) -> Option<f64> {
+        match self {
+            Self::Order(order) => Some(order.depth(entries)),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for Order {
@@ -231,7 +334,8 @@ pub(crate) struct Row<C: Serialize> {
     pub(crate) depth: f64,
     pub(crate) depth_p99: u64,
     pub(crate) depth_max: u64,
-    pub(crate) depth_theory: f64,
+    /// Where the order is that of a model.
+    pub(crate) depth_theory: Option<f64>,
     pub(crate) engine: Option<String>,
     #[serde(flatten)]
     pub(crate) cost: Option<Cost>,
@@ -241,6 +345,27 @@ pub(crate) struct Row<C: Serialize> {
     pub(crate) checked: Option<Checked>,
     /// Of a whole drain, with its posts.
     pub(crate) drain_ns: Option<f64>,
+}
+
+impl OrderArgs {
+    /// How many receives are posted: what was asked for; or else what lines of numbers have, and the defaults where there are
+    /// other orders.
+    fn lengths(&self, orders: &[(&Choice, Arrivals)]) -> Vec<u32> {
+        if !self.entries.is_empty() {
+            return self.entries.clone();
+        }
+        let of_lines = |arrivals: &Arrivals| match arrivals {
+            Arrivals::Seen(seen) => seen.entries(),
+            _ => None,
+        };
+        let lengths: Vec<Option<u32>> = orders.iter().map(|(_, one)| of_lines(one)).collect();
+        let defaults = ENTRIES.iter().copied();
+        let defaults = defaults.filter(|_| lengths.contains(&None));
+        let mut all: Vec<u32> = lengths.iter().flatten().copied().chain(defaults).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
 }
 
 impl DrainArgs {
@@ -258,10 +383,15 @@ impl DrainArgs {
         }
     }
 
+    /// Whether it runs the command again, to count its instructions.
+    fn counts_instructions(&self) -> bool {
+        self.count.contains(&Count::Instructions)
+    }
+
     /// Refuses an output of another kind, and what cannot be counted here, before anything is measured.
     pub(crate) fn check(&self) -> Result<()> {
         check_output(self.output.as_deref())?;
-        match self.count.contains(&Count::Instructions) {
+        match self.counts_instructions() {
             true => callgrind::require(),
             false => Ok(()),
         }
@@ -291,17 +421,36 @@ struct Plain {}
 pub(crate) fn run(args: &OrderArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows = Vec::new();
-    for entries in &args.entries {
-        let receives: Vec<Envelope> = (0..*entries).map(|tag| envelope(0, tag)).collect();
-        for order in &args.order {
+    let orders = args.order.iter().map(|order| Ok((order, order.open()?)));
+    let orders: Vec<(&Choice, Arrivals)> = orders.collect::<Result<_>>()?;
+    for entries in args.lengths(&orders) {
+        let receives: Vec<Envelope> = (0..entries).map(|tag| envelope(0, tag)).collect();
+        let orders = orders.iter().filter(|(_, arrivals)| match arrivals {
+            // Lengths that nobody asked for are not those of each file.
+            Arrivals::Seen(seen) => !args.entries.is_empty() || seen.has(entries),
+            _ => true,
+        });
+        for (order, arrivals) in orders {
             let words = [
                 "order".to_owned(),
                 option("entries", entries),
                 option("order", order),
             ];
             let case = (&Plain {}, &words[..]);
-            rows.extend(drain(case, &receives, *order, &args.drain, known)?);
+            let order = order.to_string();
+            rows.extend(drain(
+                case,
+                &receives,
+                (&order, arrivals),
+                &args.drain,
+                known,
+            )?);
         }
+    }
+    if rows.is_empty() && args.drain.only_drains.is_none() {
+        return Err(Error::Usage(
+            "no file of --order has orders of so many receives: give --entries".to_owned(),
+        ));
     }
     let mut text = String::from("# tagwire match order: a queue of receives is drained\n");
     text.push_str(&head());
@@ -338,26 +487,24 @@ pub(crate) fn envelope(source: u32, tag: u32) -> Envelope {
 pub(crate) fn drain<C: Serialize + Clone>(
     (case, words): (&C, &[String]),
     receives: &[Envelope],
-    order: Order,
+    (order, arrivals): (&str, &Arrivals),
     args: &DrainArgs,
     known: &Engines,
 ) -> Result<Vec<Row<C>>> {
-    let mut random = Random::new(args.seed);
     let count = receives.len() as u32;
     let mut calls = Vec::new();
-    for _ in 0..args.rounds {
+    for drain in arrivals.drains(count, args.rounds, args.seed)? {
         let mut add = |event, matched| {
             let at = calls.len() as u64;
             calls.push(Call { at, event, matched });
         };
-        for receive in receives {
-            add(Event::Post(Pattern::exact(*receive)), false);
+        for number in drain.posted {
+            let receive = receives[number as usize];
+            add(Event::Post(Pattern::exact(receive)), false);
         }
-        for number in order.arrivals(count, &mut random) {
-            add(
-                Event::Arrive(receives[number as usize], Size::default()),
-                true,
-            );
+        for number in drain.come {
+            let message = receives[number as usize];
+            add(Event::Arrive(message, Size::default()), true);
         }
     }
     let trace = Trace {
@@ -367,7 +514,7 @@ pub(crate) fn drain<C: Serialize + Clone>(
             engine: "list".to_owned(),
             capacity: Capacity::default(),
             clock: "steps".to_owned(),
-            arrivals: order.to_string(),
+            arrivals: order.to_owned(),
             ring: 0,
             before: 0,
             host: "-".to_owned(),
@@ -389,12 +536,12 @@ pub(crate) fn drain<C: Serialize + Clone>(
     let depth = depths(&trace)?.quantiles();
     let row = |engine: Option<(&EngineName, Checked)>, cost: Option<Cost>| Row {
         case: case.clone(),
-        order: order.to_string(),
+        order: order.to_owned(),
         entries: count,
         depth: depth.mean,
         depth_p99: depth.p99,
         depth_max: depth.max,
-        depth_theory: order.depth(count),
+        depth_theory: arrivals.depth(count),
         engine: engine.map(|(engine, _)| engine.to_string()),
         cost,
         instructions: None,
@@ -407,7 +554,7 @@ pub(crate) fn drain<C: Serialize + Clone>(
     let mut rows = Vec::new();
     for engine in engines(Some(list), known)? {
         let checked = check(std::slice::from_ref(&trace), &engine, Some(args.seed))?;
-        let instructions = match args.count.contains(&Count::Instructions) {
+        let instructions = match args.counts_instructions() {
             true => Some(args.instructions(&engine, words, 2 * count)?),
             false => None,
         };
@@ -452,9 +599,11 @@ pub(crate) fn head() -> String {
 }
 
 pub(crate) fn line<C: Serialize>(row: &Row<C>) -> String {
+    let theory = row.depth_theory;
+    let theory = theory.map_or_else(|| "-".to_owned(), |depth| format!("{depth:.2}"));
     let mut text = format!(
-        "{:<12}{:>9}{:>10.2}{:>10.2}{:>9}{:>9}",
-        row.order, row.entries, row.depth, row.depth_theory, row.depth_p99, row.depth_max
+        "{:<12}{:>9}{:>10.2}{theory:>10}{:>9}{:>9}",
+        row.order, row.entries, row.depth, row.depth_p99, row.depth_max
     );
     if let (Some(engine), Some(cost)) = (&row.engine, row.cost) {
         let Cost {
@@ -484,6 +633,8 @@ fn entries(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("expected 1 to {LONGEST} entries"))
 }
 
+/// Receives by default.
+const ENTRIES: [u32; 3] = [16, 256, 4096];
 /// Most receives.
 const LONGEST: u32 = 1 << 16;
 /// Drains of the longer run under valgrind.
@@ -515,12 +666,12 @@ mod tests {
             let rows = drain(
                 case,
                 &receives,
-                order,
+                (text, &Arrivals::Order(order)),
                 &DrainArgs::without_engines(30),
                 &Engines::default(),
             )
             .unwrap();
-            let (depth, theory) = (rows[0].depth, rows[0].depth_theory);
+            let (depth, theory) = (rows[0].depth, rows[0].depth_theory.unwrap());
             assert!(
                 (depth - theory).abs() <= error * theory,
                 "{text}: {depth}, {theory}"

@@ -13,7 +13,7 @@ use tagwire_matching::{Engines, Envelope};
 
 use crate::callgrind::option;
 use crate::error::{Error, Result};
-use crate::order::{DrainArgs, Order, Row, drain, envelope, finish, head, line};
+use crate::order::{Arrivals, DrainArgs, Order, Row, drain, envelope, finish, head, line};
 use crate::output::Circumstances;
 
 /// The options of the test.
@@ -233,7 +233,7 @@ pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> 
             rows.extend(drain(
                 (&process, &words[..]),
                 &receives,
-                *order,
+                (&order.to_string(), &Arrivals::Order(*order)),
                 &args.drain,
                 known,
             )?);
