@@ -383,3 +383,26 @@ fn an_order_of_a_file_is_drained_beside_those_of_models() {
     let refused = run("match order --order", &folder.path().join("none"));
     assert_eq!(refused.status, 2, "{refused:#?}");
 }
+
+/// Which order it is, is the machine's; a trace that was kept has it again.
+#[test]
+fn threads_that_race_have_a_row_that_names_the_machine_and_a_trace_that_has_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "match threads --grid 4x4 --stencil 5 --rounds 3 --format json --order-from";
+    let raced = rows(&format!("{line} race --traces"), folder.path());
+    assert_eq!(raced.len(), 1);
+    let raced = &raced[0];
+    assert_eq!(
+        (&raced["order"], &raced["entries"], &raced["depth_theory"]),
+        (&"race".into(), &16.into(), &Value::Null)
+    );
+    assert_eq!(raced["race"]["transport"], "shm");
+    assert!(raced["race"]["processors"].as_u64() >= Some(1), "{raced}");
+    let kept = rows(line, &folder.path().join("threads-4x4-5.0.twm"));
+    assert_eq!(kept[0]["depth"], raced["depth"]);
+    assert!(kept[0].get("race").is_none(), "{kept:#?}");
+    let refused = tagwire()
+        .args("match threads --order same --order-from race".split(' '))
+        .outcome();
+    assert_eq!(refused.status, 1, "{refused:#?}");
+}

@@ -171,6 +171,8 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
     if args.real {
         let way = args.ranks.way();
         args.ranks.check(Way { layer: "cm", ..way })?;
+    } else {
+        args.ranks.check_unused("--real")?;
     }
     let mut rows = Vec::new();
     for (origin, arrivals, traces) in traffic(args)? {

@@ -14,7 +14,6 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
-use self::seen::Seen;
 use crate::callgrind::{self, option};
 use crate::depth::{Checked, Format, check_output, engines};
 use crate::error::{Error, Result};
@@ -24,6 +23,8 @@ use crate::replay::{Cost, check, cost, give};
 use crate::stats::distribution::Distribution;
 use crate::trace::{Call, Trace};
 use crate::walk::{Search, Walk};
+
+pub(crate) use self::seen::Seen;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -117,6 +118,8 @@ pub(crate) enum Arrivals {
     Order(Order),
     /// Seen by somebody.
     Seen(Seen),
+    /// Of these receives and no others.
+    Drains(Vec<Drain>),
 }
 
 /// Receives by their numbers, as they are posted and as their messages come.
@@ -171,7 +174,7 @@ impl Choice {
 }
 
 /// Whether a word that names no order names a file.
-fn is_path(text: &str) -> bool {
+pub(crate) fn is_path(text: &str) -> bool {
     text.contains(['/', '.'])
 }
 
@@ -195,6 +198,7 @@ impl Arrivals {
                 Ok((0..rounds).map(draw).collect())
             }
             Self::Seen(seen) => seen.drains(entries, rounds),
+            Self::Drains(drains) => Ok(drains.clone()),
         }
     }
 
@@ -383,8 +387,13 @@ impl DrainArgs {
         }
     }
 
+    /// Returns how many drains there are.
+    pub(crate) const fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// Whether it runs the command again, to count its instructions.
-    fn counts_instructions(&self) -> bool {
+    pub(crate) fn counts_instructions(&self) -> bool {
         self.count.contains(&Count::Instructions)
     }
 

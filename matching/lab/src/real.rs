@@ -9,6 +9,7 @@
 mod content;
 mod job;
 mod plan;
+mod recorded;
 
 use std::time::Duration;
 
@@ -19,19 +20,21 @@ use tagwire_matching::Engines;
 use tagwire_pml::Stats;
 use tagwire_transport::matching::{MatchCounts, MatchLevels};
 
+pub(crate) use self::content::{NUMBER, message};
 use self::job::Job;
 pub(crate) use self::plan::Plan;
+pub(crate) use self::recorded::{Member, Posted, recorded};
 use crate::error::{Error, Result};
 
 /// The options of real ranks.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RealArgs {
-    /// With real ranks: what carries their messages, as the setting of that name
-    #[arg(long, value_name = "NAME", default_value = "shm", requires = "real")]
-    transport: String,
+    /// With real ranks: what carries their messages, as the setting of that name [default: shm]
+    #[arg(long, value_name = "NAME")]
+    transport: Option<String>,
 
     /// With real ranks: a setting of theirs, over its default; may be given several times
-    #[arg(long = "set", value_name = "NAME=VALUE", requires = "real")]
+    #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
 }
 
@@ -40,7 +43,7 @@ impl RealArgs {
     #[cfg(test)]
     pub(crate) fn of(transport: &str, settings: &[&str]) -> Self {
         Self {
-            transport: transport.to_owned(),
+            transport: Some(transport.to_owned()),
             settings: settings.iter().map(ToString::to_string).collect(),
         }
     }
@@ -49,9 +52,22 @@ impl RealArgs {
     pub(crate) fn way(&self) -> Way<'_> {
         Way {
             layer: "ob1",
-            transport: &self.transport,
+            transport: self.transport.as_deref().unwrap_or("shm"),
             engine: None,
             settings: &self.settings,
+        }
+    }
+
+    /// Refuses options of real ranks where there are none.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the option that has them.
+    pub(crate) fn check_unused(&self, by: &str) -> Result<()> {
+        match self.transport.is_none() && self.settings.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Usage(format!(
+                "--transport and --set are of real ranks, which '{by}' has"
+            ))),
         }
     }
 

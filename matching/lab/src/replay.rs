@@ -110,6 +110,8 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> R
     if args.real {
         args.ranks.check(args.ranks.way())?;
         choose_exact(&mut engines, args.engine.is_some())?;
+    } else {
+        args.ranks.check_unused("--real")?;
     }
     let mut rows = Vec::new();
     for (path, mut trace) in walk::read_all(&args.files, args.partial)? {

@@ -4,17 +4,27 @@
 //! receives a message from every cell of the stencil that is outside of the block. The length of the list is a property of
 //! the block and the stencil alone.
 
+mod race;
+
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 use serde::Serialize;
 use tagwire_matching::{Engines, Envelope};
 
+use self::race::{Race, race};
 use crate::callgrind::option;
 use crate::error::{Error, Result};
-use crate::order::{Arrivals, DrainArgs, Order, Row, drain, envelope, finish, head, line};
+use crate::order::{
+    Arrivals, DrainArgs, Order, Row, Seen, drain, envelope, finish, head, is_path, line,
+};
 use crate::output::Circumstances;
+use crate::real::RealArgs;
+use crate::trace::shown;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -27,14 +37,20 @@ pub struct ThreadsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stencil: Vec<Stencil>,
 
-    /// Orders of arrival: same, reverse, shuffle, window:K, merge:S, laggard:P
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "shuffle"
-    )]
+    /// Where the order of arrival comes from: model (that of --order), race (threads of two real ranks), or a file with orders
+    #[arg(long, value_name = "SOURCE", default_value = "model")]
+    order_from: Source,
+
+    /// Orders of arrival of the model: same, reverse, shuffle, window:K, merge:S, laggard:P [default: shuffle]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     order: Vec<Order>,
+
+    /// With a race: also write the trace of the receiving rank, FOLDER/threads-GRID-STENCIL.0.twm
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+
+    #[command(flatten)]
+    ranks: RealArgs,
 
     #[command(flatten)]
     drain: DrainArgs,
@@ -45,11 +61,20 @@ receiving: threads of the process with a neighbour outside; sending: cells outsi
 messages between them, each with a tag of its own, which is the length of the list. Each grid is combined with the stencils of as many
 axes, and one without is refused. depth: receives that a list compares for each message; theory: its mean for this order.
 
-Exit status: 0 good, 1 usage, 2 an output could not be written, 3 an engine gave an answer that its grade forbids.
+--order-from race: two ranks of a job in this process, over --transport, play the process and all around it. Each receiving thread
+of the one posts its receives, then each sending thread of the other sends its messages, and the drains are what the engine of the
+first was given. Which order that is depends on the machine, its processors and what else it does; rows have no theory, and two runs
+are not alike. --traces keeps it, for --order-from FILE on any machine.
+--order-from FILE: a trace or lines of numbers, as match order --order takes them.
+
+Exit status: 0 good, 1 usage, 2 a file cannot be read or has no such order, ranks cannot be run, or an output could not be written, 3
+an engine gave an answer that its grade forbids.
 
 Examples:
   tagwire match threads
-  tagwire match threads --grid 32x32 --stencil 9 --order same,shuffle,merge:16 --engine list,bins";
+  tagwire match threads --grid 32x32 --stencil 9 --order same,shuffle,merge:16 --engine list,bins
+  tagwire match threads --grid 32x32 --order-from race --traces seen
+  tagwire match threads --grid 32x32 --stencil 9 --order-from seen/threads-32x32-9.0.twm";
 
 /// Threads along each axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +88,14 @@ pub(crate) struct Stencil {
     is_full: bool,
 }
 
+/// Where an order of arrival comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Model,
+    Race,
+    File(PathBuf),
+}
+
 /// A process with its neighbourhood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Process {
@@ -70,6 +103,33 @@ pub(crate) struct Process {
     stencil: u32,
     receiving: usize,
     sending: usize,
+    /// What the threads ran on that raced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<Race>,
+}
+
+/// What a process receives in a step.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) process: Process,
+    /// The messages, by their numbers; a message's tag is its number, and its source the process around this one that sends it.
+    pub(crate) messages: Vec<Envelope>,
+    /// The numbers of what each receiving thread receives, and of what each sending cell sends.
+    pub(crate) received: Vec<Vec<u32>>,
+    pub(crate) sent: Vec<Vec<u32>>,
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "model" => Ok(Self::Model),
+            "race" => Ok(Self::Race),
+            _ if is_path(text) => Ok(Self::File(text.into())),
+            _ => Err("it is model, race, or a file, with a slash or a dot in its name".to_owned()),
+        }
+    }
 }
 
 impl FromStr for Grid {
@@ -134,39 +194,48 @@ impl Stencil {
     }
 }
 
-/// The process and the messages that it receives, thread by thread: from which process around it, and with which number.
-fn messages(grid: &Grid, stencil: Stencil) -> (Process, Vec<Envelope>) {
-    let sides: [i64; 3] =
-        std::array::from_fn(|axis| i64::from(grid.0.get(axis).copied().unwrap_or(1)));
-    let (mut receiving, mut sending, mut messages) = (0, Vec::new(), Vec::new());
-    for z in 0..sides[2] {
-        for y in 0..sides[1] {
-            for x in 0..sides[0] {
-                let before = messages.len();
-                for [dx, dy, dz] in stencil.offsets() {
-                    let cell = [x + dx, y + dy, z + dz];
-                    // Processes lie around this one as cells do around a thread.
-                    let process = cell.iter().zip(sides).fold(0, |process, (at, side)| {
-                        process * 3 + u32::from(*at >= 0) + u32::from(*at >= side)
-                    });
-                    if process != OWN {
-                        messages.push(envelope(process, messages.len() as u32));
-                        sending.push(cell);
+impl Exchange {
+    /// Returns what a process receives that has these threads, thread by thread.
+    pub(crate) fn new(grid: &Grid, stencil: Stencil) -> Self {
+        let sides: [i64; 3] =
+            std::array::from_fn(|axis| i64::from(grid.0.get(axis).copied().unwrap_or(1)));
+        let (mut messages, mut received) = (Vec::new(), Vec::new());
+        let mut sent: BTreeMap<[i64; 3], Vec<u32>> = BTreeMap::new();
+        for z in 0..sides[2] {
+            for y in 0..sides[1] {
+                for x in 0..sides[0] {
+                    let mut own = Vec::new();
+                    for [dx, dy, dz] in stencil.offsets() {
+                        let cell = [x + dx, y + dy, z + dz];
+                        // Processes lie around this one as cells do around a thread.
+                        let process = cell.iter().zip(sides).fold(0, |process, (at, side)| {
+                            process * 3 + u32::from(*at >= 0) + u32::from(*at >= side)
+                        });
+                        if process != OWN {
+                            let number = messages.len() as u32;
+                            messages.push(envelope(process, number));
+                            sent.entry(cell).or_default().push(number);
+                            own.push(number);
+                        }
                     }
+                    received.extend((!own.is_empty()).then_some(own));
                 }
-                receiving += usize::from(messages.len() > before);
             }
         }
+        let process = Process {
+            grid: grid.to_string(),
+            stencil: stencil.cells(),
+            receiving: received.len(),
+            sending: sent.len(),
+            race: None,
+        };
+        Self {
+            process,
+            messages,
+            received,
+            sent: sent.into_values().collect(),
+        }
     }
-    sending.sort_unstable();
-    sending.dedup();
-    let process = Process {
-        grid: grid.to_string(),
-        stencil: stencil.cells(),
-        receiving,
-        sending: sending.len(),
-    };
-    (process, messages)
 }
 
 impl ThreadsArgs {
@@ -215,25 +284,93 @@ impl ThreadsArgs {
         };
         Ok(grids.into_iter().flat_map(of_grid).collect())
     }
+
+    /// Refuses options that the source of the order has no use for.
+    fn check(&self) -> Result<()> {
+        self.drain.check()?;
+        let is_race = self.order_from == Source::Race;
+        if self.order_from != Source::Model && !self.order.is_empty() {
+            return Err(Error::Usage(
+                "--order is that of --order-from model, and another source was given".to_owned(),
+            ));
+        }
+        if !is_race && self.traces.is_some() {
+            return Err(Error::Usage(
+                "--traces is of what --order-from race has seen".to_owned(),
+            ));
+        }
+        if is_race && self.drain.counts_instructions() {
+            return Err(Error::Usage(
+                "no two races are alike, and --count instructions compares two runs: keep one with --traces, and take it as --order-from FILE"
+                    .to_owned(),
+            ));
+        }
+        match is_race {
+            true => self.ranks.check(self.ranks.way()),
+            false => self.ranks.check_unused("--order-from race"),
+        }
+    }
+
+    /// Where the drains of an exchange come from, each with its name and with the option that names it.
+    fn arrivals(
+        &self,
+        exchange: &mut Exchange,
+        known: &Engines,
+    ) -> Result<Vec<(String, String, Arrivals)>> {
+        match &self.order_from {
+            Source::Model => {
+                let orders: &[Order] = match &self.order[..] {
+                    [] => &[Order::Shuffle],
+                    given => given,
+                };
+                let named = |order: &Order| {
+                    let option = option("order", order);
+                    (order.to_string(), option, Arrivals::Order(*order))
+                };
+                Ok(orders.iter().map(named).collect())
+            }
+            Source::File(path) => {
+                let name = shown(path);
+                let option = option("order-from", &name);
+                Ok(vec![(name, option, Arrivals::Seen(Seen::read(path)?))])
+            }
+            Source::Race => {
+                let raced = race(exchange, self.drain.rounds(), self.ranks.way(), known)?;
+                if let Some(folder) = &self.traces {
+                    let made = fs::create_dir_all(folder);
+                    made.map_err(|error| Error::Output(shown(folder), error))?;
+                    let Process { grid, stencil, .. } = &exchange.process;
+                    let name = format!("threads-{grid}-{stencil}.0.twm");
+                    raced.trace.write(&folder.join(name))?;
+                }
+                exchange.process.race = Some(raced.race);
+                let (name, option) = ("race".to_owned(), option("order-from", "race"));
+                Ok(vec![(name, option, Arrivals::Drains(raced.drains))])
+            }
+        }
+    }
 }
 
 /// Drains the lists that are asked for; returns the exit status.
 pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
-    args.drain.check()?;
+    args.check()?;
     let mut rows: Vec<Row<Process>> = Vec::new();
     for (grid, stencil) in args.cases()? {
-        let (process, receives) = messages(&grid, stencil);
-        for order in &args.order {
+        let mut exchange = Exchange::new(&grid, stencil);
+        for (name, order, arrivals) in args.arrivals(&mut exchange, known)? {
+            let Exchange {
+                process, messages, ..
+            } = &exchange;
             let words = [
                 "threads".to_owned(),
                 option("grid", &process.grid),
                 option("stencil", process.stencil),
-                option("order", order),
+                order,
             ];
             rows.extend(drain(
-                (&process, &words[..]),
-                &receives,
-                (&order.to_string(), &Arrivals::Order(*order)),
+                (process, &words[..]),
+                messages,
+                (&name, &arrivals),
                 &args.drain,
                 known,
             )?);
@@ -256,12 +393,16 @@ pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> 
             stencil,
             receiving,
             sending,
+            ..
         } = &row.case;
         let _ = write!(
             text,
             "{grid:<12}{stencil:>8}{receiving:>10}{sending:>9}  {}",
             line(row)
         );
+    }
+    if let Some(race) = rows.iter().find_map(|row| row.case.race.as_ref()) {
+        let _ = writeln!(text, "{race}");
     }
     finish("threads", &text, &rows, &args.drain, from)
 }
@@ -293,13 +434,24 @@ mod tests {
             ("1x1x256", "27", 256, 2066, 6146),
         ] {
             let stencil: Stencil = stencil.parse().unwrap();
-            let (process, messages) = messages(&grid.parse().unwrap(), stencil);
+            let Exchange {
+                process,
+                messages,
+                received,
+                sent,
+            } = Exchange::new(&grid.parse().unwrap(), stencil);
             assert_eq!(
                 (process.receiving, process.sending),
                 (receiving, sending),
                 "{grid}"
             );
             assert_eq!(messages.len(), length, "{grid}");
+            // Each message is of one thread and of one cell.
+            for threads in [received, sent] {
+                let mut all: Vec<u32> = threads.into_iter().flatten().collect();
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..length as u32), "{grid}");
+            }
             // On two axes the third is flat.
             let most = if stencil.axes == 2 { 8 } else { 26 };
             let mut sources: Vec<u32> = messages.iter().map(|one| one.source.as_u32()).collect();
@@ -319,6 +471,18 @@ mod tests {
         }
     }
 
+    fn args(order_from: Source, rounds: u32) -> ThreadsArgs {
+        ThreadsArgs {
+            grid: vec!["4x4".parse().unwrap()],
+            stencil: vec!["9".parse().unwrap()],
+            order_from,
+            order: Vec::new(),
+            traces: None,
+            ranks: RealArgs::default(),
+            drain: DrainArgs::without_engines(rounds),
+        }
+    }
+
     fn cases(grid: &str, stencil: &str) -> Result<Vec<String>> {
         let list = |text: &str| -> Vec<String> {
             let words = text.split(',').filter(|word| !word.is_empty());
@@ -333,8 +497,7 @@ mod tests {
                 .iter()
                 .map(|text| text.parse().unwrap())
                 .collect(),
-            order: Vec::new(),
-            drain: crate::order::DrainArgs::without_engines(1),
+            ..args(Source::Model, 1)
         };
         let cases = args.cases()?.into_iter();
         Ok(cases
@@ -378,6 +541,96 @@ mod tests {
             ),
         ] {
             let refused = cases(grid, stencil).unwrap_err();
+            assert_eq!(refused.exit_status(), 1);
+            assert!(refused.to_string().contains(told), "{refused}");
+        }
+    }
+
+    /// The mean depth of the first case.
+    fn depth(args: &ThreadsArgs) -> f64 {
+        let (grid, stencil) = args.cases().unwrap().remove(0);
+        let mut exchange = Exchange::new(&grid, stencil);
+        let known = Engines::default();
+        let (name, _, arrivals) = args.arrivals(&mut exchange, &known).unwrap().remove(0);
+        let words: [String; 0] = [];
+        let case = (&exchange.process, &words[..]);
+        let drained = (&name[..], &arrivals);
+        let rows = drain(case, &exchange.messages, drained, &args.drain, &known).unwrap();
+        assert_eq!(rows[0].case.race.is_some(), args.order_from == Source::Race);
+        rows[0].depth
+    }
+
+    #[test]
+    fn a_race_that_was_kept_and_numbers_are_orders_as_those_of_the_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Some(folder.path().to_owned());
+        let raced = ThreadsArgs {
+            traces: kept,
+            ..args(Source::Race, 3)
+        };
+        let raced = depth(&raced);
+        let file = folder.path().join("threads-4x4-9.0.twm");
+        assert_eq!(depth(&args(Source::File(file), 3)), raced);
+        // 4 x 4 threads with all around them have 44 messages.
+        let backwards: Vec<String> = (0..44)
+            .rev()
+            .map(|number: u32| number.to_string())
+            .collect();
+        let file = folder.path().join("order.txt");
+        fs::write(&file, backwards.join(" ")).unwrap();
+        assert_eq!(depth(&args(Source::File(file.clone()), 2)), 22.5);
+        fs::write(&file, "1 2 3").unwrap();
+        let told = Seen::read(&file).unwrap().drains(44, 1).unwrap_err();
+        let told = told.to_string();
+        assert!(
+            told.contains("line 1 has 3 numbers, and 44 receives are posted"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn options_that_a_source_has_no_use_for_are_refused() {
+        for (text, source) in [
+            ("model", Source::Model),
+            ("race", Source::Race),
+            ("./race", Source::File("./race".into())),
+            ("a.twm", Source::File("a.twm".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(source));
+        }
+        assert!("rice".parse::<Source>().is_err());
+        let ordered = |order_from| ThreadsArgs {
+            order: vec![Order::Same],
+            ..args(order_from, 1)
+        };
+        let traced = |order_from| ThreadsArgs {
+            traces: Some("traces".into()),
+            ..args(order_from, 1)
+        };
+        let carried = |order_from| ThreadsArgs {
+            ranks: RealArgs::of("auto", &[]),
+            ..args(order_from, 1)
+        };
+        for good in [
+            args(Source::Model, 1),
+            ordered(Source::Model),
+            traced(Source::Race),
+            carried(Source::Race),
+        ] {
+            good.check().unwrap();
+        }
+        for (bad, told) in [
+            (
+                ordered(Source::Race),
+                "--order is that of --order-from model",
+            ),
+            (
+                traced(Source::Model),
+                "--traces is of what --order-from race",
+            ),
+            (carried(Source::Model), "which '--order-from race' has"),
+        ] {
+            let refused = bad.check().unwrap_err();
             assert_eq!(refused.exit_status(), 1);
             assert!(refused.to_string().contains(told), "{refused}");
         }

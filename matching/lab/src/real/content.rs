@@ -7,7 +7,7 @@ use tagwire_transport::data::{Pack, Unpack};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 /// Bytes of a number; no message is shorter.
-pub(super) const NUMBER: usize = size_of::<u64>();
+pub(crate) const NUMBER: usize = size_of::<u64>();
 
 /// A message of a number, and zeros behind it.
 #[derive(Debug)]
@@ -31,14 +31,14 @@ impl Pack for Message {
 }
 
 /// Returns a message that carries a number.
-pub(super) fn message(number: u64, bytes: usize) -> SendBuffer {
+pub(crate) fn message(number: u64, bytes: usize) -> SendBuffer {
     let number = number.to_le_bytes();
     SendBuffer::packed(Box::new(Message { number, bytes }))
 }
 
 /// Where the number of a message is put.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(crate) struct Room {
     number: Arc<AtomicU64>,
 }
 
@@ -73,7 +73,7 @@ impl Room {
     }
 
     /// Returns the number of the message that has come.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number.load(Ordering::Relaxed)
     }
 }

@@ -429,7 +429,7 @@ pub(super) fn config(way: Way<'_>, known: &Engines) -> Result<Config, String> {
     Ok(config)
 }
 
-fn words(error: impl std::fmt::Display) -> String {
+pub(super) fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -437,4 +437,4 @@ fn words(error: impl std::fmt::Display) -> String {
 const IDLE: u32 = 1000;
 
 /// How long anything may take.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
