@@ -406,3 +406,35 @@ fn threads_that_race_have_a_row_that_names_the_machine_and_a_trace_that_has_thei
         .outcome();
     assert_eq!(refused.status, 1, "{refused:#?}");
 }
+
+#[test]
+fn real_ranks_run_an_application_beside_the_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "match app threads:x=2,y=2,steps=2 --arrivals posted --real --format json --traces";
+    let made = rows(line, folder.path());
+    assert_eq!(made.len(), 2);
+    // 9 processes of 2 x 2 threads, each with 20 cells outside that are beside one of them.
+    for row in &made {
+        assert_eq!(row["receives"], 9 * 20 * 2, "{row}");
+    }
+    assert_eq!(
+        (&made[1]["arrivals"], &made[1]["transport"]),
+        (&"real".into(), &"shm".into())
+    );
+    let replayed = rows(
+        "match replay --engine list,bins --passes 1 --format json",
+        &folder.path().join("real"),
+    );
+    assert_eq!(replayed.len(), 2 * 9);
+    assert!(
+        replayed.iter().all(|row| row["other"] == 0),
+        "{replayed:#?}"
+    );
+    let refused = tagwire()
+        .args("match app storm --transport tcp".split(' '))
+        .outcome();
+    assert!(
+        refused.stderr.contains("which '--real' has"),
+        "{refused:#?}"
+    );
+}

@@ -10,6 +10,7 @@ mod manager;
 mod sparse;
 mod storm;
 mod sweep;
+mod threads;
 
 use tagwire_base::named::{Named, Parameter, Spec};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -71,6 +72,7 @@ pub static APPS: &[&App] = &[
     &sparse::NBX,
     &sparse::PARTICLES,
     &storm::STORM,
+    &threads::THREADS,
 ];
 
 impl AppName {
@@ -262,6 +264,8 @@ mod tests {
             "particles:ranks=9,neighbours=20",
             "storm:senders=1",
             "storm:senders=9,messages=7",
+            "threads:x=3,y=5,stencil=faces",
+            "threads:x=2,y=3,z=4",
         ];
         plain
             .chain(others)
@@ -271,7 +275,8 @@ mod tests {
 
     #[test]
     fn messages_in_the_order_of_their_receives_are_found_as_deep_as_is_said() {
-        for app in names() {
+        let exactly = names().into_iter().filter(|app| app.name() != "threads");
+        for app in exactly {
             let depth = figures(&app, "posted").receives.hit_depth;
             let Some(wanted) = app.depth().posted else {
                 assert_eq!(depth.count, 0, "{app}: no receive waits");
@@ -281,6 +286,26 @@ mod tests {
             assert!(
                 (depth.mean - wanted).abs() < 1e-9,
                 "{app}: {depth:?}, {wanted}"
+            );
+        }
+    }
+
+    /// Which of its messages a process sends before others is drawn by lot.
+    #[test]
+    fn messages_of_threads_by_lot_are_found_as_deep_as_is_said_on_the_average() {
+        for name in ["x=8,y=8", "x=3,y=5,stencil=faces", "x=2,y=3,z=4"] {
+            let (mut sum, mut hits, mut wanted) = (0.0, 0.0, 0.0);
+            for seed in 1..=5 {
+                let app = AppName::parse(&format!("threads:{name},seed={seed}")).unwrap();
+                let depth = figures(&app, "posted").receives.hit_depth;
+                sum += depth.mean * depth.count as f64;
+                hits += depth.count as f64;
+                wanted = app.depth().posted.unwrap();
+            }
+            let mean = sum / hits;
+            assert!(
+                (mean - wanted).abs() < 0.05 * wanted,
+                "{name}: {mean}, {wanted}"
             );
         }
     }
@@ -389,6 +414,7 @@ mod tests {
                 "storm:senders=16384,messages=4096",
                 "choose a smaller senders, messages",
             ),
+            ("threads:x=4096,y=4096", "choose a smaller x, y"),
             (
                 "halo7:x=3,y=3,z=3,steps=1,messages=40000",
                 "messages times receives at once",

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::stats::distribution::Quantiles;
 use crate::stats::{Groups, Key, count, merge};
-use crate::trace::shown;
+use crate::trace::{Trace, shown};
 use crate::traffic::{Model, Script};
 
 /// The options of what makes traces of scripts.
@@ -54,8 +54,17 @@ pub(crate) struct Arranged<'a> {
     /// Where the scripts come from, for headers and rows.
     pub(crate) origin: String,
     pub(crate) scripts: &'a [Script],
+    /// Ranks that run them beside the models.
+    pub(crate) real: Option<Real<'a>>,
     /// The mean depth that theory has, by the name of the model.
     pub(crate) theory: &'a dyn Fn(&str) -> Option<f64>,
+}
+
+/// Real ranks that run scripts.
+pub(crate) struct Real<'a> {
+    pub(crate) transport: &'a str,
+    /// Runs them, and returns the traces of the ranks.
+    pub(crate) run: &'a dyn Fn() -> Result<Vec<Trace>>,
 }
 
 /// The program's figures over all ranks, under one model.
@@ -63,6 +72,9 @@ pub(crate) struct Arranged<'a> {
 struct Row {
     origin: String,
     arrivals: String,
+    /// What carried the messages of real ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<String>,
     ranks: usize,
     receives: u64,
     messages: u64,
@@ -91,36 +103,17 @@ pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstan
             },
             other => other,
         })?;
-        let mut sum = Groups::new();
-        for trace in &traces {
-            let path = || format!("{}.{}", arranged.file, trace.header.rank);
-            let counted = count(trace).map_err(|why| Error::Trace { path: path(), why })?;
-            merge(&mut sum, &counted);
+        rows.push(row(arranged, args, model.to_string(), &traces)?);
+    }
+    if let Some(real) = &arranged.real {
+        let mut traces = (real.run)()?;
+        for trace in &mut traces {
+            trace.header.arrivals = REAL.to_owned();
+            trace.header.command.clone_from(&arranged.origin);
         }
-        if let Some(folder) = &args.traces {
-            let folder = folder.join(model.to_string().replace([':', '='], "-"));
-            let made = fs::create_dir_all(&folder);
-            made.map_err(|error| Error::Output(shown(&folder), error))?;
-            for trace in &traces {
-                let name = format!("{}.{}.twm", arranged.file, trace.header.rank);
-                trace.write(&folder.join(name))?;
-            }
-        }
-        let figures = sum.entry(Key::PROGRAM).or_default().summary();
-        let name = model.to_string();
-        let plain = name.split(':').next().unwrap_or_default();
         rows.push(Row {
-            origin: arranged.origin.clone(),
-            ranks: traces.len(),
-            receives: figures.posts,
-            messages: figures.arrivals,
-            wildcard_share: figures.wildcard_share,
-            unexpected_share: figures.unexpected_share,
-            length: figures.receives.length,
-            depth: figures.receives.hit_depth,
-            depth_theory: (arranged.theory)(plain),
-            message_depth: figures.messages.depth,
-            arrivals: name,
+            transport: Some(real.transport.to_owned()),
+            ..row(arranged, args, REAL.to_owned(), &traces)?
         });
     }
     let table = Table::new(arranged.test, &rows);
@@ -131,6 +124,46 @@ pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstan
         from,
     )?;
     Ok(0)
+}
+
+/// Counts what is in traces whose messages arrived in this way, and writes them where that is asked for.
+fn row(
+    arranged: &Arranged<'_>,
+    args: &ArrangeArgs,
+    arrivals: String,
+    traces: &[Trace],
+) -> Result<Row> {
+    let mut sum = Groups::new();
+    for trace in traces {
+        let path = || format!("{}.{}", arranged.file, trace.header.rank);
+        let counted = count(trace).map_err(|why| Error::Trace { path: path(), why })?;
+        merge(&mut sum, &counted);
+    }
+    if let Some(folder) = &args.traces {
+        let folder = folder.join(arrivals.replace([':', '='], "-"));
+        let made = fs::create_dir_all(&folder);
+        made.map_err(|error| Error::Output(shown(&folder), error))?;
+        for trace in traces {
+            let name = format!("{}.{}.twm", arranged.file, trace.header.rank);
+            trace.write(&folder.join(name))?;
+        }
+    }
+    let figures = sum.entry(Key::PROGRAM).or_default().summary();
+    let plain = arrivals.split(':').next().unwrap_or_default();
+    Ok(Row {
+        origin: arranged.origin.clone(),
+        transport: None,
+        ranks: traces.len(),
+        receives: figures.posts,
+        messages: figures.arrivals,
+        wildcard_share: figures.wildcard_share,
+        unexpected_share: figures.unexpected_share,
+        length: figures.receives.length,
+        depth: figures.receives.hit_depth,
+        depth_theory: (arranged.theory)(plain),
+        message_depth: figures.messages.depth,
+        arrivals,
+    })
 }
 
 fn text(test: &str, rows: &[Row]) -> String {
@@ -174,12 +207,20 @@ fn text(test: &str, rows: &[Row]) -> String {
             row.message_depth.mean,
         );
     }
-    let with_hits = rows.iter().filter(|row| row.depth.count > 0);
-    let means: Vec<f64> = with_hits.map(|row| row.depth.mean).collect();
-    let least = means.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = means.iter().copied().fold(0.0, f64::max);
-    if means.len() > 1 {
-        let _ = writeln!(text, "depth over models: {least:.2} to {most:.2}");
+    if let Some(range) = range(rows, |row| row.depth) {
+        let _ = writeln!(text, "depth over models: {range}");
     }
     text
 }
+
+/// The range of a mean over several rows.
+fn range(rows: &[Row], figure: impl Fn(&Row) -> Quantiles) -> Option<String> {
+    let figures = rows.iter().map(figure).filter(|figure| figure.count > 0);
+    let means: Vec<f64> = figures.map(|figure| figure.mean).collect();
+    let least = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = means.iter().copied().fold(0.0, f64::max);
+    (means.len() > 1).then(|| format!("{least:.2} to {most:.2}"))
+}
+
+/// The row of what real ranks did.
+const REAL: &str = "real";

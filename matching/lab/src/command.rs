@@ -112,7 +112,7 @@ fn act(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> 
         Action::Cat(args) => cat::run(args),
         Action::Stats(args) => stats::run(args, from),
         Action::Replay(args) => replay::run(args, engines, from),
-        Action::App(args) => app::run(args, from),
+        Action::App(args) => app::run(args, engines, from),
         Action::Import(args) => import::run(args, from),
         Action::Order(args) => order::run(args, engines, from),
         Action::Threads(args) => threads::run(args, engines, from),

@@ -100,6 +100,7 @@ pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
         file: &stem.to_string_lossy(),
         origin,
         scripts: &imported.scripts,
+        real: None,
         theory: &|_| None,
     };
     arrange::run(&arranged, &args.arrange, from)

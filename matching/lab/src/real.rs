@@ -9,6 +9,7 @@
 mod content;
 mod job;
 mod plan;
+mod program;
 mod recorded;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use tagwire_transport::matching::{MatchCounts, MatchLevels};
 pub(crate) use self::content::{NUMBER, message};
 use self::job::Job;
 pub(crate) use self::plan::Plan;
+pub(crate) use self::program::play;
 pub(crate) use self::recorded::{Member, Posted, recorded};
 use crate::error::{Error, Result};
 

@@ -151,6 +151,13 @@ impl FromStr for Grid {
     }
 }
 
+impl Grid {
+    /// Returns a grid of these sides, two or three, none of which is 0.
+    pub(crate) fn new(sides: &[u32]) -> Self {
+        Self(sides.to_vec())
+    }
+}
+
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sides: Vec<String> = self.0.iter().map(u32::to_string).collect();
@@ -181,6 +188,24 @@ impl Stencil {
             (_, false) => 7,
             (_, true) => 27,
         }
+    }
+
+    /// Returns that of two or three axes, with the cells across faces or with all around.
+    pub(crate) const fn new(axes: usize, is_full: bool) -> Self {
+        Self { axes, is_full }
+    }
+
+    /// Returns how many messages a process receives that has these threads.
+    pub(crate) fn messages(self, grid: &Grid) -> u128 {
+        let side = |axis: usize| u128::from(grid.0.get(axis).copied().unwrap_or(1));
+        let outside = |offset: [i64; 3]| {
+            // Those whose cell is one of the process's.
+            let inside: u128 = (0..3)
+                .map(|axis| side(axis) - u128::from(offset[axis].unsigned_abs()))
+                .product();
+            (0..3).map(side).product::<u128>() - inside
+        };
+        self.offsets().map(outside).sum()
     }
 
     /// The offsets of the cells around a thread.
@@ -446,6 +471,7 @@ mod tests {
                 "{grid}"
             );
             assert_eq!(messages.len(), length, "{grid}");
+            assert_eq!(stencil.messages(&grid.parse().unwrap()), length as u128);
             // Each message is of one thread and of one cell.
             for threads in [received, sent] {
                 let mut all: Vec<u32> = threads.into_iter().flatten().collect();

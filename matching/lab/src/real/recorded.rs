@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::clock::Clock;
-use tagwire_base::{Config, Rank};
+use tagwire_base::{Config, ContextId, Rank};
 use tagwire_matching::{Engines, Pattern};
 use tagwire_pml::{Messenger, RequestId, Status, ThreadLevel};
 
@@ -170,6 +171,15 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Computes for so many nanoseconds.
+    pub(crate) fn compute(&self, nanos: u64) {
+        let clock = &self.watch.clock;
+        let end = clock.now() + Duration::from_nanos(nanos);
+        while clock.now() < end {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Waits without progress until others have done something, and stops where a rank fails.
     pub(crate) fn wait_for(&self, mut is_done: impl FnMut() -> bool) -> Result<(), String> {
         while !is_done() {
@@ -197,6 +207,14 @@ impl<'a> Member<'a> {
             Some(failure) => Err(failure.to_string()),
             None => Ok(status),
         }
+    }
+
+    /// Opens so many contexts beside the world's, and returns all: the same of all ranks, which do so alike.
+    pub(crate) fn contexts(&self, others: usize) -> Result<Vec<ContextId>, String> {
+        let opened = (0..others).map(|_| self.port.open_context().map_err(words));
+        std::iter::once(Ok(ContextId::WORLD))
+            .chain(opened)
+            .collect()
     }
 
     /// Tells the others that a thread of this rank has failed.
