@@ -438,3 +438,31 @@ fn real_ranks_run_an_application_beside_the_models() {
         "{refused:#?}"
     );
 }
+
+#[test]
+fn collectives_of_an_import_are_messages_of_the_library_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../matching/lab/tests/samples");
+    let traces = folder.path().join("traces");
+    let line = format!(
+        "match import --collectives expand --arrivals causal --format json --traces {} dumpi-text",
+        traces.display()
+    );
+    let imported = &rows(&line, &samples.join("dumpi"))[0];
+    assert_eq!(
+        (&imported["receives"], &imported["internal_receives"]),
+        (&12.into(), &14.into())
+    );
+    let origin = imported["origin"].as_str().unwrap();
+    let told = "expanded: 3 MPI_Barrier by dissemination, 6 MPI_Allreduce by recursive doubling";
+    assert!(origin.contains(told), "{origin}");
+    let folder = traces.join("causal");
+    let counted = rows("match stats --format json", &folder);
+    let own = counted
+        .iter()
+        .find(|row| row["part"] == "internal")
+        .unwrap();
+    assert_eq!((&own["posts"], &own["arrivals"]), (&14.into(), &14.into()));
+    let text = run("match cat", &folder.join("dumpi.0.twm")).stdout;
+    assert!(text.contains(told), "the header has it: {text}");
+}

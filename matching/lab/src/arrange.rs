@@ -88,6 +88,9 @@ struct Row {
     depth_theory: Option<f64>,
     /// Of receives that look for a message.
     message_depth: Quantiles,
+    /// Receives of the library itself, and the depth of hits among those of them that wait.
+    internal_receives: u64,
+    internal_depth: Quantiles,
 }
 
 /// Prints the rows; returns the exit status.
@@ -149,6 +152,7 @@ fn row(
         }
     }
     let figures = sum.entry(Key::PROGRAM).or_default().summary();
+    let internal = sum.entry(Key::INTERNAL).or_default().summary();
     let plain = arrivals.split(':').next().unwrap_or_default();
     Ok(Row {
         origin: arranged.origin.clone(),
@@ -162,6 +166,8 @@ fn row(
         depth: figures.receives.hit_depth,
         depth_theory: (arranged.theory)(plain),
         message_depth: figures.messages.depth,
+        internal_receives: internal.posts,
+        internal_depth: internal.receives.hit_depth,
         arrivals,
     })
 }
@@ -209,6 +215,13 @@ fn text(test: &str, rows: &[Row]) -> String {
     }
     if let Some(range) = range(rows, |row| row.depth) {
         let _ = writeln!(text, "depth over models: {range}");
+    }
+    let internal = rows.iter().map(|row| row.internal_receives).max();
+    if let Some(internal) = internal.filter(|count| *count > 0) {
+        let _ = write!(text, "of the library itself: {internal} receives");
+        let range = range(rows, |row| row.internal_depth);
+        let range = range.map(|range| format!(", depth over models: {range}"));
+        let _ = writeln!(text, "{}", range.unwrap_or_default());
     }
     text
 }

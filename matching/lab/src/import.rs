@@ -1,10 +1,12 @@
 //! `tagwire match import`: traces of other tools, as scripts.
 //!
 //! None of them has the order of arrivals. What they have are calls of MPI, which become steps of a [`Script`], and a
-//! model makes the order. Communicators become contexts by their number. Collectives are left out, and counted.
+//! model makes the order. Communicators become contexts by their number. Collectives are left out and counted, or become
+//! [messages](collectives).
 
 mod allprof;
 mod calls;
+mod collectives;
 mod dumpi;
 mod goal;
 
@@ -16,6 +18,7 @@ use clap::{Args, ValueEnum};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::Pattern;
 
+use self::collectives::{Collective, Collectives, Kind as Call, Placed};
 use crate::arrange::{self, ArrangeArgs, Arranged};
 use crate::error::{Error, Result};
 use crate::output::Circumstances;
@@ -37,6 +40,10 @@ pub struct ImportArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=15))]
     goal_comm_bits: u32,
 
+    /// Collectives of all ranks: drop (they are counted), expand (they become messages with internal tags)
+    #[arg(long, value_name = "WHAT", default_value = "drop")]
+    collectives: Collectives,
+
     /// Take what comes before something that is wrong; ranks that wait for what is missing end there
     #[arg(long)]
     partial: bool,
@@ -49,12 +56,17 @@ pub(crate) const AFTER_HELP: &str = "\
 Calls between two ranks become posts, sends and waits; collectives are left out and counted. A receive whose sender is not
 among the files would wait for ever, and is refused: take the files of all ranks. A file that was cut is refused with the line
 from which on it cannot be used.
+--collectives expand: MPI_Barrier by dissemination, MPI_Bcast and MPI_Reduce by binomial trees, MPI_Allreduce by recursive doubling,
+MPI_Allgather by a ring, MPI_Alltoall by pairwise exchanges, as MPI libraries do them for short messages: which algorithm it was is in
+no trace. Their messages are the library's own in match stats. Others, and those of communicators that have not all ranks, are left
+out. GOAL has none: whoever made the schedule has expanded them, with tags as those of the program.
 
 Exit status: 0 good, 1 usage, 2 a file cannot be read or is none of its format, or an output could not be written.
 
 Examples:
   tagwire match import allprof sweep3d-2x2 --arrivals causal,posted,random
   tagwire match import dumpi-text texts --arrivals sendtime:L=2000 --traces out
+  tagwire match import allprof sweep3d-2x2 --collectives expand --traces out && tagwire match stats out/causal
   tagwire match import goal schedule.goal --goal-comm-bits 8";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,6 +83,8 @@ pub(crate) struct Imported {
     pub(crate) scripts: Vec<Script>,
     /// How often each call was left out.
     pub(crate) left_out: BTreeMap<String, u64>,
+    /// How often each kind of collective has become messages.
+    pub(crate) expanded: BTreeMap<Call, u64>,
     /// What is wrong behind what was read.
     pub(crate) cut: Option<String>,
 }
@@ -79,8 +93,8 @@ pub(crate) struct Imported {
 pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
     let partial = args.partial;
     let imported = match args.kind {
-        Kind::DumpiText => ranks(&args.path, "txt", dumpi::parse, partial)?,
-        Kind::Allprof => ranks(&args.path, "txt", allprof::parse, partial)?,
+        Kind::DumpiText => ranks(&args.path, dumpi::parse, args.collectives, partial)?,
+        Kind::Allprof => ranks(&args.path, allprof::parse, args.collectives, partial)?,
         Kind::Goal => schedule(&args.path, args.goal_comm_bits, partial)?,
     };
     let counts = imported.left_out.iter();
@@ -88,6 +102,14 @@ pub(crate) fn run(args: &ImportArgs, from: &Circumstances) -> Result<u8> {
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
     let mut origin = shown(&args.path);
+    let expanded = imported.expanded.iter().map(|(call, count)| {
+        let (name, algorithm) = (call.call(), call.algorithm());
+        format!("{count} {name} by {algorithm}")
+    });
+    let expanded: Vec<String> = expanded.collect();
+    if !expanded.is_empty() {
+        origin.push_str(&format!(" (expanded: {})", expanded.join(", ")));
+    }
     if !left_out.is_empty() {
         origin.push_str(&format!(" (left out: {})", left_out.join(", ")));
     }
@@ -123,18 +145,21 @@ fn schedule(path: &Path, comm_bits: u32, partial: bool) -> Result<Imported> {
 /// Reads the file of each rank. Its number is the last in the file's name.
 fn ranks(
     path: &Path,
-    ending: &str,
     parse: fn(&str, &mut Importer) -> Result<(), String>,
+    collectives: Collectives,
     partial: bool,
 ) -> Result<Imported> {
     let is_folder = path.is_dir();
-    let files = files(path, ending)?;
+    let files = files(path, "txt")?;
     // One file alone says not how many others there are.
     let count = is_folder.then_some(files.len() as u32);
     let mut imported = Imported::default();
+    let mut called = Vec::new();
     for (rank, file) in files {
         let mut importer = Importer {
+            rank,
             ranks: count,
+            collectives,
             ..Importer::default()
         };
         let told = |why: &str| format!("rank {rank}: {why}");
@@ -149,9 +174,17 @@ fn ranks(
             imported.cut.get_or_insert_with(|| told(&why));
         }
         imported.scripts.push(importer.script);
+        called.push(importer.called);
         for (name, count) in importer.left_out {
             *imported.left_out.entry(name).or_default() += count;
         }
+    }
+    let counts = collectives::expand(&mut imported.scripts, &called);
+    let counts = counts.map_err(|why| wrong(path, why))?;
+    imported.expanded = counts.expanded;
+    for (kind, count) in counts.left_out {
+        let name = kind.call().to_owned();
+        *imported.left_out.entry(name).or_default() += count;
     }
     Ok(imported)
 }
@@ -225,8 +258,13 @@ pub(crate) struct Importer {
     pub(crate) script: Script,
     open: BTreeMap<u64, Request>,
     left_out: BTreeMap<String, u64>,
+    /// Whose script it is.
+    rank: u32,
     /// How many ranks there are, where that is known.
     ranks: Option<u32>,
+    collectives: Collectives,
+    /// Those that are to become messages, once the scripts of all ranks are known.
+    called: Vec<Placed>,
     /// Calls that were read.
     calls: u64,
 }
@@ -270,6 +308,29 @@ impl Importer {
         Ok(pattern)
     }
 
+    /// A collective is called, or another call that is left out; `read` says which one it is.
+    fn collective(
+        &mut self,
+        call: &str,
+        (at, line): (u64, usize),
+        read: impl FnOnce(Call) -> Result<Collective, String>,
+    ) -> Result<(), String> {
+        let kind = Call::of(call).filter(|_| self.collectives == Collectives::Expand);
+        let Some(kind) = kind else {
+            self.leave_out(call);
+            return Ok(());
+        };
+        let what = read(kind)?;
+        self.within(what.root)?;
+        self.called.push(Placed {
+            before: self.script.steps().len(),
+            at,
+            line,
+            what,
+        });
+        Ok(())
+    }
+
     fn leave_out(&mut self, call: &str) {
         *self.left_out.entry(call.to_owned()).or_default() += 1;
     }
@@ -302,6 +363,8 @@ mod tests {
     use crate::stats::{Groups, Key, count, group::Summary, merge};
     use crate::traffic::Model;
 
+    const DROP: Collectives = Collectives::Drop;
+
     fn samples() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples")
     }
@@ -318,12 +381,16 @@ mod tests {
     }
 
     fn figures(scripts: &[Script], model: &str) -> Summary {
+        figures_of(Key::PROGRAM, scripts, model)
+    }
+
+    fn figures_of(part: Key, scripts: &[Script], model: &str) -> Summary {
         let model: Model = model.parse().unwrap();
         let mut sum = Groups::new();
         for trace in model.traces(scripts, "test").unwrap() {
             merge(&mut sum, &count(&trace).unwrap());
         }
-        sum[&Key::PROGRAM].summary()
+        sum[&part].summary()
     }
 
     fn receives_and_sends(scripts: &[Script]) -> Vec<(usize, usize)> {
@@ -333,7 +400,7 @@ mod tests {
 
     #[test]
     fn text_of_dumpi_becomes_steps_with_its_times() {
-        let imported = ranks(&samples().join("dumpi"), "txt", dumpi::parse, false).unwrap();
+        let imported = ranks(&samples().join("dumpi"), dumpi::parse, DROP, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(4, 4); 3]);
         let left_out: Vec<_> = imported
             .left_out
@@ -353,9 +420,134 @@ mod tests {
         assert!((100_000..200_000).contains(&span), "{span}");
     }
 
+    /// The program's receives are what they are without; those of collectives are the library's.
+    #[test]
+    fn collectives_become_messages_of_the_library_in_exact_numbers() {
+        let dumpi = ranks(
+            &samples().join("dumpi"),
+            dumpi::parse,
+            Collectives::Expand,
+            false,
+        );
+        let allprof = ranks(
+            &samples().join("allprof"),
+            allprof::parse,
+            Collectives::Expand,
+            false,
+        );
+        let (dumpi, allprof) = (dumpi.unwrap(), allprof.unwrap());
+        let all = |imported: &Imported| imported.expanded.clone().into_iter().collect::<Vec<_>>();
+        assert_eq!(all(&dumpi), [(Call::Barrier, 3), (Call::Allreduce, 6)]);
+        assert_eq!(all(&allprof), [(Call::Bcast, 6)]);
+        assert!(dumpi.left_out.is_empty() && allprof.left_out.is_empty());
+        for model in ["causal", "posted", "shuffled", "random", "sendtime"] {
+            // A barrier of three ranks in two steps; two reductions, each of a pair, with a message of the third there and back.
+            for (imported, program, internal, bytes) in
+                [(&dumpi, 12, 6 + 2 * 4, 4), (&allprof, 15, 3, 4)]
+            {
+                let own = figures_of(Key::INTERNAL, &imported.scripts, model);
+                assert_eq!((own.posts, own.arrivals), (internal, internal), "{model}");
+                assert_eq!((own.bytes.max, own.wildcard_share), (bytes, 0.0), "{model}");
+                assert_eq!(figures(&imported.scripts, model).posts, program, "{model}");
+            }
+        }
+    }
+
+    /// Of one file alone nobody knows who the others are, and a group has ranks that no file names.
+    #[test]
+    fn collectives_that_cannot_be_expanded_are_left_out_or_refused_with_their_line() {
+        let file = samples().join("dumpi/ring-0000.txt");
+        let alone = ranks(&file, dumpi::parse, Collectives::Expand, false).unwrap();
+        assert_eq!(
+            (alone.expanded.len(), alone.left_out["MPI_Barrier"]),
+            (0, 1)
+        );
+        let read = |text: &str| {
+            let mut importer = Importer {
+                rank: 1,
+                ranks: Some(4),
+                collectives: Collectives::Expand,
+                ..Importer::default()
+            };
+            let lines = format!("{text}\nMPI_Finalize:9.0:9.5\n");
+            allprof::parse(&lines, &mut importer).map(|()| importer.called)
+        };
+        for (line, kind, root, bytes, is_of_all) in [
+            ("MPI_Barrier:5.0:0,1,4:6.0", Call::Barrier, 0, 0, true),
+            ("MPI_Barrier:5.0:0,0,4:6.0", Call::Barrier, 0, 0, false),
+            (
+                "MPI_Bcast:5.0:99:3:2,4,4:2:0,1,4:6.0",
+                Call::Bcast,
+                2,
+                12,
+                true,
+            ),
+            (
+                "MPI_Bcast:5.0:99:3:2,4,4:1:0,1,2:6.0",
+                Call::Bcast,
+                1,
+                12,
+                false,
+            ),
+            (
+                "MPI_Reduce:5.0:99:98:3:2,8,8:1:3:0,1,4:6.0",
+                Call::Reduce,
+                3,
+                24,
+                true,
+            ),
+            (
+                "MPI_Allreduce:5.0:99:98:3:2,8,8:1:0,1,4:6.0",
+                Call::Allreduce,
+                0,
+                24,
+                true,
+            ),
+            (
+                "MPI_Allgather:5.0:99:1:2,4,4:98:5:2,4,4:0,1,4:6.0",
+                Call::Allgather,
+                0,
+                20,
+                true,
+            ),
+            (
+                "MPI_Alltoall:5.0:99:1:2,4,4:98:5:2,4,4:0,1,4:6.0",
+                Call::Alltoall,
+                0,
+                20,
+                true,
+            ),
+        ] {
+            let called = read(line).unwrap();
+            let what = Collective {
+                kind,
+                root,
+                context: 0,
+                bytes,
+                is_of_all,
+            };
+            assert_eq!(called.len(), 1, "{line}");
+            assert_eq!((&called[0].what, called[0].line), (&what, 1), "{line}");
+        }
+        for (line, told) in [
+            (
+                "MPI_Bcast:5.0:99:3:6.0",
+                "line 1: MPI_Bcast has no argument",
+            ),
+            (
+                "MPI_Bcast:5.0:99:3:2,4,4:9:0,1,4:6.0",
+                "line 1: it is of rank 9, and there are files of 4 ranks",
+            ),
+            ("MPI_Barrier:5.0:x,1,4:6.0", "line 1: 'x' is no number"),
+        ] {
+            let refused = read(line).unwrap_err();
+            assert!(refused.starts_with(told), "{refused}");
+        }
+    }
+
     #[test]
     fn lines_of_liballprof_become_steps() {
-        let imported = ranks(&samples().join("allprof"), "txt", allprof::parse, false).unwrap();
+        let imported = ranks(&samples().join("allprof"), allprof::parse, DROP, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(6, 9), (9, 6)]);
         assert_eq!(imported.left_out["MPI_Bcast"], 6);
         // The message whose receive was posted second comes first.
@@ -612,14 +804,14 @@ mod tests {
             };
             fs::write(folder.path().join(name), &text[..end]).unwrap();
         }
-        let cut = ranks(folder.path(), "txt", dumpi::parse, false).unwrap_err();
+        let cut = ranks(folder.path(), dumpi::parse, DROP, false).unwrap_err();
         let told = cut.to_string();
         assert_eq!(cut.exit_status(), 2);
         assert!(
             told.contains("ring-0001.txt: rank 1: line ") && told.contains("--partial"),
             "{told}"
         );
-        let imported = ranks(folder.path(), "txt", dumpi::parse, true).unwrap();
+        let imported = ranks(folder.path(), dumpi::parse, DROP, true).unwrap();
         assert_eq!(
             receives_and_sends(&imported.scripts),
             [(4, 4), (3, 2), (4, 4)]
@@ -632,9 +824,9 @@ mod tests {
         }
         // What has no call at all is of another kind, and two files are not of one rank.
         fs::write(folder.path().join("ring-0001.txt"), "rubbish\n").unwrap();
-        assert!(ranks(folder.path(), "txt", dumpi::parse, true).is_err());
+        assert!(ranks(folder.path(), dumpi::parse, DROP, true).is_err());
         fs::write(folder.path().join("other-0001.txt"), "rubbish\n").unwrap();
-        let told = ranks(folder.path(), "txt", dumpi::parse, true).unwrap_err();
+        let told = ranks(folder.path(), dumpi::parse, DROP, true).unwrap_err();
         assert!(
             told.to_string().contains("two files are of rank 1"),
             "{told}"
@@ -650,7 +842,7 @@ mod tests {
         let imported = schedule(&file, 0, true).unwrap();
         let figures = figures(&imported.scripts, "causal");
         assert_eq!((figures.posts, figures.arrivals), (3, 2));
-        let refused = ranks(&samples(), "txt", dumpi::parse, false)
+        let refused = ranks(&samples(), dumpi::parse, DROP, false)
             .unwrap_err()
             .to_string();
         assert!(refused.contains("for each rank from 0"), "{refused}");
@@ -681,13 +873,20 @@ mod tests {
         let Some(folder) = public("allprof-sweep3d-2x2") else {
             return;
         };
-        let imported = ranks(&folder, "txt", allprof::parse, false).unwrap();
+        let imported = ranks(&folder, allprof::parse, DROP, false).unwrap();
         assert_eq!(receives_and_sends(&imported.scripts), [(1440, 1440); 4]);
         for model in ["causal", "posted", "random", "sendtime"] {
             let figures = figures(&imported.scripts, model);
             assert_eq!((figures.posts, figures.pairs), (4 * 1440, 8), "{model}");
             assert_eq!((figures.tags, figures.wildcard_share), (8, 0.0), "{model}");
         }
+        // 4 broadcasts, 3 barriers and its reductions, of 4 ranks.
+        let expanded = ranks(&folder, allprof::parse, Collectives::Expand, false).unwrap();
+        let reductions = expanded.expanded[&Call::Allreduce] / 4;
+        assert_eq!(expanded.expanded[&Call::Bcast], 4 * 4);
+        assert_eq!(expanded.expanded[&Call::Barrier], 4 * 3);
+        let internal = figures_of(Key::INTERNAL, &expanded.scripts, "causal");
+        assert_eq!(internal.posts, 4 * 3 + 3 * 8 + reductions * 8);
     }
 
     /// The calls are those that its own file counts.
@@ -699,8 +898,8 @@ mod tests {
         // One rank alone was printed as text.
         let imported = ranks(
             &folder.join("testtrace-0000.txt"),
-            "txt",
             dumpi::parse,
+            DROP,
             false,
         )
         .unwrap();

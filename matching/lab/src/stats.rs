@@ -99,6 +99,12 @@ impl Key {
         part: Part::Program,
     };
 
+    /// The library's own in all contexts.
+    pub(crate) const INTERNAL: Self = Self {
+        context: None,
+        part: Part::Internal,
+    };
+
     /// Whether an entry of this part and context is one of the group.
     fn has(self, part: Part, context: ContextId) -> bool {
         let is_part = self.part == Part::All || self.part == part;

@@ -140,6 +140,27 @@ impl Script {
         self.line = u32::try_from(line).unwrap_or(u32::MAX);
     }
 
+    /// Returns the script with what `add` adds before each of these steps, in their order, as seen at these times.
+    pub(crate) fn with_before<T>(
+        mut self,
+        places: impl IntoIterator<Item = (usize, u64, T)>,
+        mut add: impl FnMut(&mut Self, T),
+    ) -> Self {
+        let mut own = std::mem::take(&mut self.steps).into_iter();
+        let mut taken = 0;
+        for (place, at, what) in places {
+            self.steps.extend(own.by_ref().take(place - taken));
+            taken = place;
+            let begin = self.steps.len();
+            add(&mut self, what);
+            self.steps[begin..]
+                .iter_mut()
+                .for_each(|step| step.at = Some(at));
+        }
+        self.steps.extend(own);
+        self
+    }
+
     /// The file of the script was cut: ranks that wait for what it would have had end there.
     pub(crate) const fn cut(&mut self) {
         self.is_cut = true;

@@ -6,6 +6,7 @@
 //! ```
 
 use super::calls::is_call;
+use super::collectives::{Collective, Kind};
 use super::{Importer, shortened};
 use crate::traffic::{Outgoing, Request};
 
@@ -18,7 +19,8 @@ pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
         }
         let fields: Vec<&str> = line.split(':').collect();
         importer.script.at_line(index + 1);
-        call(&fields, importer, &mut begin).map_err(|why| format!("line {}: {why}", index + 1))?;
+        call(&fields, importer, (&mut begin, index + 1))
+            .map_err(|why| format!("line {}: {why}", index + 1))?;
         importer.calls += 1;
         is_finalized |= fields[0] == "MPI_Finalize";
     }
@@ -31,7 +33,11 @@ pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
     }
 }
 
-fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Result<(), String> {
+fn call(
+    fields: &[&str],
+    importer: &mut Importer,
+    (begin, line): (&mut Option<f64>, usize),
+) -> Result<(), String> {
     let name = fields[0];
     if !is_call(name) {
         return Err(format!("MPI has no call '{}'", shortened(name)));
@@ -78,13 +84,14 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
         _ => {}
     }
     let at = ((seen - *begin.get_or_insert(seen)) * 1000.0).max(0.0) as u64;
-    let bytes = || {
-        let mut words = field(4)?.split(',').skip(1);
+    // By the places of the count and of the type, which has its size behind its number.
+    let bytes = |count: usize, kind: usize| {
+        let mut words = field(kind)?.split(',').skip(1);
         let size: u64 = words
             .next()
             .and_then(|word| word.parse().ok())
             .unwrap_or_default();
-        Ok::<_, String>(size.saturating_mul(number(3)?.unsigned_abs()))
+        Ok::<_, String>(size.saturating_mul(number(count)?.unsigned_abs()))
     };
     let context = || u16::try_from(number(7)?).map_err(|_| "its communicator is none".to_owned());
     // The communicator has this rank's number and its size behind it.
@@ -116,7 +123,7 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
             to,
             tag: i32::try_from(number(6)?).map_err(|_| "its tag is none".to_owned())?,
             context: context()?,
-            bytes: bytes()?,
+            bytes: bytes(3, 4)?,
             synchronous,
         })
     };
@@ -169,14 +176,38 @@ fn call(fields: &[&str], importer: &mut Importer, begin: &mut Option<f64>) -> Re
             field(5)?;
             importer.script.wait(waited);
         }
-        other => return leave_out(importer, other),
+        other => {
+            let (own, ranks) = (importer.rank, importer.ranks);
+            // Buffers come before counts, and the rank's number and the size of the communicator behind its own number.
+            let read = |kind: Kind| {
+                let (comm, root, bytes) = match kind {
+                    Kind::Barrier => (2, None, 0),
+                    Kind::Bcast => (6, Some(5), bytes(3, 4)?),
+                    Kind::Reduce => (8, Some(7), bytes(4, 5)?),
+                    Kind::Allreduce => (7, None, bytes(4, 5)?),
+                    Kind::Allgather | Kind::Alltoall => (8, None, bytes(6, 7)?),
+                };
+                let root = root.map_or(Ok(0), number)?;
+                let context = number(comm)?;
+                let within: Vec<u32> = field(comm)?
+                    .split(',')
+                    .skip(1)
+                    .filter_map(|word| word.parse().ok())
+                    .collect();
+                Ok::<_, String>(Collective {
+                    kind,
+                    root: u32::try_from(root)
+                        .map_err(|_| format!("no rank has the number {root}"))?,
+                    context: u16::try_from(context)
+                        .map_err(|_| "its communicator is none".to_owned())?,
+                    bytes,
+                    is_of_all: ranks.is_some_and(|ranks| within == [own, ranks]),
+                })
+            };
+            return importer.collective(other, (at, line), read);
+        }
     }
     importer.script.seen_at(at);
-    Ok(())
-}
-
-fn leave_out(importer: &mut Importer, call: &str) -> Result<(), String> {
-    importer.leave_out(call);
     Ok(())
 }
 

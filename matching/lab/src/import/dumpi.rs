@@ -4,6 +4,7 @@
 use tagwire_matching::Pattern;
 
 use super::calls::is_call;
+use super::collectives::{Collective, Kind};
 use super::{Importer, shortened};
 use crate::traffic::Outgoing;
 
@@ -28,6 +29,7 @@ pub(super) fn parse(text: &str, importer: &mut Importer) -> Result<(), String> {
             block = Some(Block {
                 name,
                 at: seen.saturating_sub(*begin.get_or_insert(seen)),
+                line: number,
                 arguments: Vec::new(),
             });
             importer.script.at_line(number);
@@ -120,6 +122,8 @@ fn nanos(text: &str) -> Option<u64> {
 struct Block<'a> {
     name: &'a str,
     at: u64,
+    /// Where it begins.
+    line: usize,
     arguments: Vec<(&'a str, &'a str)>,
 }
 
@@ -194,11 +198,36 @@ impl<'a> Block<'a> {
         u16::try_from(number).map_err(|_| format!("communicator {number} is none"))
     }
 
+    fn bytes(&self, count: &str, kind: &str) -> Result<u64, String> {
+        let count = self.number(count)?.unsigned_abs();
+        Ok(count.saturating_mul(size(self.text(kind)?)))
+    }
+
+    fn collective(&self, kind: Kind, is_one_of_all: bool) -> Result<Collective, String> {
+        let bytes = match kind {
+            Kind::Barrier => 0,
+            Kind::Allgather | Kind::Alltoall => self.bytes("recvcount", "recvtype")?,
+            _ => self.bytes("count", "datatype")?,
+        };
+        let root = match kind {
+            Kind::Bcast | Kind::Reduce => self.number("root")?,
+            _ => 0,
+        };
+        // Who is in another communicator is told nowhere.
+        let is_of_world = self.text("comm")?.contains("MPI_COMM_WORLD");
+        Ok(Collective {
+            kind,
+            root: u32::try_from(root).map_err(|_| format!("no rank has the number {root}"))?,
+            context: self.context()?,
+            bytes,
+            is_of_all: is_of_world && is_one_of_all,
+        })
+    }
+
     fn send(&self, [to, tag, count, kind]: [&str; 4]) -> Result<Outgoing, String> {
         let dest = self.number(to)?;
         let number = self.number(tag)?;
-        let bytes = self.number(count)?.unsigned_abs();
-        let bytes = bytes.saturating_mul(size(self.text(kind)?));
+        let bytes = self.bytes(count, kind)?;
         Ok(Outgoing {
             to: u32::try_from(dest).map_err(|_| format!("it sends to no rank, {dest}"))?,
             tag: i32::try_from(number).map_err(|_| format!("no tag has the number {number}"))?,
@@ -268,8 +297,9 @@ impl<'a> Block<'a> {
             "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Comm_rank" | "MPI_Comm_size"
             | "MPI_Wtime" | "MPI_Get_count" => return Ok(()),
             other => {
-                importer.leave_out(other);
-                return Ok(());
+                let is_one_of_all = importer.ranks.is_some();
+                let read = |kind| self.collective(kind, is_one_of_all);
+                return importer.collective(other, (self.at, self.line), read);
             }
         }
         importer.script.seen_at(self.at);
