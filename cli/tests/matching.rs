@@ -80,6 +80,11 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "match depth --queue unexpected --wild 1 --wild-kind both",
             "no meaning for --queue unexpected",
         ),
+        (
+            "match depth --queue unexpected --wild 0,1 --keys tags,grid",
+            "--wild and --wild-kind source have no meaning for --queue unexpected with --keys grid: messages have the tag",
+        ),
+        ("match depth --keys collide-uxc", "'collide-ucx'"),
         ("match depth -o rows.txt", ".json or .csv"),
         (
             "match depth --engine fuzzy:bits=7",
@@ -146,6 +151,29 @@ fn depth_has_a_row_for_each_case_with_its_figures() {
         lines.iter().all(|line| fields(line).len() == columns),
         "{written}"
     );
+}
+
+/// The axes beside the lengths are lists too, in rows and as series of plots.
+#[test]
+fn depth_has_rows_for_each_kind_of_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("depth.json");
+    let line = "match depth --engine ucx,list --ahead 64,256 --keys random,collide-ucx --cache hot --blocks 1 -o";
+    let told = tagwire().args(line.split(' ')).arg(&file).outcome();
+    assert_eq!((told.status, &*told.stderr), (0, ""), "{told:#?}");
+    assert_eq!(told.stdout.matches(" collide-ucx ").count(), 4, "{told:#?}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let figure = |name: &str| row[name].as_f64().unwrap();
+        let is_list = row["engine"] == "list" || row["keys"] == "collide-ucx";
+        assert_eq!(
+            figure("attempts") == figure("ahead") + 1.0,
+            is_list,
+            "{row}"
+        );
+    }
 }
 
 #[test]

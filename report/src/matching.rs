@@ -157,6 +157,7 @@ const TESTS: [Test; 8] = [
             "engine",
             "queue",
             "layout",
+            "keys",
             "cache",
             "wild",
             "wild_kind",
@@ -338,6 +339,19 @@ mod tests {
         );
         assert_eq!(plots[1].0, "match-depth-attempts");
         assert_eq!(plots.len(), 2);
+    }
+
+    #[test]
+    fn the_axes_of_depth_are_series_of_their_own() {
+        let row = |keys: &str, ahead: u32| {
+            format!(
+                "{{\"engine\":\"ucx\",\"queue\":\"posted\",\"layout\":\"fresh\",\"keys\":\"{keys}\",\"cache\":\"hot\",\"wild\":0,\
+                 \"wild_kind\":\"source\",\"ahead\":{ahead},\"behind\":0,\"ns\":2}}"
+            )
+        };
+        let rows = ["tags", "collide-ucx"].map(|keys| format!("{},{}", row(keys, 0), row(keys, 8)));
+        let drawn = plots(results("depth", &rows.join(",")).unwrap());
+        assert_eq!(drawn[0].2, ["keys tags: 0 8", "keys collide-ucx: 0 8"]);
     }
 
     #[test]

@@ -171,6 +171,7 @@ impl Variable {
             "wild" => "Receives of any source, percent".to_owned(),
             "ahead" => "Entries ahead".to_owned(),
             "behind" => "Entries behind".to_owned(),
+            "age" => "Entries that left before, percent".to_owned(),
             "entries" => "Receives of a drain".to_owned(),
             "capacity" => "Receives that hardware holds".to_owned(),
             "ratio" => "Time of software over that of hardware".to_owned(),

@@ -5,6 +5,7 @@ mod cache;
 mod count;
 mod hardware;
 mod instructions;
+mod keys;
 mod rows;
 mod scenario;
 mod time;
@@ -16,7 +17,7 @@ use tagwire_base::config::parse;
 use tagwire_matching::{Capacity, EngineName, Engines};
 
 pub(crate) use self::axes::Format;
-use self::axes::{Cache, Layout, Queue, WildKind};
+use self::axes::{Cache, Keys, Layout, Queue, WildKind, word};
 use self::count::Counts;
 pub use self::rows::Checked;
 pub(crate) use self::rows::check_output;
@@ -58,6 +59,17 @@ pub struct DepthArgs {
     /// What the wildcards are: any source, any tag, or both (posted alone)
     #[arg(long, value_name = "KIND", default_value = "source")]
     wild_kind: WildKind,
+
+    /// What the keys of the entries look like that do not match: tags (of one source), sources (with one tag), grid (a few of
+    /// both), random, collide-ucx (one bin of UCX's 1,024), collide-fuzzy (one partial key)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "tags",
+        hide_possible_values = true
+    )]
+    keys: Vec<Keys>,
 
     /// How entries lie: fresh (in the order of the queue), shuffled (as in a program that has run for a while)
     #[arg(
@@ -102,7 +114,7 @@ pub struct DepthArgs {
     #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = bytes)]
     l2: u64,
 
-    /// What a shuffled layout and the check follow from
+    /// What random keys, a shuffled layout and the check follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
@@ -135,6 +147,7 @@ Examples:
   tagwire match depth                                           all engines, 0 to 64K receives ahead
   tagwire match depth --engine list,bins --layout fresh,shuffled --cache hot
   tagwire match depth --engine source,ucx --wild 0,1,10,50 --ahead 1K
+  tagwire match depth --engine ucx,fuzzy,bins --keys tags,random,collide-ucx,collide-fuzzy --ahead 1K
   tagwire match depth --engine bins --count lines,instructions -o depth.json";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -194,22 +207,38 @@ fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
     let mut all = Vec::new();
     for &queue in &args.queue {
         for &layout in &args.layout {
-            for &wild in &args.wild {
-                for &behind in &args.behind {
-                    all.extend(args.ahead.iter().map(|&ahead| Scenario {
-                        queue,
-                        ahead,
-                        behind,
-                        wild,
-                        kind: args.wild_kind,
-                        layout,
-                        seed: args.seed,
-                    }));
+            for &keys in &args.keys {
+                refuse(keys, queue, args)?;
+                for &wild in &args.wild {
+                    for &behind in &args.behind {
+                        all.extend(args.ahead.iter().map(|&ahead| Scenario {
+                            queue,
+                            ahead,
+                            behind,
+                            wild,
+                            kind: args.wild_kind,
+                            keys,
+                            layout,
+                            seed: args.seed,
+                        }));
+                    }
                 }
             }
         }
     }
     Ok(all)
+}
+
+/// Refuses keys with which the wildcards that are asked for would take another message than that of the match.
+fn refuse(keys: Keys, queue: Queue, args: &DepthArgs) -> Result<()> {
+    let why = keys.why_not(queue, args.wild_kind);
+    let Some(why) = why.filter(|_| args.wild.iter().any(|wild| *wild > 0)) else {
+        return Ok(());
+    };
+    let (kind, keys) = (word(args.wild_kind), word(keys));
+    Err(Error::Usage(format!(
+        "--wild and --wild-kind {kind} have no meaning for --queue unexpected with --keys {keys}: messages {why}"
+    )))
 }
 
 /// Has an engine that is to be measured pass its grade, by random operations of a seed.
@@ -271,6 +300,7 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             engine: engine.to_string(),
             queue: scenario.queue,
             layout: scenario.layout,
+            keys: scenario.keys,
             cache,
             wild: scenario.wild,
             wild_kind: scenario.kind,

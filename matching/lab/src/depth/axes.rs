@@ -20,6 +20,18 @@ pub(crate) enum WildKind {
     Both,
 }
 
+/// What the keys of the entries look like that do not match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Keys {
+    Tags,
+    Sources,
+    Grid,
+    Random,
+    CollideUcx,
+    CollideFuzzy,
+}
+
 /// How entries lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -34,6 +46,12 @@ pub(crate) enum Layout {
 pub(crate) enum Cache {
     Hot,
     Cold,
+}
+
+/// Returns the word of the command line for such a value.
+pub(super) fn word(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// How rows are printed.

@@ -84,19 +84,11 @@ const MOST: u32 = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::super::axes::{Layout, Queue, WildKind};
+    use super::super::axes::Queue;
     use super::*;
 
     fn scenario(ahead: u32) -> Scenario {
-        Scenario {
-            queue: Queue::Posted,
-            ahead,
-            behind: 0,
-            wild: 0,
-            kind: WildKind::Source,
-            layout: Layout::Fresh,
-            seed: 1,
-        }
+        Scenario::behind(Queue::Posted, ahead)
     }
 
     fn cold(name: &str, ahead: u32) -> Counts {

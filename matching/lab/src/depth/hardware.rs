@@ -150,7 +150,7 @@ impl Meter {
 mod tests {
     use perf_event::events::Software;
 
-    use super::super::axes::{Layout, Queue, WildKind};
+    use super::super::axes::Queue;
     use super::*;
 
     /// Counters of the kernel are there where the processor's are not.
@@ -190,15 +190,7 @@ mod tests {
     #[test]
     fn matches_are_counted_or_the_reason_is_told() {
         let engine: EngineName = "list".parse().unwrap();
-        let scenario = Scenario {
-            queue: Queue::Posted,
-            ahead: 16,
-            behind: 0,
-            wild: 0,
-            kind: WildKind::Source,
-            layout: Layout::Fresh,
-            seed: 1,
-        };
+        let scenario = Scenario::behind(Queue::Posted, 16);
         for cache in [Cache::Hot, Cache::Cold] {
             match per_match(&engine, &scenario, cache, 3, 1 << 16) {
                 // A match looks at 17 entries.

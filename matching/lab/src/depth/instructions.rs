@@ -2,7 +2,7 @@
 
 use tagwire_matching::EngineName;
 
-use super::axes::{Layout, Queue, WildKind};
+use super::axes::word;
 use super::scenario::Scenario;
 use crate::callgrind::{collected, option};
 use crate::error::Result;
@@ -20,37 +20,16 @@ fn run(engine: &EngineName, scenario: &Scenario, matches: u32) -> Result<u64> {
     collected([
         "depth".to_owned(),
         option("engine", engine),
-        option("queue", queue(scenario.queue)),
+        option("queue", word(scenario.queue)),
         option("ahead", scenario.ahead),
         option("behind", scenario.behind),
         option("wild", scenario.wild),
-        option("wild-kind", kind(scenario.kind)),
-        option("layout", layout(scenario.layout)),
+        option("wild-kind", word(scenario.kind)),
+        option("keys", word(scenario.keys)),
+        option("layout", word(scenario.layout)),
         option("seed", scenario.seed),
         option("only-matches", matches),
     ])
-}
-
-const fn queue(queue: Queue) -> &'static str {
-    match queue {
-        Queue::Posted => "posted",
-        Queue::Unexpected => "unexpected",
-    }
-}
-
-const fn kind(kind: WildKind) -> &'static str {
-    match kind {
-        WildKind::Source => "source",
-        WildKind::Tag => "tag",
-        WildKind::Both => "both",
-    }
-}
-
-const fn layout(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Fresh => "fresh",
-        Layout::Shuffled => "shuffled",
-    }
 }
 
 /// Matches of the two runs.

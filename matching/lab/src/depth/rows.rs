@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::axes::{Cache, Format, Layout, Queue, WildKind};
+use super::axes::{Cache, Format, Keys, Layout, Queue, WildKind};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, beside, document, print};
 
@@ -17,6 +17,7 @@ pub(super) struct Row {
     pub engine: String,
     pub queue: Queue,
     pub layout: Layout,
+    pub keys: Keys,
     pub cache: Cache,
     pub wild: u32,
     pub wild_kind: WildKind,
@@ -116,7 +117,7 @@ impl Report {
 
     fn csv(&self, from: &Circumstances) -> String {
         let mut text = String::from(
-            "engine,queue,layout,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
+            "engine,queue,layout,keys,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
              l1_misses,l2_misses,instructions,hw_instructions,hw_l1_misses,hw_misses,checked\n",
         );
         for row in &self.rows {
@@ -174,10 +175,11 @@ fn plain(value: &Value) -> String {
 fn head() -> String {
     format!(
         "# tagwire match depth: figures of one match\n\
-         {:<24} {:<10} {:<8} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
+         {:<24} {:<10} {:<8} {:<13} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
         "engine",
         "queue",
         "layout",
+        "keys",
         "",
         "wild",
         "ahead",
@@ -198,10 +200,11 @@ fn line(row: &Row) -> String {
         figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"))
     };
     let mut text = format!(
-        "{:<24} {:<10} {:<8} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
+        "{:<24} {:<10} {:<8} {:<13} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
         row.engine,
         word(json!(row.queue)),
         word(json!(row.layout)),
+        word(json!(row.keys)),
         word(json!(row.cache)),
         row.wild,
         row.ahead,

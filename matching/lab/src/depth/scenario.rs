@@ -10,7 +10,8 @@
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, Pattern, PostOutcome};
 
-use super::axes::{Layout, Queue, WildKind};
+use super::axes::{Keys, Layout, Queue, WildKind};
+use super::keys::{SOURCE, TAG};
 use crate::random::Random;
 
 /// What is in the queue, and what is done.
@@ -22,11 +23,26 @@ pub(crate) struct Scenario {
     /// In percent: of the receives that lie in the queue, or of those that are posted.
     pub wild: u32,
     pub kind: WildKind,
+    pub keys: Keys,
     pub layout: Layout,
     pub seed: u64,
 }
 
 impl Scenario {
+    /// Returns the plainest one with so many entries ahead.
+    pub(crate) const fn behind(queue: Queue, ahead: u32) -> Self {
+        Self {
+            queue,
+            ahead,
+            behind: 0,
+            wild: 0,
+            kind: WildKind::Source,
+            keys: Keys::Tags,
+            layout: Layout::Fresh,
+            seed: 1,
+        }
+    }
+
     /// Returns how many matches are timed or counted for a figure: fewer where each takes long.
     pub(crate) fn matches(&self, most: u32) -> u32 {
         (WORK / (self.ahead + 1)).clamp(8, most)
@@ -66,11 +82,11 @@ impl Scenario {
     fn take(&self, engine: &mut dyn Engine, is_wild: bool) -> bool {
         match self.queue {
             Queue::Posted => matches!(
-                engine.arrive(message(SOURCE, 0), Cookie(0)),
+                engine.arrive(message(SOURCE, TAG), Cookie(0)),
                 ArriveOutcome::Matched(Cookie(MATCH))
             ),
             Queue::Unexpected => {
-                let mut pattern = Pattern::exact(message(SOURCE, 0));
+                let mut pattern = Pattern::exact(message(SOURCE, TAG));
                 if is_wild {
                     widen(&mut pattern, self.kind);
                 }
@@ -88,34 +104,40 @@ impl Scenario {
         (index as u64 + 1) * share / 100 > index as u64 * share / 100
     }
 
+    const fn others(&self) -> u32 {
+        self.ahead + self.behind
+    }
+
     /// Queues an entry that no match takes.
     fn queue_other(&self, engine: &mut dyn Engine, index: u32) {
-        let tag = 1 + index % LARGEST_TAG;
+        let (mut source, tag) = self.keys.of(index, self.others(), self.seed);
         match self.queue {
             Queue::Posted => {
-                let _ = engine.post(self.other_receive(index, tag), Cookie(0));
+                let _ = engine.post(self.other_receive(index, (source, tag)), Cookie(0));
             }
             Queue::Unexpected => {
                 // A receive of any tag from the source of the matches takes none of the others.
-                let source = if self.kind == WildKind::Tag {
-                    SOURCE + 1
-                } else {
-                    SOURCE
-                };
+                if (self.kind, self.keys) == (WildKind::Tag, Keys::Tags) {
+                    source = SOURCE + 1;
+                }
                 let _ = engine.arrive(message(source, tag), Cookie(0));
             }
         }
     }
 
-    fn other_receive(&self, index: u32, tag: u32) -> Pattern {
-        let mut pattern = Pattern::exact(message(SOURCE, tag));
+    /// A wildcard has what it leaves of its key, or something else where it would accept the messages of the matches.
+    fn other_receive(&self, index: u32, (source, tag): (u32, u32)) -> Pattern {
+        let mut pattern = Pattern::exact(message(source, tag));
         if !self.is_wild(index) {
             return pattern;
         }
         match self.kind {
-            WildKind::Source => {}
-            WildKind::Tag => pattern.source = Rank::new(SOURCE + 1 + index).into(),
+            WildKind::Source if tag == TAG => pattern = Pattern::exact(message(source, TAG + 1)),
+            WildKind::Tag if source == SOURCE => {
+                pattern.source = Rank::new(SOURCE + 1 + index).into();
+            }
             WildKind::Both => pattern.context = ContextId::new(1),
+            WildKind::Source | WildKind::Tag => {}
         }
         widen(&mut pattern, self.kind);
         pattern
@@ -124,10 +146,10 @@ impl Scenario {
     fn queue_match(&self, engine: &mut dyn Engine) {
         match self.queue {
             Queue::Posted => {
-                let _ = engine.post(Pattern::exact(message(SOURCE, 0)), Cookie(MATCH));
+                let _ = engine.post(Pattern::exact(message(SOURCE, TAG)), Cookie(MATCH));
             }
             Queue::Unexpected => {
-                let _ = engine.arrive(message(SOURCE, 0), Cookie(MATCH));
+                let _ = engine.arrive(message(SOURCE, TAG), Cookie(MATCH));
             }
         }
     }
@@ -139,13 +161,13 @@ impl Scenario {
         for _ in 0..slots {
             match self.queue {
                 Queue::Posted => {
-                    let pattern = Pattern::exact(message(SOURCE, 0));
+                    let pattern = Pattern::exact(message(SOURCE, TAG));
                     if let PostOutcome::Queued(handle) = engine.post(pattern, Cookie(0)) {
                         handles.push(handle);
                     }
                 }
                 Queue::Unexpected => {
-                    let outcome = engine.arrive(message(SOURCE, 0), Cookie(0));
+                    let outcome = engine.arrive(message(SOURCE, TAG), Cookie(0));
                     if let ArriveOutcome::Queued(handle) = outcome {
                         handles.push(handle);
                     }
@@ -183,66 +205,71 @@ fn message(source: u32, tag: u32) -> Envelope {
 const WORK: u32 = 1 << 20;
 /// Matches that go unmeasured.
 const WARM: u32 = 4;
-/// Who sends the messages of the matches.
-const SOURCE: u32 = 1;
 /// The cookie of the entries that are to be matched.
 const MATCH: u32 = 1;
-/// Tags of the others go up to this one.
-const LARGEST_TAG: u32 = 1 << 22;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum;
     use tagwire_matching::{Capacity, Oracle};
 
-    /// What is counted is a match behind exactly so many entries, whatever the share of wildcards.
+    /// What is counted is a match behind exactly so many entries, whatever the share of wildcards and the keys.
     #[test]
     fn every_match_has_the_entries_ahead_before_it() {
-        for queue in [Queue::Posted, Queue::Unexpected] {
+        for scenario in scenarios() {
+            let mut oracle = Oracle::with_capacity(Capacity::default());
+            scenario.prepare(&mut oracle, 10);
+            let before = oracle.stats().attempts();
+            for index in 0..10 {
+                assert!(scenario.operate(&mut oracle, index), "{scenario:?}");
+            }
+            assert_eq!(oracle.stats().attempts() - before, 10 * 38, "{scenario:?}");
+            let left = oracle.posted_len() + oracle.unexpected_len();
+            assert_eq!(left, 42, "{scenario:?}");
+        }
+    }
+
+    /// Every combination that is allowed, with 37 entries ahead and 5 behind.
+    fn scenarios() -> Vec<Scenario> {
+        let mut all = Vec::new();
+        for &queue in Queue::value_variants() {
             for (kind, wild) in [
                 (WildKind::Source, 0),
                 (WildKind::Source, 30),
+                (WildKind::Source, 100),
                 (WildKind::Tag, 100),
                 (WildKind::Both, 50),
             ] {
-                if queue == Queue::Unexpected && kind == WildKind::Both {
-                    continue;
-                }
-                for layout in [Layout::Fresh, Layout::Shuffled] {
-                    let scenario = Scenario {
-                        queue,
-                        ahead: 37,
-                        behind: 5,
-                        wild,
-                        kind,
-                        layout,
-                        seed: 1,
-                    };
-                    let mut oracle = Oracle::with_capacity(Capacity::default());
-                    scenario.prepare(&mut oracle, 10);
-                    let before = oracle.stats().attempts();
-                    for index in 0..10 {
-                        assert!(scenario.operate(&mut oracle, index), "{scenario:?}");
+                let is_unexpected = queue == Queue::Unexpected;
+                for &keys in Keys::value_variants() {
+                    let is_refused = is_unexpected && kind == WildKind::Both
+                        || wild > 0 && keys.why_not(queue, kind).is_some();
+                    if is_refused {
+                        continue;
                     }
-                    assert_eq!(oracle.stats().attempts() - before, 10 * 38, "{scenario:?}");
-                    let left = oracle.posted_len() + oracle.unexpected_len();
-                    assert_eq!(left, 42, "{scenario:?}");
+                    for &layout in Layout::value_variants() {
+                        all.push(Scenario {
+                            behind: 5,
+                            wild,
+                            kind,
+                            keys,
+                            layout,
+                            ..Scenario::behind(queue, 37)
+                        });
+                    }
                 }
             }
         }
+        all
     }
 
     #[test]
     fn the_share_of_wildcards_is_exact_and_spread() {
         for wild in [0, 1, 10, 50, 99, 100] {
             let scenario = Scenario {
-                queue: Queue::Posted,
-                ahead: 0,
-                behind: 0,
                 wild,
-                kind: WildKind::Source,
-                layout: Layout::Fresh,
-                seed: 1,
+                ..Scenario::behind(Queue::Posted, 0)
             };
             for from in [0, 300] {
                 let count = (from..from + 100)
