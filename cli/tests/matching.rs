@@ -84,6 +84,10 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "match depth --queue unexpected --wild 0,1 --keys tags,grid",
             "--wild and --wild-kind source have no meaning for --queue unexpected with --keys grid: messages have the tag",
         ),
+        (
+            "match depth --queue posted,unexpected --wild 0,1 --wild-at spread,front",
+            "--wild-at front has no meaning for --queue unexpected",
+        ),
         ("match depth --keys collide-uxc", "'collide-ucx'"),
         ("match depth -o rows.txt", ".json or .csv"),
         (
@@ -171,6 +175,26 @@ fn depth_has_rows_for_each_kind_of_keys() {
         assert_eq!(
             figure("attempts") == figure("ahead") + 1.0,
             is_list,
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn wildcards_in_front_have_rows_of_their_own() {
+    let line = "match depth --engine ucx --ahead 100 --behind 100 --wild 10 --wild-at spread,front --cache hot --blocks 1";
+    let told = run(line);
+    assert_eq!((told.status, &*told.stderr), (0, ""), "{told:#?}");
+    assert!(told.stdout.contains(" 10%        "), "{told:#?}");
+    assert!(told.stdout.contains(" 10% front  "), "{told:#?}");
+    let told = run(&format!("{line} --format json"));
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    // Those that are ahead, and the match.
+    for (row, at, attempts) in [(0, "spread", 11.0), (1, "front", 21.0)] {
+        let row = &document["rows"][row];
+        assert_eq!(
+            (&row["wild_at"], &row["attempts"]),
+            (&at.into(), &attempts.into()),
             "{row}"
         );
     }

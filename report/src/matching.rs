@@ -161,6 +161,7 @@ const TESTS: [Test; 8] = [
             "cache",
             "wild",
             "wild_kind",
+            "wild_at",
             "ahead",
             "behind",
         ],
@@ -343,15 +344,19 @@ mod tests {
 
     #[test]
     fn the_axes_of_depth_are_series_of_their_own() {
-        let row = |keys: &str, ahead: u32| {
+        let row = |keys: &str, at: &str, ahead: u32| {
             format!(
-                "{{\"engine\":\"ucx\",\"queue\":\"posted\",\"layout\":\"fresh\",\"keys\":\"{keys}\",\"cache\":\"hot\",\"wild\":0,\
-                 \"wild_kind\":\"source\",\"ahead\":{ahead},\"behind\":0,\"ns\":2}}"
+                "{{\"engine\":\"ucx\",\"queue\":\"posted\",\"layout\":\"fresh\",\"keys\":\"{keys}\",\"cache\":\"hot\",\"wild\":10,\
+                 \"wild_kind\":\"source\",\"wild_at\":\"{at}\",\"ahead\":{ahead},\"behind\":0,\"ns\":2}}"
             )
         };
-        let rows = ["tags", "collide-ucx"].map(|keys| format!("{},{}", row(keys, 0), row(keys, 8)));
-        let drawn = plots(results("depth", &rows.join(",")).unwrap());
-        assert_eq!(drawn[0].2, ["keys tags: 0 8", "keys collide-ucx: 0 8"]);
+        let line = |keys, at| format!("{},{}", row(keys, at, 0), row(keys, at, 8));
+        let drawn = |lines: [String; 2]| plots(results("depth", &lines.join(",")).unwrap());
+        let keys = drawn([line("tags", "spread"), line("collide-ucx", "spread")]);
+        assert_eq!(keys[0].2, ["keys tags: 0 8", "keys collide-ucx: 0 8"]);
+        let places = drawn([line("tags", "front"), line("tags", "spread")]);
+        let told = ["wild at front: 0 8", "wild at spread: 0 8"];
+        assert_eq!(places[0].2, told);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tagwire_base::config::parse;
 use tagwire_matching::{Capacity, EngineName, Engines};
 
 pub(crate) use self::axes::Format;
-use self::axes::{Cache, Keys, Layout, Queue, WildKind, word};
+use self::axes::{Cache, Keys, Layout, Queue, WildAt, WildKind, word};
 use self::count::Counts;
 pub use self::rows::Checked;
 pub(crate) use self::rows::check_output;
@@ -59,6 +59,15 @@ pub struct DepthArgs {
     /// What the wildcards are: any source, any tag, or both (posted alone)
     #[arg(long, value_name = "KIND", default_value = "source")]
     wild_kind: WildKind,
+
+    /// Where the wildcards lie in the queue: spread (evenly), front (they were posted before all entries that have none)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "spread"
+    )]
+    wild_at: Vec<WildAt>,
 
     /// What the keys of the entries look like that do not match: tags (of one source), sources (with one tag), grid (a few of
     /// both), random, collide-ucx (one bin of UCX's 1,024), collide-fuzzy (one partial key)
@@ -147,6 +156,7 @@ Examples:
   tagwire match depth                                           all engines, 0 to 64K receives ahead
   tagwire match depth --engine list,bins --layout fresh,shuffled --cache hot
   tagwire match depth --engine source,ucx --wild 0,1,10,50 --ahead 1K
+  tagwire match depth --engine ucx,bins --wild 10 --wild-at front,spread --ahead 1K --behind 1K
   tagwire match depth --engine ucx,fuzzy,bins --keys tags,random,collide-ucx,collide-fuzzy --ahead 1K
   tagwire match depth --engine bins --count lines,instructions -o depth.json";
 
@@ -204,29 +214,51 @@ fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
                 .to_owned(),
         ));
     }
+    if is_unexpected
+        && args.wild_at.contains(&WildAt::Front)
+        && args.wild.iter().any(|wild| *wild > 0)
+    {
+        return Err(Error::Usage(
+            "--wild-at front has no meaning for --queue unexpected: messages have no wildcards, and receives that are posted take turns"
+                .to_owned(),
+        ));
+    }
     let mut all = Vec::new();
     for &queue in &args.queue {
         for &layout in &args.layout {
             for &keys in &args.keys {
                 refuse(keys, queue, args)?;
-                for &wild in &args.wild {
-                    for &behind in &args.behind {
-                        all.extend(args.ahead.iter().map(|&ahead| Scenario {
-                            queue,
-                            ahead,
-                            behind,
-                            wild,
-                            kind: args.wild_kind,
-                            keys,
-                            layout,
-                            seed: args.seed,
-                        }));
-                    }
-                }
+                let plain = Scenario {
+                    kind: args.wild_kind,
+                    keys,
+                    layout,
+                    seed: args.seed,
+                    ..Scenario::behind(queue, 0)
+                };
+                all.extend(lengths(plain, args));
             }
         }
     }
     Ok(all)
+}
+
+/// The same with each share and place of wildcards, and each length.
+fn lengths(plain: Scenario, args: &DepthArgs) -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for &wild in &args.wild {
+        for &wild_at in &args.wild_at {
+            for &behind in &args.behind {
+                all.extend(args.ahead.iter().map(|&ahead| Scenario {
+                    ahead,
+                    behind,
+                    wild,
+                    wild_at,
+                    ..plain
+                }));
+            }
+        }
+    }
+    all
 }
 
 /// Refuses keys with which the wildcards that are asked for would take another message than that of the match.
@@ -304,6 +336,7 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             cache,
             wild: scenario.wild,
             wild_kind: scenario.kind,
+            wild_at: scenario.wild_at,
             ahead: scenario.ahead,
             behind: scenario.behind,
             ns: times.median,

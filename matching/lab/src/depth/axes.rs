@@ -20,6 +20,14 @@ pub(crate) enum WildKind {
     Both,
 }
 
+/// Where the wildcards lie among the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WildAt {
+    Front,
+    Spread,
+}
+
 /// What the keys of the entries look like that do not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -25,6 +25,7 @@ fn run(engine: &EngineName, scenario: &Scenario, matches: u32) -> Result<u64> {
         option("behind", scenario.behind),
         option("wild", scenario.wild),
         option("wild-kind", word(scenario.kind)),
+        option("wild-at", word(scenario.wild_at)),
         option("keys", word(scenario.keys)),
         option("layout", word(scenario.layout)),
         option("seed", scenario.seed),

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::axes::{Cache, Format, Keys, Layout, Queue, WildKind};
+use super::axes::{Cache, Format, Keys, Layout, Queue, WildAt, WildKind};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, beside, document, print};
 
@@ -21,6 +21,7 @@ pub(super) struct Row {
     pub cache: Cache,
     pub wild: u32,
     pub wild_kind: WildKind,
+    pub wild_at: WildAt,
     pub ahead: u32,
     pub behind: u32,
     pub ns: f64,
@@ -117,7 +118,7 @@ impl Report {
 
     fn csv(&self, from: &Circumstances) -> String {
         let mut text = String::from(
-            "engine,queue,layout,keys,cache,wild,wild_kind,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
+            "engine,queue,layout,keys,cache,wild,wild_kind,wild_at,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
              l1_misses,l2_misses,instructions,hw_instructions,hw_l1_misses,hw_misses,checked\n",
         );
         for row in &self.rows {
@@ -175,7 +176,7 @@ fn plain(value: &Value) -> String {
 fn head() -> String {
     format!(
         "# tagwire match depth: figures of one match\n\
-         {:<24} {:<10} {:<8} {:<13} {:<4} {:>5} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
+         {:<24} {:<10} {:<8} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
         "engine",
         "queue",
         "layout",
@@ -194,19 +195,27 @@ fn head() -> String {
     )
 }
 
+/// `10%`, and where they are when that is not everywhere.
+fn wildcards(row: &Row) -> String {
+    match row.wild_at {
+        WildAt::Front => format!("{}% front", row.wild),
+        WildAt::Spread => format!("{}%", row.wild),
+    }
+}
+
 fn line(row: &Row) -> String {
     let word = |value: Value| plain(&value);
     let shown = |figure: Option<f64>| {
         figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"))
     };
     let mut text = format!(
-        "{:<24} {:<10} {:<8} {:<13} {:<4} {:>4}% {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
+        "{:<24} {:<10} {:<8} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
         row.engine,
         word(json!(row.queue)),
         word(json!(row.layout)),
         word(json!(row.keys)),
         word(json!(row.cache)),
-        row.wild,
+        wildcards(row),
         row.ahead,
         row.behind,
         row.ns,

@@ -10,7 +10,7 @@
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, Pattern, PostOutcome};
 
-use super::axes::{Keys, Layout, Queue, WildKind};
+use super::axes::{Keys, Layout, Queue, WildAt, WildKind};
 use super::keys::{SOURCE, TAG};
 use crate::random::Random;
 
@@ -23,6 +23,8 @@ pub(crate) struct Scenario {
     /// In percent: of the receives that lie in the queue, or of those that are posted.
     pub wild: u32,
     pub kind: WildKind,
+    /// Where they lie in the queue.
+    pub wild_at: WildAt,
     pub keys: Keys,
     pub layout: Layout,
     pub seed: u64,
@@ -37,6 +39,7 @@ impl Scenario {
             behind: 0,
             wild: 0,
             kind: WildKind::Source,
+            wild_at: WildAt::Spread,
             keys: Keys::Tags,
             layout: Layout::Fresh,
             seed: 1,
@@ -74,7 +77,7 @@ impl Scenario {
     pub(crate) fn operate(&self, engine: &mut dyn Engine, index: u32) -> bool {
         self.take(
             engine,
-            self.queue == Queue::Unexpected && self.is_wild(index),
+            self.queue == Queue::Unexpected && self.is_spread(index),
         )
     }
 
@@ -98,8 +101,16 @@ impl Scenario {
         }
     }
 
-    /// Whether the entry or operation of this number is a wildcard: they are spread evenly.
+    /// Whether the entry of this number is a wildcard.
     const fn is_wild(&self, index: u32) -> bool {
+        match self.wild_at {
+            WildAt::Spread => self.is_spread(index),
+            WildAt::Front => (index as u64) < self.others() as u64 * self.wild as u64 / 100,
+        }
+    }
+
+    /// Whether the share falls on the entry or operation of this number, when it is spread evenly.
+    const fn is_spread(&self, index: u32) -> bool {
         let share = self.wild as u64;
         (index as u64 + 1) * share / 100 > index as u64 * share / 100
     }
@@ -210,11 +221,12 @@ const MATCH: u32 = 1;
 
 #[cfg(test)]
 mod tests {
+    use super::super::count::attempts;
     use super::*;
     use clap::ValueEnum;
     use tagwire_matching::{Capacity, Oracle};
 
-    /// What is counted is a match behind exactly so many entries, whatever the share of wildcards and the keys.
+    /// What is counted is a match behind exactly so many entries, whatever the share and place of wildcards and the keys.
     #[test]
     fn every_match_has_the_entries_ahead_before_it() {
         for scenario in scenarios() {
@@ -249,19 +261,54 @@ mod tests {
                         continue;
                     }
                     for &layout in Layout::value_variants() {
-                        all.push(Scenario {
+                        let spread = Scenario {
                             behind: 5,
                             wild,
                             kind,
                             keys,
                             layout,
                             ..Scenario::behind(queue, 37)
-                        });
+                        };
+                        all.push(spread);
+                        if !is_unexpected {
+                            all.push(Scenario {
+                                wild_at: WildAt::Front,
+                                ..spread
+                            });
+                        }
                     }
                 }
             }
         }
         all
+    }
+
+    /// As many lie in front as are spread otherwise, and each engine that keeps wildcards apart walks those that are ahead.
+    #[test]
+    fn wildcards_in_front_are_all_ahead_and_spread_ones_are_in_part() {
+        for (wild_at, ahead) in [(WildAt::Front, 40), (WildAt::Spread, 20)] {
+            let scenario = Scenario {
+                behind: 100,
+                wild: 20,
+                wild_at,
+                ..Scenario::behind(Queue::Posted, 100)
+            };
+            let mut oracle = Oracle::with_capacity(Capacity::default());
+            scenario.prepare(&mut oracle, 1);
+            let mut receives = Vec::new();
+            oracle
+                .for_each_posted(&mut |pattern, _| receives.push(pattern.source.rank().is_none()));
+            assert_eq!(receives.len(), 201);
+            let count = |receives: &[bool]| receives.iter().filter(|is_wild| **is_wild).count();
+            assert_eq!((count(&receives), count(&receives[..100])), (40, ahead));
+            let is_front = receives[..40].iter().all(|is_wild| *is_wild);
+            assert_eq!(is_front, wild_at == WildAt::Front);
+            for engine in ["ucx", "flajslik"] {
+                let looked = attempts(&engine.parse().unwrap(), &scenario).attempts;
+                let least = ahead as f64 + 1.0;
+                assert!((least..least + 3.0).contains(&looked), "{engine}: {looked}");
+            }
+        }
     }
 
     #[test]
