@@ -181,6 +181,20 @@ fn depth_has_rows_for_each_kind_of_keys() {
 }
 
 #[test]
+fn an_aged_layout_has_a_row_for_each_age() {
+    let line = "match depth --engine list --ahead 64 --layout fresh,aged,shuffled --age 25,200 --cache hot --blocks 1";
+    let told = run(line);
+    assert_eq!((told.status, &*told.stderr), (0, ""), "{told:#?}");
+    for part in [" aged 25%  ", " aged 200% ", " fresh ", " shuffled "] {
+        assert_eq!(told.stdout.matches(part).count(), 1, "{part}: {told:#?}");
+    }
+    let told = run(&format!("{line} --format json"));
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    let ages: Vec<&Value> = (0..4).map(|row| &document["rows"][row]["age"]).collect();
+    assert_eq!(ages, [&Value::Null, &25.into(), &200.into(), &Value::Null]);
+}
+
+#[test]
 fn wildcards_in_front_have_rows_of_their_own() {
     let line = "match depth --engine ucx --ahead 100 --behind 100 --wild 10 --wild-at spread,front --cache hot --blocks 1";
     let told = run(line);

@@ -157,6 +157,7 @@ const TESTS: [Test; 8] = [
             "engine",
             "queue",
             "layout",
+            "age",
             "keys",
             "cache",
             "wild",
@@ -357,6 +358,34 @@ mod tests {
         let places = drawn([line("tags", "front"), line("tags", "spread")]);
         let told = ["wild at front: 0 8", "wild at spread: 0 8"];
         assert_eq!(places[0].2, told);
+    }
+
+    #[test]
+    fn ages_tell_layouts_apart() {
+        let row = |layout: &str, ahead: u32| {
+            format!("{{\"engine\":\"list\",\"layout\":{layout},\"ahead\":{ahead},\"ns\":2}}")
+        };
+        let layouts = [
+            "\"fresh\",\"age\":null",
+            "\"aged\",\"age\":25",
+            "\"aged\",\"age\":100",
+            "\"shuffled\",\"age\":null",
+        ];
+        let rows = layouts.map(|layout| format!("{},{}", row(layout, 0), row(layout, 8)));
+        let drawn = plots(results("depth", &rows.join(",")).unwrap());
+        let series = &drawn[0].2;
+        let words = ["fresh", "age 25", "age 100", "shuffled"];
+        assert_eq!(series.len(), words.len(), "{drawn:?}");
+        for (series, word) in series.iter().zip(words) {
+            assert!(
+                series.contains(word) && series.ends_with(": 0 8"),
+                "{series}"
+            );
+        }
+        // Over the age, where the lengths are the same.
+        let rows = [layouts[1], layouts[2]].map(|layout| row(layout, 8));
+        let drawn = plots(results("depth", &rows.join(",")).unwrap());
+        assert_eq!((&*drawn[0].1, &*drawn[0].2[0]), ("age", "list: 25 100"));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct DepthArgs {
     )]
     keys: Vec<Keys>,
 
-    /// How entries lie: fresh (in the order of the queue), shuffled (as in a program that has run for a while)
+    /// How entries lie: fresh (in the order of the queue), aged (as after --age), shuffled (in no order at all)
     #[arg(
         long,
         value_name = "LIST",
@@ -88,6 +88,10 @@ pub struct DepthArgs {
         default_value = "fresh"
     )]
     layout: Vec<Layout>,
+
+    /// Of an aged layout: entries of a full queue that left before, each by lot, with another one queued for each; in percent of the queue
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    age: Vec<u32>,
 
     /// Caches: hot (matches in a row), cold (swept before each match)
     #[arg(
@@ -123,7 +127,7 @@ pub struct DepthArgs {
     #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = bytes)]
     l2: u64,
 
-    /// What random keys, a shuffled layout and the check follow from
+    /// What random keys, an aged or shuffled layout and the check follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
@@ -155,6 +159,7 @@ Exit status: 0 good, 1 usage, 2 the output could not be written or nothing count
 Examples:
   tagwire match depth                                           all engines, 0 to 64K receives ahead
   tagwire match depth --engine list,bins --layout fresh,shuffled --cache hot
+  tagwire match depth --engine list --layout fresh,aged,shuffled --age 25,100,400 --ahead 64K
   tagwire match depth --engine source,ucx --wild 0,1,10,50 --ahead 1K
   tagwire match depth --engine ucx,bins --wild 10 --wild-at front,spread --ahead 1K --behind 1K
   tagwire match depth --engine ucx,fuzzy,bins --keys tags,random,collide-ucx,collide-fuzzy --ahead 1K
@@ -225,13 +230,14 @@ fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
     }
     let mut all = Vec::new();
     for &queue in &args.queue {
-        for &layout in &args.layout {
+        for (layout, age) in layouts(args) {
             for &keys in &args.keys {
                 refuse(keys, queue, args)?;
                 let plain = Scenario {
                     kind: args.wild_kind,
                     keys,
                     layout,
+                    age,
                     seed: args.seed,
                     ..Scenario::behind(queue, 0)
                 };
@@ -240,6 +246,15 @@ fn scenarios(args: &DepthArgs) -> Result<Vec<Scenario>> {
         }
     }
     Ok(all)
+}
+
+/// The layouts, an aged one with each age.
+fn layouts(args: &DepthArgs) -> Vec<(Layout, u32)> {
+    let ages = |&layout: &Layout| match layout {
+        Layout::Aged => args.age.iter().map(|&age| (layout, age)).collect(),
+        Layout::Fresh | Layout::Shuffled => vec![(layout, 0)],
+    };
+    args.layout.iter().flat_map(ages).collect()
 }
 
 /// The same with each share and place of wildcards, and each length.
@@ -332,6 +347,7 @@ fn measure(engine: &EngineName, scenario: &Scenario, args: &DepthArgs) -> Result
             engine: engine.to_string(),
             queue: scenario.queue,
             layout: scenario.layout,
+            age: (scenario.layout == Layout::Aged).then_some(scenario.age),
             keys: scenario.keys,
             cache,
             wild: scenario.wild,

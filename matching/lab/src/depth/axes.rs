@@ -45,6 +45,7 @@ pub(crate) enum Keys {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Layout {
     Fresh,
+    Aged,
     Shuffled,
 }
 

@@ -84,7 +84,7 @@ const MOST: u32 = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::super::axes::Queue;
+    use super::super::axes::{Layout, Queue};
     use super::*;
 
     fn scenario(ahead: u32) -> Scenario {
@@ -122,6 +122,30 @@ mod tests {
         assert!(walk.first > 2000.0 && walk.second == 0.0, "{walk:?}");
         let small = hot(4096, [4 << 10, 64 << 10]);
         assert!(small.second > 2000.0, "{small:?}");
+    }
+
+    /// Entries beside each other share a line and cost half a miss, those apart one, or one and a half where the allocator has
+    /// laid entries across lines. Of an aged queue e^-0.2 and e^-1 of the pairs are left.
+    #[test]
+    fn an_aged_list_misses_more_than_a_fresh_one_and_less_than_a_shuffled_one() {
+        let engine: EngineName = "list".parse().unwrap();
+        for (layout, age, expected) in [
+            (Layout::Fresh, 0, 510.0..540.0),
+            (Layout::Aged, 0, 510.0..540.0),
+            (Layout::Aged, 10, 570.0..750.0),
+            (Layout::Aged, 50, 770.0..1250.0),
+            (Layout::Shuffled, 0, 900.0..1650.0),
+        ] {
+            let scenario = Scenario {
+                layout,
+                age,
+                ..scenario(1024)
+            };
+            // A sixteenth of the entries fits.
+            let counts = lines(&engine, &scenario, Cache::Cold, [2 << 10, 1 << 20]);
+            let misses = counts.unwrap().first;
+            assert!(expected.contains(&misses), "{layout:?} {age}: {misses}");
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ fn run(engine: &EngineName, scenario: &Scenario, matches: u32) -> Result<u64> {
         option("wild-at", word(scenario.wild_at)),
         option("keys", word(scenario.keys)),
         option("layout", word(scenario.layout)),
+        option("age", scenario.age),
         option("seed", scenario.seed),
         option("only-matches", matches),
     ])

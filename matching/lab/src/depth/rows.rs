@@ -17,6 +17,8 @@ pub(super) struct Row {
     pub engine: String,
     pub queue: Queue,
     pub layout: Layout,
+    /// Of an aged one.
+    pub age: Option<u32>,
     pub keys: Keys,
     pub cache: Cache,
     pub wild: u32,
@@ -118,7 +120,7 @@ impl Report {
 
     fn csv(&self, from: &Circumstances) -> String {
         let mut text = String::from(
-            "engine,queue,layout,keys,cache,wild,wild_kind,wild_at,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
+            "engine,queue,layout,age,keys,cache,wild,wild_kind,wild_at,ahead,behind,ns,ns_min,ns_max,attempts,false_hits,lines,\
              l1_misses,l2_misses,instructions,hw_instructions,hw_l1_misses,hw_misses,checked\n",
         );
         for row in &self.rows {
@@ -176,7 +178,7 @@ fn plain(value: &Value) -> String {
 fn head() -> String {
     format!(
         "# tagwire match depth: figures of one match\n\
-         {:<24} {:<10} {:<8} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
+         {:<24} {:<10} {:<10} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10} {:>9} {:>7} {:>9} {:>9} {:>9} {:>12} checked\n",
         "engine",
         "queue",
         "layout",
@@ -195,6 +197,13 @@ fn head() -> String {
     )
 }
 
+/// `aged 100%`, or the word alone.
+fn layout(row: &Row) -> String {
+    let word = plain(&json!(row.layout));
+    row.age
+        .map_or_else(|| word.clone(), |age| format!("{word} {age}%"))
+}
+
 /// `10%`, and where they are when that is not everywhere.
 fn wildcards(row: &Row) -> String {
     match row.wild_at {
@@ -209,10 +218,10 @@ fn line(row: &Row) -> String {
         figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.1}"))
     };
     let mut text = format!(
-        "{:<24} {:<10} {:<8} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
+        "{:<24} {:<10} {:<10} {:<13} {:<4} {:<10} {:>7} {:>7} {:>10.1} {:>9.1} {:>7.1}",
         row.engine,
         word(json!(row.queue)),
-        word(json!(row.layout)),
+        layout(row),
         word(json!(row.keys)),
         word(json!(row.cache)),
         wildcards(row),

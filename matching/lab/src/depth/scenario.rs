@@ -27,6 +27,8 @@ pub(crate) struct Scenario {
     pub wild_at: WildAt,
     pub keys: Keys,
     pub layout: Layout,
+    /// How many entries left and came before, in percent of the queue: of an aged one.
+    pub age: u32,
     pub seed: u64,
 }
 
@@ -42,6 +44,7 @@ impl Scenario {
             wild_at: WildAt::Spread,
             keys: Keys::Tags,
             layout: Layout::Fresh,
+            age: 100,
             seed: 1,
         }
     }
@@ -54,8 +57,10 @@ impl Scenario {
     /// Fills an empty engine for so many matches, and does the unmeasured ones.
     pub(crate) fn prepare(&self, engine: &mut dyn Engine, matches: u32) {
         let total = self.ahead + self.behind + matches + WARM;
-        if self.layout == Layout::Shuffled {
-            self.shuffle(engine, total);
+        match self.layout {
+            Layout::Fresh => {}
+            Layout::Aged => self.age(engine, total),
+            Layout::Shuffled => self.shuffle(engine, total),
         }
         for index in 0..self.ahead {
             self.queue_other(engine, index);
@@ -168,30 +173,61 @@ impl Scenario {
     /// Leaves the free slots of the queue in a random order: entries then lie where a program that has run for a while has
     /// them, and not side by side in the order of the list.
     fn shuffle(&self, engine: &mut dyn Engine, slots: u32) {
-        let mut handles: Vec<Handle> = Vec::new();
-        for _ in 0..slots {
-            match self.queue {
-                Queue::Posted => {
-                    let pattern = Pattern::exact(message(SOURCE, TAG));
-                    if let PostOutcome::Queued(handle) = engine.post(pattern, Cookie(0)) {
-                        handles.push(handle);
-                    }
-                }
-                Queue::Unexpected => {
-                    let outcome = engine.arrive(message(SOURCE, TAG), Cookie(0));
-                    if let ArriveOutcome::Queued(handle) = outcome {
-                        handles.push(handle);
-                    }
-                }
-            }
-        }
+        let mut handles: Vec<Handle> = (0..slots)
+            .filter_map(|_| self.queue_filler(engine))
+            .collect();
         Random::new(self.seed).shuffle(&mut handles);
         for handle in handles {
-            let _ = match self.queue {
-                Queue::Posted => engine.cancel(handle),
-                Queue::Unexpected => engine.discard(handle),
-            };
+            self.withdraw(engine, handle);
         }
+    }
+
+    /// Leaves the free slots as they lie after so many entries of a full queue left, each by lot, and one was queued for each:
+    /// those that stayed lie in their order, and those that came since where others were.
+    fn age(&self, engine: &mut dyn Engine, slots: u32) {
+        let mut queue: Vec<Option<Handle>> = Vec::new();
+        // The places in it of those that are there.
+        let mut places: Vec<usize> = Vec::new();
+        let mut random = Random::new(self.seed);
+        let changes = u64::from(slots) * u64::from(self.age) / 100;
+        for change in 0..u64::from(slots) + changes {
+            if change >= u64::from(slots) && !places.is_empty() {
+                let leaves = places.swap_remove(random.below(places.len() as u32) as usize);
+                if let Some(handle) = queue[leaves].take() {
+                    self.withdraw(engine, handle);
+                }
+            }
+            if let Some(handle) = self.queue_filler(engine) {
+                places.push(queue.len());
+                queue.push(Some(handle));
+            }
+        }
+        // Engines take the slot first that was freed last: entries get these in the order of the queue.
+        for handle in queue.into_iter().rev().flatten() {
+            self.withdraw(engine, handle);
+        }
+    }
+
+    /// Queues an entry that is to leave again; none where the engine has no room.
+    fn queue_filler(&self, engine: &mut dyn Engine) -> Option<Handle> {
+        let message = message(SOURCE, TAG);
+        match self.queue {
+            Queue::Posted => match engine.post(Pattern::exact(message), Cookie(0)) {
+                PostOutcome::Queued(handle) => Some(handle),
+                _ => None,
+            },
+            Queue::Unexpected => match engine.arrive(message, Cookie(0)) {
+                ArriveOutcome::Queued(handle) => Some(handle),
+                _ => None,
+            },
+        }
+    }
+
+    fn withdraw(&self, engine: &mut dyn Engine, handle: Handle) {
+        let _ = match self.queue {
+            Queue::Posted => engine.cancel(handle),
+            Queue::Unexpected => engine.discard(handle),
+        };
     }
 }
 
@@ -224,7 +260,7 @@ mod tests {
     use super::super::count::attempts;
     use super::*;
     use clap::ValueEnum;
-    use tagwire_matching::{Capacity, Oracle};
+    use tagwire_matching::{Capacity, EngineName, Oracle};
 
     /// What is counted is a match behind exactly so many entries, whatever the share and place of wildcards and the keys.
     #[test]
@@ -281,6 +317,51 @@ mod tests {
             }
         }
         all
+    }
+
+    /// The slots that entries take in a queue of this layout.
+    fn slots(layout: Layout, age: u32, seed: u64) -> Vec<u32> {
+        let scenario = Scenario {
+            layout,
+            age,
+            seed,
+            ..Scenario::behind(Queue::Posted, 0)
+        };
+        let list: EngineName = "list".parse().unwrap();
+        let mut list = list.open(Capacity::default());
+        match layout {
+            Layout::Fresh => {}
+            Layout::Aged => scenario.age(&mut list, SLOTS),
+            Layout::Shuffled => scenario.shuffle(&mut list, SLOTS),
+        }
+        assert_eq!(list.posted_len(), 0);
+        let slots = (0..SLOTS).map(|_| scenario.queue_filler(&mut list).unwrap().slot());
+        slots.collect()
+    }
+
+    const SLOTS: u32 = 1000;
+
+    /// Entries that have stayed lie in their order, as many as are likely to: `(1 - 1/n)^m` of `n` after `m` left.
+    #[test]
+    fn an_aged_queue_lies_between_a_fresh_and_a_shuffled_one() {
+        // Neighbours in the queue whose slots are neighbours.
+        let side_by_side = |layout, age| {
+            let slots = slots(layout, age, 1);
+            let mut sorted = slots.clone();
+            sorted.sort_unstable();
+            assert!(sorted.iter().copied().eq(0..SLOTS), "all slots are taken");
+            slots.windows(2).filter(|two| two[0] + 1 == two[1]).count()
+        };
+        assert_eq!(side_by_side(Layout::Fresh, 0), 999);
+        assert_eq!(side_by_side(Layout::Aged, 0), 999);
+        assert!(side_by_side(Layout::Shuffled, 0) < 10);
+        // A pair is left where both have stayed: e^-1, e^-2, e^-4.
+        for (age, pairs) in [(50, 300..440), (100, 90..180), (200, 5..40)] {
+            let left = side_by_side(Layout::Aged, age);
+            assert!(pairs.contains(&left), "{age}: {left}");
+        }
+        assert_eq!(slots(Layout::Aged, 50, 7), slots(Layout::Aged, 50, 7));
+        assert_ne!(slots(Layout::Aged, 50, 7), slots(Layout::Aged, 50, 8));
     }
 
     /// As many lie in front as are spread otherwise, and each engine that keeps wildcards apart walks those that are ahead.
