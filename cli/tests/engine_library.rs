@@ -43,12 +43,20 @@ fn an_engine_in_c_is_checked_measured_and_matches_the_messages_of_a_job() {
     ));
     assert_eq!((depth.status, &*depth.stderr), (0, ""), "{depth:#?}");
     let depth: Value = serde_json::from_str(&depth.stdout).unwrap();
+    let hash = Command::new("sha256sum").arg(&file).output().unwrap();
+    let hash = String::from_utf8(hash.stdout).unwrap();
+    let hash = hash.split(' ').next().unwrap();
     let rows = depth["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     for row in rows {
         assert_eq!(row["attempts"], 17.0, "{row}");
         assert_eq!(row["lines"].is_null(), row["engine"] != "list", "{row}");
         assert_eq!(row["checked"]["grade"], "exact", "{row}");
+        let checked = match row["engine"] == "list" {
+            true => Value::Null,
+            false => hash.into(),
+        };
+        assert_eq!(row["checked"]["sha256"], checked, "{row}");
     }
     for queue in ["--posted", "--unexpected"] {
         let line =
@@ -58,7 +66,8 @@ fn an_engine_in_c_is_checked_measured_and_matches_the_messages_of_a_job() {
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let used = &document["environment"]["transports"][0];
         assert_eq!(used["engine"], *file);
-        assert_eq!(document["rows"][0]["checked"], "exact 20000 1");
+        let checked = format!("exact 20000 1 sha256:{hash}");
+        assert_eq!(document["rows"][0]["checked"], checked);
     }
 }
 

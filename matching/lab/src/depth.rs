@@ -19,11 +19,11 @@ use tagwire_matching::{Capacity, EngineName, Engines};
 pub(crate) use self::axes::Format;
 use self::axes::{Cache, Keys, Layout, Queue, WildAt, WildKind, word};
 use self::count::Counts;
-pub use self::rows::Checked;
 pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
 use self::scenario::Scenario;
 use crate::callgrind;
+use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::output::Circumstances;
@@ -291,7 +291,7 @@ fn refuse(keys: Keys, queue: Queue, args: &DepthArgs) -> Result<()> {
 /// Has an engine that is to be measured pass its grade, by random operations of a seed.
 ///
 /// # Errors
-/// [`Error::Unsound`] where it does not.
+/// [`Error::Unsound`] where it does not; [`Error::Read`] where the file of its library is not there any more.
 pub fn check(engine: &EngineName, seed: u64) -> Result<Checked> {
     let gate = Gate {
         grade: engine.grade(),
@@ -299,11 +299,7 @@ pub fn check(engine: &EngineName, seed: u64) -> Result<Checked> {
         operations: CHECKED,
     };
     match gate.check_named(engine) {
-        Ok(passed) => Ok(Checked {
-            grade: gate.grade.name(),
-            operations: passed.operations,
-            seed: Some(gate.seed),
-        }),
+        Ok(passed) => Checked::of(engine, gate.grade, passed.operations, Some(gate.seed)),
         Err(failed) => Err(Error::Unsound {
             engine: engine.to_string(),
             grade: gate.grade,

@@ -17,7 +17,8 @@ use tagwire_matching::storage::Local;
 use tagwire_matching::{EngineName, Engines};
 
 use crate::apps::AppName;
-use crate::depth::{Checked, Format, check_output};
+use crate::checked::Checked;
+use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{RealArgs, Way};

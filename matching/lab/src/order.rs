@@ -15,7 +15,8 @@ use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
 use crate::callgrind::{self, option};
-use crate::depth::{Checked, Format, check_output, engines};
+use crate::checked::Checked;
+use crate::depth::{Format, check_output, engines};
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::random::Random;

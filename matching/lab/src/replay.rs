@@ -14,7 +14,8 @@ use tagwire_matching::{EngineName, Engines, Grade};
 pub(crate) use self::cost::{Cost, Entries, cost, give};
 use self::cost::{Searched, by_part};
 pub(crate) use self::verify::{check, verify};
-use crate::depth::{Checked, Format};
+use crate::checked::Checked;
+use crate::depth::Format;
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::real::{self, Plan, Ran, RealArgs, Way};
@@ -136,11 +137,8 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> R
                 None => row(&file, &trace, engine, args.passes),
                 Some(plan) => real_row(&file, &trace, engine, plan, args, known),
             };
-            let checked = Checked {
-                grade: row.grade,
-                operations: trace.calls.len() as u64,
-                seed: args.perturb,
-            };
+            let operations = trace.calls.len() as u64;
+            let checked = Checked::of(engine, engine.grade(), operations, args.perturb)?;
             rows.push(Row {
                 moved,
                 checked: row.wrong.is_none().then_some(checked),

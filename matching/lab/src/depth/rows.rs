@@ -1,6 +1,6 @@
 //! The rows of `tagwire match depth`, as text, JSON (schema `tagwire.match/1`) and CSV.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::axes::{Cache, Format, Keys, Layout, Queue, WildAt, WildKind};
+use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, beside, document, print};
 
@@ -45,22 +46,6 @@ pub(super) struct Row {
     pub hw_misses: Option<f64>,
     /// How the engine was checked before; `None` where it was not.
     pub checked: Option<Checked>,
-}
-
-/// What an engine has passed, and what the calls follow from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Checked {
-    pub(crate) grade: &'static str,
-    pub(crate) operations: u64,
-    pub(crate) seed: Option<u64>,
-}
-
-/// `exact 20000 1`: the grade, the operations, and their seed where they have one.
-impl fmt::Display for Checked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.grade, self.operations)?;
-        self.seed.map_or(Ok(()), |seed| write!(f, " {seed}"))
-    }
 }
 
 /// Prints rows as they come, and keeps them.
@@ -126,11 +111,12 @@ impl Report {
         for row in &self.rows {
             let value = serde_json::to_value(row).expect("its keys are text");
             let fields = value.as_object().into_iter().flatten();
+            let checked = row.checked.map(|checked| checked.to_string());
             let field = |(name, value): (&String, &Value)| match value {
                 Value::Null => (name.clone(), String::new()),
                 Value::String(text) if text.contains(',') => (name.clone(), format!("\"{text}\"")),
                 Value::String(text) => (name.clone(), text.clone()),
-                Value::Object(checked) => (name.clone(), words(checked)),
+                Value::Object(_) => (name.clone(), checked.clone().unwrap_or_default()),
                 other => (name.clone(), other.to_string()),
             };
             let fields: Vec<(String, String)> = fields.map(field).collect();
@@ -162,11 +148,6 @@ pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
 
 fn is_csv(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "csv")
-}
-
-fn words(checked: &serde_json::Map<String, Value>) -> String {
-    let word = |name: &str| checked.get(name).map_or_else(String::new, plain);
-    format!("{} {} {}", word("grade"), word("operations"), word("seed"))
 }
 
 fn plain(value: &Value) -> String {
@@ -234,7 +215,7 @@ fn line(row: &Row) -> String {
     for figure in [row.lines, row.l1_misses, row.l2_misses] {
         let _ = write!(text, " {:>9}", shown(figure));
     }
-    let checked = row.checked.map_or("no", |checked| checked.grade);
+    let checked = row.checked.map_or("no", |checked| checked.grade());
     let _ = write!(text, " {:>12} {checked}", shown(row.instructions));
     if let Some(instructions) = row.hw_instructions {
         let (first, all) = (shown(row.hw_l1_misses), shown(row.hw_misses));

@@ -5,7 +5,7 @@ use tagwire_matching::judged::Judged;
 use tagwire_matching::storage::Local;
 use tagwire_matching::trace::{Event, Size};
 
-use crate::depth::Checked;
+use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::follow::Follower;
 use crate::program::Operation;
@@ -41,7 +41,7 @@ pub(crate) fn verify(trace: &Trace, engine: &EngineName) -> std::result::Result<
 /// Checks that an engine keeps to its grade in all calls of these traces, which follow from a seed where there is one.
 ///
 /// # Errors
-/// [`Error::Unsound`].
+/// [`Error::Unsound`]; [`Error::Read`] where the file of its library is not there any more.
 pub(crate) fn check(traces: &[Trace], engine: &EngineName, seed: Option<u64>) -> Result<Checked> {
     for trace in traces {
         verify(trace, engine).map_err(|why| Error::Unsound {
@@ -50,11 +50,8 @@ pub(crate) fn check(traces: &[Trace], engine: &EngineName, seed: Option<u64>) ->
             why,
         })?;
     }
-    Ok(Checked {
-        grade: engine.grade().name(),
-        operations: traces.iter().map(|trace| trace.calls.len() as u64).sum(),
-        seed,
-    })
+    let operations = traces.iter().map(|trace| trace.calls.len() as u64).sum();
+    Checked::of(engine, engine.grade(), operations, seed)
 }
 
 /// Bytes of a message.
