@@ -37,6 +37,8 @@ fn an_engine_passes_its_grade_or_is_shown_a_program() {
         "flajslik:bins=8,key=tag: passed as exact: 3000 operations",
         "source:any=rotate: passed as mpi: 3000 operations",
         "seed 5\n",
+        "\n  post any-source             messages of other sources and tags  O(unexpected) 1.000",
+        "\n  arrive                      receives of other sources           O(1) 1.000",
     ] {
         assert!(passed.stdout.contains(part), "{part}: {passed:#?}");
     }
@@ -49,6 +51,25 @@ fn an_engine_passes_its_grade_or_is_shown_a_program() {
         "  wrong: the receive took",
     ] {
         assert!(failed.stdout.contains(part), "{part}: {failed:#?}");
+    }
+    let rows =
+        run("match check bins,source:any=rotate --grade exact --operations 3000 --format json");
+    assert_eq!((rows.status, &*rows.stderr), (3, ""), "{rows:#?}");
+    let document: Value = serde_json::from_str(&rows.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let (failed, passed) = rows.split_last().unwrap();
+    assert!(
+        failed["wrong"].is_string() && failed["checked"].is_null(),
+        "{failed}"
+    );
+    assert!(passed.len() > 60, "{rows:#?}");
+    for row in passed {
+        assert_eq!(
+            (&row["growth"], &row["checked"]["grade"]),
+            (&"O(1)".into(), &"exact".into()),
+            "{row}"
+        );
+        assert!(row["attempts"].as_f64().unwrap() <= 6.0, "{row}");
     }
     let listed = run("match list").stdout;
     assert!(

@@ -150,7 +150,7 @@ enum Kind {
 
 const CALLED: &str = "match ";
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 9] = [
     Test {
         name: "depth",
         variables: &[
@@ -167,6 +167,11 @@ const TESTS: [Test; 8] = [
             "behind",
         ],
         main: &["ns"],
+    },
+    Test {
+        name: "check",
+        variables: &["engine", "operation", "behind", "ahead"],
+        main: &["attempts"],
     },
     Test {
         name: "order",
@@ -426,6 +431,24 @@ mod tests {
             results("cat", "{}")
                 .unwrap_err()
                 .starts_with("has results of 'match cat', this version draws those of depth, ")
+        );
+        let row = |entries: u32| {
+            format!(
+                "{{\"engine\":\"ucx\",\"operation\":\"post\",\"behind\":\"messages\",\"ahead\":{entries},\"attempts\":{entries},\
+                 \"growth\":\"O(unexpected)\",\"growth_factor\":1.0,\"programs\":9,\"wrong\":null}}"
+            )
+        };
+        let checked = format!(
+            "{},{},{{\"engine\":\"bad\",\"attempts\":null,\"wrong\":\"call 3\"}}",
+            row(16),
+            row(64)
+        );
+        let read = results("check", &checked).unwrap();
+        assert_eq!(read.failed, ["bad: call 3"]);
+        let drawn = plots(read);
+        assert_eq!(
+            (&*drawn[0].0, &*drawn[0].1),
+            ("match-check-attempts", "ahead")
         );
         let failed = "{\"engine\":\"list\",\"wrong\":\"call 3\"},{\"engine\":\"bins\",\"ns\":1}";
         assert_eq!(results("replay", failed).unwrap().failed, ["list: call 3"]);

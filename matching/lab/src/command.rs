@@ -1,17 +1,14 @@
 //! The command line of `tagwire match`.
 
-use std::fmt::Write as _;
-
 use clap::{Args, Subcommand};
-use tagwire_base::config::parse;
-use tagwire_matching::{Engines, Grade};
+use tagwire_matching::Engines;
 
 use crate::app::{self, AppArgs};
 use crate::arrange;
 use crate::cat::{self, CatArgs};
+use crate::check::{self, CheckArgs};
 use crate::depth::{self, DepthArgs};
 use crate::error::Result;
-use crate::gate::Gate;
 use crate::import::{self, ImportArgs};
 use crate::offload::{self, OffloadArgs};
 use crate::order::{self, OrderArgs};
@@ -32,8 +29,8 @@ pub struct MatchArgs {
 enum Action {
     /// Engines with their parameters, sources and limits
     List,
-    /// Check engines on random programs, and show the shortest one that fails
-    #[command(after_help = AFTER_CHECK)]
+    /// Check engines on random programs, show the shortest one that fails, and how operations grow with the queues
+    #[command(after_help = check::AFTER_HELP)]
     Check(CheckArgs),
     /// Measure one match by entries ahead, entries behind, share of wildcards and engine
     #[command(after_help = depth::AFTER_HELP)]
@@ -64,38 +61,6 @@ enum Action {
     Offload(Box<OffloadArgs>),
 }
 
-#[derive(Debug, Clone, Args)]
-struct CheckArgs {
-    /// Engines by name, with parameters behind a colon: ucx:bins=64
-    #[arg(value_name = "ENGINE", required = true)]
-    engines: Vec<String>,
-
-    /// What they are held to [default: what each promises]
-    #[arg(long, value_name = "GRADE", value_parser = grade)]
-    grade: Option<Grade>,
-
-    /// Operations for each engine, over all programs
-    #[arg(long, value_name = "COUNT", default_value = "1000000", value_parser = operations)]
-    operations: u64,
-
-    /// What the random programs follow from
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
-}
-
-const AFTER_CHECK: &str = "\
-Grades: exact (as the oracle: messages of all sources in the order of arrival), mpi (messages of one source and context
-in their order, receives in theirs), free (overtaking allowed). A failure is shown as a program: each line is a call of
-the engine with its answer, and 'line 2' names what that call queued.
-
-Exit status: 0 all engines passed, 1 usage, 2 the output could not be written, 3 an engine failed.
-
-Examples:
-  tagwire match check ucx                                   10^6 operations
-  tagwire match check list,flajslik:bins=16,key=tag         several engines
-  tagwire match check source:any=rotate --grade exact       fails: MPI allows more than the oracle does
-  tagwire match check chunks:k=7 --operations 1G --seed 7";
-
 /// Does what is asked for, with these engines; files of rows tell of these circumstances. Returns the exit status.
 ///
 /// # Errors
@@ -107,7 +72,7 @@ pub fn run(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<
 fn act(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> {
     match &args.action {
         Action::List => list(engines),
-        Action::Check(args) => check(args, engines),
+        Action::Check(args) => check::run(args, engines, from),
         Action::Depth(args) => depth::run(args, engines, from),
         Action::Cat(args) => cat::run(args),
         Action::Stats(args) => stats::run(args, from),
@@ -123,53 +88,5 @@ fn act(args: &MatchArgs, engines: &Engines, from: &Circumstances) -> Result<u8> 
 fn list(engines: &Engines) -> Result<u8> {
     let texts: Vec<String> = engines.descriptions().map(ToString::to_string).collect();
     print(&texts.join("\n"))?;
-    Ok(PASSED)
+    Ok(0)
 }
-
-fn check(args: &CheckArgs, engines: &Engines) -> Result<u8> {
-    let mut status = PASSED;
-    for engine in engines.list(&args.engines.join(","))? {
-        let grade = args.grade.unwrap_or_else(|| engine.grade());
-        let gate = Gate {
-            grade,
-            seed: args.seed,
-            operations: args.operations,
-        };
-        let seed = args.seed;
-        let mut text = String::new();
-        match gate.check_named(&engine) {
-            Ok(passed) => {
-                let (operations, programs) = (passed.operations, passed.programs);
-                let _ = writeln!(
-                    text,
-                    "{engine}: passed as {grade}: {operations} operations in {programs} programs, seed {seed}"
-                );
-            }
-            Err(failed) => {
-                let (programs, length) = (failed.programs, failed.program.operations.len());
-                let _ = writeln!(
-                    text,
-                    "{engine}: FAILED as {grade} in program {programs}, seed {seed}; its shortest form, of {length} operations:\n{failed}"
-                );
-                status = FAILED;
-            }
-        }
-        print(&text)?;
-    }
-    Ok(status)
-}
-
-fn operations(text: &str) -> Result<u64, String> {
-    let number = parse::bytes(text).ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "expected a number such as 20000 or 1M, and not 0".to_owned())
-}
-
-fn grade(text: &str) -> Result<Grade, String> {
-    let all = [Grade::Exact, Grade::Mpi, Grade::Free];
-    let found = all.into_iter().find(|grade| grade.name() == text);
-    found.ok_or_else(|| format!("it is one of {}", Grade::NAMES.join(", ")))
-}
-
-/// The exit status when all engines passed, and when one failed.
-const PASSED: u8 = 0;
-const FAILED: u8 = 3;

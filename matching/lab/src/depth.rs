@@ -16,12 +16,12 @@ use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
 use tagwire_matching::{Capacity, EngineName, Engines};
 
-pub(crate) use self::axes::Format;
-use self::axes::{Cache, Keys, Layout, Queue, WildAt, WildKind, word};
+use self::axes::{Cache, Layout, WildAt, word};
+pub(crate) use self::axes::{Format, Keys, Queue, WildKind};
 use self::count::Counts;
 pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
-use self::scenario::Scenario;
+pub(crate) use self::scenario::Scenario;
 use crate::callgrind;
 use crate::checked::Checked;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! The matching laboratory: `tagwire match`.
 //!
-//! - [`gate`] holds an engine to the rules of MPI, in three grades, on random programs (`tagwire match check`).
+//! - [`gate`] holds an engine to the rules of MPI, in three grades, on random programs; `tagwire match check` also says how
+//!   what an operation costs grows with the queues.
 //! - `tagwire match depth` measures one match by entries ahead, in nanoseconds, entries, cache lines and instructions.
 //!
 //! - `tagwire match cat`, `stats` and `replay` are about [traces](trace): what a job's engines were given, printed, counted, and
@@ -19,12 +20,14 @@ pub mod apps;
 mod arrange;
 mod callgrind;
 mod cat;
+mod check;
 mod checked;
 mod command;
 mod depth;
 mod error;
 mod follow;
 pub mod gate;
+mod growth;
 mod import;
 mod offload;
 mod order;
@@ -45,8 +48,9 @@ mod walk;
 pub use app::AppArgs;
 pub use arrange::ArrangeArgs;
 pub use cat::CatArgs;
-pub use command::{MatchArgs, run};
+pub use check::CheckArgs;
 pub use checked::Checked;
+pub use command::{MatchArgs, run};
 pub use depth::{DepthArgs, check};
 pub use error::{Error, Result};
 pub use gate::{Failed, Gate, Passed};

@@ -86,6 +86,22 @@ impl Scenario {
         )
     }
 
+    /// Does an operation that finds nothing among entries of random keys, and leaves nothing: a message comes that is not kept,
+    /// or there is a probe. Returns whether it found nothing.
+    pub(crate) fn miss(&self, engine: &mut dyn Engine) -> bool {
+        let message = message(SOURCE, TAG);
+        match self.queue {
+            Queue::Posted => engine.arrive_expected(message).is_none(),
+            Queue::Unexpected => {
+                let mut pattern = Pattern::exact(message);
+                if self.wild > 0 {
+                    widen(&mut pattern, self.kind);
+                }
+                engine.probe(pattern).is_none()
+            }
+        }
+    }
+
     #[inline]
     fn take(&self, engine: &mut dyn Engine, is_wild: bool) -> bool {
         match self.queue {
