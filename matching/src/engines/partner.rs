@@ -55,6 +55,8 @@ pub(crate) fn open<C: Cells>(spec: &Spec, capacity: Capacity) -> Box<dyn Engine 
         lists: HashMap::new(),
         searches: HashMap::new(),
         searched: 0,
+        most: Vec::new(),
+        live: Vec::new(),
     };
     Box::new(Arranged::new(partners, storage))
 }
@@ -70,6 +72,10 @@ struct Partners {
     /// How often each source was searched for in this window.
     searches: HashMap<u32, u32>,
     searched: u32,
+    /// The sources of a window by their searches, and the entries that are linked anew: kept, so that nothing is allocated for
+    /// each window.
+    most: Vec<(u32, u32)>,
+    live: Vec<u32>,
 }
 
 impl Partners {
@@ -93,27 +99,33 @@ impl Partners {
         if self.searched < self.window {
             return false;
         }
-        let mut most: Vec<(u32, u32)> = self.searches.drain().collect();
+        self.most.clear();
+        self.most.extend(self.searches.drain());
         self.searched = 0;
-        most.sort_unstable_by_key(|(source, searches)| (std::cmp::Reverse(*searches), *source));
-        most.truncate(self.count);
+        self.most
+            .sort_unstable_by_key(|(source, searches)| (std::cmp::Reverse(*searches), *source));
+        self.most.truncate(self.count);
         let is_known = |(source, _): &(u32, u32)| self.lists.contains_key(source);
-        if most.len() == self.lists.len() && most.iter().all(is_known) {
+        if self.most.len() == self.lists.len() && self.most.iter().all(is_known) {
             return false;
         }
-        let numbered = most.into_iter().enumerate();
-        self.lists = numbered.map(|(list, (source, _))| (source, list)).collect();
+        self.lists.clear();
+        let numbered = self.most.iter().enumerate();
+        let lists = numbered.map(|(list, (source, _))| (*source, list));
+        self.lists.extend(lists);
         true
     }
 
     /// Links the entries of both queues by the partners that there are now.
-    fn link_anew<S: Storage<LINKS>>(&self, storage: &S) {
+    fn link_anew<S: Storage<LINKS>>(&mut self, storage: &S) {
+        let mut live = std::mem::take(&mut self.live);
         let heads = storage.table(Table::First);
         let list = |receive| self.posted_list(receive);
-        link_anew(queue::posted(storage), CHAIN, heads, list);
+        link_anew(queue::posted(storage), CHAIN, heads, &mut live, list);
         let heads = storage.table(Table::Second);
         let list = |message: Selector| self.list(message.source());
-        link_anew(queue::unexpected(storage), GROUP, heads, list);
+        link_anew(queue::unexpected(storage), GROUP, heads, &mut live, list);
+        self.live = live;
     }
 }
 
@@ -122,13 +134,19 @@ fn link_anew<C: Cells, const LINKS: usize>(
     view: View<'_, C, LINKS>,
     link: usize,
     heads: &[C::Word],
+    live: &mut Vec<u32>,
     list: impl Fn(Selector) -> usize,
 ) {
     heads.iter().for_each(|head| head.store(NIL));
+    live.clear();
     let nodes = (0..).zip(view.nodes);
-    let mut live: Vec<_> = nodes.filter(|(_, node)| node.kind.load() != FREE).collect();
-    live.sort_unstable_by_key(|(_, node)| node.sequence.load());
-    for (slot, node) in live {
+    let queued = nodes.filter(|(_, node)| node.kind.load() != FREE);
+    live.extend(queued.map(|(slot, _)| slot));
+    live.sort_unstable_by_key(|&slot| view.node(slot).map(|node| node.sequence.load()));
+    for &slot in live.iter() {
+        let Some(node) = view.node(slot) else {
+            continue;
+        };
         if let Some(head) = heads.get(list(node.selector())) {
             view.push(link, head, slot, node);
         }
