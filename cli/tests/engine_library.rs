@@ -23,6 +23,18 @@ fn library(folder: &Path) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+/// Makes a library of a source.
+fn compile(source: &Path, file: &Path) {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-shared", "-fPIC", "-I"]);
+    compiler
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../include"))
+        .arg("-o")
+        .arg(file)
+        .arg(source);
+    assert!(compiler.status().unwrap().success());
+}
+
 fn run(line: &str) -> Outcome {
     tagwire().args(line.split_whitespace()).outcome()
 }
@@ -72,6 +84,45 @@ fn an_engine_in_c_is_checked_measured_and_matches_the_messages_of_a_job() {
 }
 
 #[test]
+fn allocations_of_an_engine_in_c_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let right = std::fs::read_to_string(here.join("examples/engine_c/list.c")).unwrap();
+    let (search, body) = (
+        "uint32_t at = search(&it->unexpected, receive, 1);",
+        "void *volatile own = malloc(24);\n  free(own);",
+    );
+    // It allocates in each post.
+    let each = right.replace(search, &format!("{body}\n  {search}"));
+    assert_ne!(each, right);
+    let file = folder.path().join("libeach.so");
+    let source = folder.path().join("each.c");
+    std::fs::write(&source, each).unwrap();
+    compile(&source, &file);
+    // The guard's table is not the engine's.
+    let file = format!("{}:guard=off", file.display());
+    let line =
+        format!("match check list,{file} --operations 100 --count allocations --format json");
+    let counted = run(&line);
+    if counted
+        .stderr
+        .contains("'valgrind --version' cannot be run")
+    {
+        return eprintln!("SKIPPED: no valgrind");
+    }
+    assert_eq!(counted.status, 0, "{counted:#?}");
+    let document: Value = serde_json::from_str(&counted.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let of = |engine: &str| {
+        let row = rows.iter().find(|row| row["engine"] == engine).unwrap();
+        row["allocations"].as_f64().unwrap()
+    };
+    assert_eq!(of("list"), 0.0);
+    // A post is one call in eight, and looks for a message in its queue.
+    assert_eq!(of(&file), 0.125);
+}
+
+#[test]
 fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -88,14 +139,7 @@ fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
         folder.path().join("liblast.so"),
     );
     std::fs::write(&source, wrong).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-shared", "-fPIC", "-I"]);
-    compiler
-        .arg(here.join("include"))
-        .arg("-o")
-        .arg(&file)
-        .arg(&source);
-    assert!(compiler.status().unwrap().success());
+    compile(&source, &file);
     let line = format!(
         "bench latency -m 8 -i 20 -x 2 --format json --engine list,{}",
         file.display()
@@ -116,11 +160,7 @@ fn an_engine_that_fails_its_grade_is_measured_where_that_is_asked_for_alone() {
 fn lying(folder: &Path) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let file = folder.join("liblying.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-shared", "-fPIC", "-I"]);
-    compiler.arg(here.join("include")).arg("-o").arg(&file);
-    compiler.arg(here.join("matching/foreign/tests/lying.c"));
-    assert!(compiler.status().unwrap().success());
+    compile(&here.join("matching/foreign/tests/lying.c"), &file);
     file.to_str().unwrap().to_owned()
 }
 

@@ -3,17 +3,19 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tagwire_base::config::parse;
-use tagwire_matching::{EngineName, Engines, Grade};
+use tagwire_matching::{Capacity, EngineName, Engines, Grade};
 
 use crate::checked::Checked;
 use crate::depth::{Format, check_output};
-use crate::error::Result;
-use crate::gate::{Gate, Passed};
+use crate::error::{Error, Result};
+use crate::gate::Gate;
 use crate::growth::{self, Grown, Growth};
 use crate::output::{Circumstances, Table, deliver, print};
+use crate::rounds::Rounds;
+use crate::valgrind::{self, option};
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -34,6 +36,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
+    /// What is counted beside: allocations (by valgrind), of calls of every kind once the engine is warm
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    count: Vec<Count>,
+
     /// How the rows are printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -41,6 +47,15 @@ pub struct CheckArgs {
     /// Also write the rows to this file: .json or .csv
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Only do so many rounds of calls of one engine: what is run under valgrind
+    #[arg(long, hide = true)]
+    only_rounds: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Count {
+    Allocations,
 }
 
 pub(crate) const AFTER_HELP: &str = "\
@@ -52,12 +67,13 @@ An engine that passes is told by how each kind of operation grows: what it looks
 16 to 16,384 entries that do not fit. The number behind O(1) is the figure, behind O(posted) what each entry adds. Rows
 are of a kind and a number of entries.
 
-Exit status: 0 all engines passed, 1 usage, 2 the output could not be written, 3 an engine failed.
+Exit status: 0 all engines passed, 1 usage, 2 the output could not be written or valgrind is not there, 3 an engine failed.
 
 Examples:
   tagwire match check ucx                                   10^6 operations
   tagwire match check list,flajslik:bins=16,key=tag         several engines
   tagwire match check source:any=rotate --grade exact       fails: MPI allows more than the oracle does
+  tagwire match check ./libmine.so --count allocations      0 where it has its memory before
   tagwire match check bins,ucx -o check.json                for 'tagwire report': attempts and lines over entries
   tagwire match check chunks:k=7 --operations 1G --seed 7";
 
@@ -76,6 +92,8 @@ struct Row {
     growth_factor: Option<f64>,
     lines_growth: Option<String>,
     lines_growth_factor: Option<f64>,
+    /// Of a call, on the average over all kinds, once the engine is warm; `None` where they were not counted.
+    allocations: Option<f64>,
     /// What it has passed; `None` where it failed.
     checked: Option<Checked>,
     /// Where it failed.
@@ -84,9 +102,16 @@ struct Row {
 
 /// Checks what is asked for; returns the exit status.
 pub(crate) fn run(args: &CheckArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
+    let engines = known.list(&args.engines.join(","))?;
+    if let Some(rounds) = args.only_rounds {
+        return only(&engines, rounds);
+    }
     check_output(args.output.as_deref())?;
+    if args.count.contains(&Count::Allocations) {
+        valgrind::require("--count allocations")?;
+    }
     let mut rows = Vec::new();
-    for engine in known.list(&args.engines.join(","))? {
+    for engine in engines {
         let (text, of_engine) = check(&engine, args)?;
         if args.format == Format::Text {
             print(&text)?;
@@ -112,12 +137,26 @@ fn check(engine: &EngineName, args: &CheckArgs) -> Result<(String, Vec<Row>)> {
         Ok(passed) => {
             let checked = Checked::of(engine, grade, passed.operations, Some(seed))?;
             let grown = growth::of(engine);
+            let allocations = match args.count.contains(&Count::Allocations) {
+                true => Some(allocations(engine)?),
+                false => None,
+            };
             let (operations, programs) = (passed.operations, passed.programs);
-            let text = format!(
-                "{engine}: passed as {grade}: {operations} operations in {programs} programs, seed {seed}\n"
+            let mut text = format!(
+                "{engine}: passed as {grade}: {operations} operations in {programs} programs, seed {seed}\n{}",
+                growth_text(&grown)
             );
-            let rows = rows(engine, passed, checked, &grown);
-            Ok((text + &growth_text(&grown), rows))
+            if let Some(allocations) = allocations {
+                let _ = writeln!(text, "  allocations of a call, once warm: {allocations:.3}");
+            }
+            let row = Row {
+                engine: engine.to_string(),
+                programs,
+                allocations,
+                checked: Some(checked),
+                ..Row::default()
+            };
+            Ok((text, rows(&row, &grown)))
         }
         Err(failed) => {
             let (programs, length) = (failed.programs, failed.program.operations.len());
@@ -135,15 +174,10 @@ fn check(engine: &EngineName, args: &CheckArgs) -> Result<(String, Vec<Row>)> {
     }
 }
 
-fn rows(engine: &EngineName, passed: Passed, checked: Checked, grown: &[Grown]) -> Vec<Row> {
-    let row = Row {
-        engine: engine.to_string(),
-        programs: passed.programs,
-        checked: Some(checked),
-        ..Row::default()
-    };
+/// The rows of an engine that has passed, which have all of `row`.
+fn rows(row: &Row, grown: &[Grown]) -> Vec<Row> {
     if grown.is_empty() {
-        return vec![row];
+        return vec![row.clone()];
     }
     let of_kind = |grown: &Grown| {
         let of_kind = Row {
@@ -164,6 +198,31 @@ fn rows(engine: &EngineName, passed: Passed, checked: Checked, grown: &[Grown]) 
         points.collect::<Vec<_>>()
     };
     grown.iter().flat_map(of_kind).collect()
+}
+
+/// Returns how often an engine allocates in a call, on the average over all kinds: the difference of two runs, whose rounds
+/// differ in number. Its own library may have an allocator that valgrind does not know; then it counts none.
+fn allocations(engine: &EngineName) -> Result<f64> {
+    let run = |rounds: u32| {
+        let words = [
+            "check".to_owned(),
+            engine.to_string(),
+            option("only-rounds", rounds),
+        ];
+        valgrind::allocations(words)
+    };
+    let (warm, all) = (run(Rounds::WARM)?, run(Rounds::WARM + COUNTED)?);
+    Ok(all.saturating_sub(warm) as f64 / f64::from(COUNTED * Rounds::CALLS))
+}
+
+/// Does rounds of calls and no more.
+fn only(engines: &[EngineName], rounds: u32) -> Result<u8> {
+    let [engine] = engines else {
+        return Err(Error::Usage("--only-rounds is of one engine".to_owned()));
+    };
+    let mut engine = engine.open(Capacity::default());
+    Rounds::new().run(&mut engine, rounds);
+    Ok(PASSED)
 }
 
 fn growth_text(grown: &[Grown]) -> String {
@@ -200,6 +259,8 @@ fn grade(text: &str) -> Result<Grade, String> {
     found.ok_or_else(|| format!("it is one of {}", Grade::NAMES.join(", ")))
 }
 
+/// Rounds whose allocations are counted.
+const COUNTED: u32 = 50;
 /// The exit status when all engines passed, and when one failed.
 const PASSED: u8 = 0;
 const FAILED: u8 = 3;

@@ -22,11 +22,11 @@ use self::count::Counts;
 pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
 pub(crate) use self::scenario::Scenario;
-use crate::callgrind;
 use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::output::Circumstances;
+use crate::valgrind;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -181,7 +181,7 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Re
     }
     rows::check_output(args.output.as_deref())?;
     if args.count.contains(&Count::Instructions) {
-        callgrind::require()?;
+        valgrind::require("--count instructions")?;
     }
     if args.count.contains(&Count::Hardware) {
         hardware::require()?;

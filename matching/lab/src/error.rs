@@ -47,8 +47,8 @@ pub enum Error {
     #[error("{0}")]
     Script(String),
     /// Valgrind, or this program under it.
-    #[error("cannot count instructions: {0}")]
-    Callgrind(String),
+    #[error("cannot count by valgrind: {0}")]
+    Valgrind(String),
     /// The counters of the processor.
     #[error(
         "there are no counters of the processor (perf_event_open: {0}); --count lines counts by a model"
@@ -74,7 +74,7 @@ impl Error {
             | Self::Read(..)
             | Self::Trace { .. }
             | Self::Script(_)
-            | Self::Callgrind(_)
+            | Self::Valgrind(_)
             | Self::Counters(_) => 2,
             Self::Unsound { .. } | Self::Refused(_) => 3,
         }

@@ -14,7 +14,6 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
-use crate::callgrind::{self, option};
 use crate::checked::Checked;
 use crate::depth::{Format, check_output, engines};
 use crate::error::{Error, Result};
@@ -23,6 +22,7 @@ use crate::random::Random;
 use crate::replay::{Cost, check, cost, give};
 use crate::stats::distribution::Distribution;
 use crate::trace::{Call, Trace};
+use crate::valgrind::{self, option};
 use crate::walk::{Search, Walk};
 
 pub(crate) use self::seen::Seen;
@@ -402,7 +402,7 @@ impl DrainArgs {
     pub(crate) fn check(&self) -> Result<()> {
         check_output(self.output.as_deref())?;
         match self.counts_instructions() {
-            true => callgrind::require(),
+            true => valgrind::require("--count instructions"),
             false => Ok(()),
         }
     }
@@ -416,7 +416,7 @@ impl DrainArgs {
                 option("rounds", DRAINS),
                 option("only-drains", drains),
             ];
-            callgrind::collected(case.iter().cloned().chain(own))
+            valgrind::instructions(case.iter().cloned().chain(own))
         };
         let (one, all) = (run(1)?, run(DRAINS)?);
         Ok(all.saturating_sub(one) as f64 / f64::from((DRAINS - 1) * calls))

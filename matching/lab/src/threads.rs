@@ -17,7 +17,6 @@ use serde::Serialize;
 use tagwire_matching::{Engines, Envelope};
 
 use self::race::{Race, race};
-use crate::callgrind::option;
 use crate::error::{Error, Result};
 use crate::order::{
     Arrivals, DrainArgs, Order, Row, Seen, drain, envelope, finish, head, is_path, line,
@@ -25,6 +24,7 @@ use crate::order::{
 use crate::output::Circumstances;
 use crate::real::RealArgs;
 use crate::trace::shown;
+use crate::valgrind::option;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]

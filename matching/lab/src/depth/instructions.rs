@@ -4,8 +4,8 @@ use tagwire_matching::EngineName;
 
 use super::axes::word;
 use super::scenario::Scenario;
-use crate::callgrind::{collected, option};
 use crate::error::Result;
+use crate::valgrind::{instructions, option};
 
 /// Returns the instructions of a match, the loop around it included: the difference of two runs, by the difference of their
 /// matches. Both fill their queue alike.
@@ -17,7 +17,7 @@ pub(super) fn per_match(engine: &EngineName, scenario: &Scenario) -> Result<f64>
 
 /// The instructions of so many matches, and of what comes before them.
 fn run(engine: &EngineName, scenario: &Scenario, matches: u32) -> Result<u64> {
-    collected([
+    instructions([
         "depth".to_owned(),
         option("engine", engine),
         option("queue", word(scenario.queue)),
