@@ -224,7 +224,17 @@ fn call_off(messenger: &Messenger, request: RequestId) -> Result<Option<Status>>
 ///
 /// # Errors
 /// When one is gone.
+#[inline]
 pub(super) fn flush(window: &Window, is_meant: impl Fn(usize) -> bool) -> Result {
+    match window.delegated.towards.is_empty() {
+        // All members are of one host.
+        true => Ok(()),
+        false => complete(window, is_meant),
+    }
+}
+
+#[inline(never)]
+fn complete(window: &Window, is_meant: impl Fn(usize) -> bool) -> Result {
     let members = 0..window.delegated.towards.len();
     let meant = members.filter(|member| is_meant(*member));
     let meant: Vec<_> = meant
