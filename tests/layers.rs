@@ -247,6 +247,7 @@ const UNSAFE: &[&str] = &[
     "launch/src/pmix/raw.rs",
     "launch/src/store/socket.rs",
     "matching/foreign/src/library.rs",
+    "matching/lab/tests/allocations.rs",
     "matching/lanes/src/avx2.rs",
     "matching/lanes/src/avx512.rs",
     "matching/lanes/src/kernels.rs",
