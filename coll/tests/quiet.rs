@@ -1,13 +1,7 @@
 //! A short blocking collective on one host allocates nothing: its ranks are threads over shared memory, of which each counts.
 #![cfg(all(target_os = "linux", not(loom)))]
-#![allow(
-    unsafe_code,
-    clippy::unwrap_used,
-    reason = "counts allocations; a test that panics fails"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::cell::Cell;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -15,45 +9,14 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::operations::{Allgather, Alltoall, Blocks, Parts};
 use tagwire_coll::{Reduction, Selection, Team};
+use tagwire_conformance::allocations::{CountingAllocator, allocations};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{Shm, ShmOptions};
 
-/// Counts what the current thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no counter any more.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is the system's allocator's; counting touches only a cell of this thread.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Memory) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Memory) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Memory, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// A line, and a piece of a slot.
 const LENGTHS: [usize; 2] = [8, 4096];
@@ -71,9 +34,9 @@ fn allocate(team: &Team) -> Vec<(&'static str, usize, u64)> {
     let mut found = Vec::with_capacity(100);
     for len in LENGTHS {
         let mut look = |what, operation: &mut dyn FnMut() -> tagwire_coll::Result<()>| {
-            let before = ALLOCATIONS.get();
+            let before = allocations();
             operation().unwrap();
-            match ALLOCATIONS.get() - before {
+            match allocations() - before {
                 0 => {}
                 times => found.push((what, len, times)),
             }

@@ -14,6 +14,7 @@
 //! The other crates have this one as a dev-dependency. So unit tests inside of `transport` cannot use it, since they
 //! would see two copies of the types of their own crate; nor can unit tests inside of `pml` use [`pml`].
 
+pub mod allocations;
 pub mod byte;
 mod chance;
 mod closing;

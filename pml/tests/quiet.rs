@@ -4,56 +4,23 @@
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
-    reason = "counts allocations, and filters its own system calls"
+    reason = "filters its own system calls; a test that panics fails"
 )]
 
 #[path = "common/pair.rs"]
 mod pair;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use pair::pair;
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_conformance::allocations::{CountingAllocator, allocations};
 use tagwire_pml::{Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
-/// Counts what the current thread allocates: other tests have threads of their own.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no counter any more.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is the system's allocator's; counting touches only a cell of this thread.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const MESSAGES: u64 = 10_000;
 const WORLD: ContextId = ContextId::WORLD;
@@ -111,12 +78,12 @@ fn small_messages_allocate_nothing() {
     let ranks = pair(ThreadLevel::Single, WaitPolicy::adaptive(false));
     // First contact, and the lists that grow once.
     ping_pong(&ranks, MESSAGES);
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     ping_pong(&ranks, MESSAGES);
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert_eq!(allocations() - before, 0);
     // The counter counts.
     drop(std::hint::black_box(vec![1u8; 100]));
-    assert_eq!(ALLOCATIONS.get() - before, 1);
+    assert_eq!(allocations() - before, 1);
 }
 
 /// Kills this process when the current thread makes a system call, but for its end and for the

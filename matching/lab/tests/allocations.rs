@@ -1,58 +1,20 @@
 //! Engines allocate nothing once they are warm: each kind of call, with wildcards, over and over.
 
-#![allow(
-    unsafe_code,
-    clippy::unwrap_used,
-    reason = "an allocator that counts; a test that panics fails"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use tagwire_conformance::allocations::{CountingAllocator, allocations};
 use tagwire_lab::Rounds;
 use tagwire_matching::registry::DESCRIPTIONS;
 use tagwire_matching::{Capacity, Engine, EngineName};
 
-/// Counts what the current thread allocates: other tests have threads of their own.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no counter any more.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is the system's allocator's; counting touches only a cell of this thread.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// What an engine allocates in so many rounds.
-fn allocations(rounds: &mut Rounds, engine: &mut dyn Engine, count: u32) -> u64 {
-    let before = ALLOCATIONS.get();
+fn allocated(rounds: &mut Rounds, engine: &mut dyn Engine, count: u32) -> u64 {
+    let before = allocations();
     rounds.run(engine, count);
-    ALLOCATIONS.get() - before
+    allocations() - before
 }
 
 /// Names with parameters that take other ways, beside those of all engines without.
@@ -83,9 +45,9 @@ fn a_warm_engine_allocates_nothing() {
         let engine: EngineName = name.parse().unwrap();
         let mut engine = engine.open(Capacity::default());
         let mut rounds = Rounds::new();
-        let cold = allocations(&mut rounds, &mut engine, Rounds::WARM);
+        let cold = allocated(&mut rounds, &mut engine, Rounds::WARM);
         assert!(cold > 0, "{name} has no memory, or nothing is counted");
-        let warm = allocations(&mut rounds, &mut engine, 50);
+        let warm = allocated(&mut rounds, &mut engine, 50);
         if warm > 0 {
             wrong.push(format!("{name}: {warm}"));
         }
