@@ -1,7 +1,6 @@
 //! From scripts to traces and figures, under one model of arrivals after the other: what `app` and `import` share.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::output::{Circumstances, Table, deliver};
 use crate::stats::distribution::Quantiles;
 use crate::stats::{Groups, Key, count, merge};
-use crate::trace::{Trace, shown};
+use crate::trace::{Trace, make_folder};
 use crate::traffic::{Model, Script};
 
 /// The options of what makes traces of scripts.
@@ -144,8 +143,7 @@ fn row(
     }
     if let Some(folder) = &args.traces {
         let folder = folder.join(arrivals.replace([':', '='], "-"));
-        let made = fs::create_dir_all(&folder);
-        made.map_err(|error| Error::Output(shown(&folder), error))?;
+        make_folder(&folder)?;
         for trace in traces {
             let name = format!("{}.{}.twm", arranged.file, trace.header.rank);
             trace.write(&folder.join(name))?;

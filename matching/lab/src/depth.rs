@@ -19,6 +19,7 @@ use tagwire_matching::{Capacity, EngineName, Engines};
 use self::axes::{Cache, Layout, WildAt, word};
 pub(crate) use self::axes::{Format, Keys, Queue, WildKind};
 use self::count::Counts;
+pub(crate) use self::count::distinct_lines;
 pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
 pub(crate) use self::scenario::Scenario;

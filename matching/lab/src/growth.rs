@@ -9,7 +9,7 @@ use std::fmt;
 use tagwire_matching::storage::counting::take_log;
 use tagwire_matching::{Capacity, EngineName};
 
-use crate::depth::{Keys, Queue, Scenario, WildKind};
+use crate::depth::{Keys, Queue, Scenario, WildKind, distinct_lines};
 
 /// A kind of operation, and what is in the queue.
 #[derive(Debug, Clone, Copy)]
@@ -116,15 +116,13 @@ fn point(engine: &EngineName, kind: &Kind, entries: u32) -> Option<Point> {
             return None;
         }
         take_log(&mut log);
-        log.sort_unstable();
-        log.dedup();
-        lines += log.len();
+        lines += distinct_lines(&mut log);
     }
     let each = |count: u64| count as f64 / f64::from(TIMES);
     Some(Point {
         entries,
         attempts: each(engine.stats().attempts() - before),
-        lines: is_counted.then(|| each(lines as u64)),
+        lines: is_counted.then(|| each(lines)),
     })
 }
 
@@ -320,6 +318,8 @@ const SLACK: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use super::*;
 
     fn growth(engine: &str, operation: &str, behind: &str) -> Grown {
@@ -329,34 +329,33 @@ mod tests {
         grown(&engine, kind.expect("there is such a kind")).unwrap()
     }
 
-    /// The words of an engine's attempts, and the factor.
-    fn words(engine: &str, operation: &str, behind: &str) -> (String, f64) {
-        let attempts = growth(engine, operation, behind).attempts;
-        (attempts.to_string(), attempts.factor)
+    fn near(growth: &Growth, expected: &str, factors: RangeInclusive<f64>) {
+        assert_eq!(growth.to_string(), expected, "{growth:?}");
+        assert!(factors.contains(&growth.factor), "{growth:?}");
     }
 
-    fn near((word, factor): &(String, f64), expected: &str, least: f64, most: f64) {
-        assert_eq!(word, expected, "{factor}");
-        assert!((least..=most).contains(factor), "{word}: {factor}");
+    /// Holds the attempts of kinds of operations to an order, with factors from one to another.
+    fn hold(engine: &str, kinds: &[(&str, &str, &str, RangeInclusive<f64>)]) {
+        for (operation, behind, expected, factors) in kinds {
+            let attempts = growth(engine, operation, behind).attempts;
+            near(&attempts, expected, factors.clone());
+        }
     }
 
     #[test]
     fn figures_of_each_order_are_told_apart() {
         let of = |f: &dyn Fn(f64) -> f64| {
             let figures = ENTRIES.map(|entries| (entries, f(f64::from(entries))));
-            let growth = Growth::fit(&figures, Queue::Unexpected).unwrap();
-            (growth.to_string(), growth.factor)
+            Growth::fit(&figures, Queue::Unexpected).unwrap()
         };
-        near(&of(&|_| 3.0), "O(1)", 3.0, 3.0);
-        near(&of(&|n| 1.0 + n), "O(unexpected)", 0.999, 1.001);
-        near(
-            &of(&|n| 1.0 + (n / 1021.0).floor()),
-            "O(unexpected)",
-            0.0009,
-            0.0011,
-        );
-        near(&of(&|n| 2.0 * n.sqrt()), "O(sqrt unexpected)", 1.999, 2.001);
-        near(&of(&|n| 5.0 * n.log2()), "O(log unexpected)", 4.999, 5.001);
+        near(&of(&|_| 3.0), "O(1)", 3.0..=3.0);
+        near(&of(&|n| 1.0 + n), "O(unexpected)", 0.999..=1.001);
+        let of_bins = of(&|n| 1.0 + (n / 1021.0).floor());
+        near(&of_bins, "O(unexpected)", 0.0009..=0.0011);
+        let root = of(&|n| 2.0 * n.sqrt());
+        near(&root, "O(sqrt unexpected)", 1.999..=2.001);
+        let logarithm = of(&|n| 5.0 * n.log2());
+        near(&logarithm, "O(log unexpected)", 4.999..=5.001);
         // Two lengths are no growth.
         assert_eq!(Growth::fit(&[(16, 1.0), (64, 9.0)], Queue::Posted), None);
     }
@@ -381,74 +380,40 @@ mod tests {
         }
     }
 
+    const MESSAGES: &str = "messages of other sources and tags";
+
     #[test]
     fn lists_of_sources_grow_with_a_source_and_with_any() {
-        near(
-            &words("source", "arrive", "receives of other tags"),
-            "O(posted)",
-            0.99,
-            1.01,
-        );
-        near(
-            &words("source", "arrive", "receives of other sources"),
-            "O(1)",
-            1.0,
-            1.0,
-        );
-        near(
-            &words("source", "arrive", "receives of any source"),
-            "O(posted)",
-            0.99,
-            1.01,
-        );
-        near(
-            &words("source", "post", "messages of other sources"),
-            "O(1)",
-            1.0,
-            1.0,
-        );
-        let messages = "messages of other sources and tags";
-        near(
-            &words("source", "post any-source", messages),
-            "O(unexpected)",
-            0.99,
-            1.01,
-        );
-        near(&words("source", "post any-tag", messages), "O(1)", 1.0, 1.0);
-        near(
-            &words("source", "probe, none fits", messages),
-            "O(1)",
-            0.0,
-            1.0,
+        hold(
+            "source",
+            &[
+                ("arrive", "receives of other tags", "O(posted)", 0.99..=1.01),
+                ("arrive", "receives of other sources", "O(1)", 1.0..=1.0),
+                ("arrive", "receives of any source", "O(posted)", 0.99..=1.01),
+                ("post", "messages of other sources", "O(1)", 1.0..=1.0),
+                ("post any-source", MESSAGES, "O(unexpected)", 0.99..=1.01),
+                ("post any-tag", MESSAGES, "O(1)", 1.0..=1.0),
+                ("probe, none fits", MESSAGES, "O(1)", 0.0..=1.0),
+            ],
         );
     }
 
     #[test]
     fn bins_of_ucx_grow_by_the_share_of_a_bin_and_by_all_wildcards() {
-        near(
-            &words("ucx", "arrive", "receives of other tags"),
-            "O(posted)",
-            0.0008,
-            0.0012,
-        );
-        near(
-            &words("ucx", "arrive", "receives of any source"),
-            "O(posted)",
-            0.99,
-            1.01,
-        );
-        let messages = "messages of other sources and tags";
-        near(
-            &words("ucx", "post any-source", messages),
-            "O(unexpected)",
-            0.99,
-            1.01,
-        );
-        near(
-            &words("ucx", "probe any-source, none fits", messages),
-            "O(unexpected)",
-            0.99,
-            1.01,
+        let any = "probe any-source, none fits";
+        hold(
+            "ucx",
+            &[
+                (
+                    "arrive",
+                    "receives of other tags",
+                    "O(posted)",
+                    0.0008..=0.0012,
+                ),
+                ("arrive", "receives of any source", "O(posted)", 0.99..=1.01),
+                ("post any-source", MESSAGES, "O(unexpected)", 0.99..=1.01),
+                (any, MESSAGES, "O(unexpected)", 0.99..=1.01),
+            ],
         );
     }
 

@@ -103,6 +103,17 @@ pub(crate) struct Way<'a> {
     pub(crate) settings: &'a [String],
 }
 
+#[cfg(test)]
+impl Way<'static> {
+    /// The default engine over shared memory.
+    pub(crate) const SHM: Self = Self {
+        layer: "ob1",
+        transport: "shm",
+        engine: None,
+        settings: &[],
+    };
+}
+
 /// What a run of a trace came to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ran {
@@ -152,10 +163,8 @@ mod tests {
     use crate::traffic::Model;
 
     const SHM: Way<'static> = Way {
-        layer: "ob1",
-        transport: "shm",
         engine: Some("list"),
-        settings: &[],
+        ..Way::SHM
     };
 
     fn traces(app: &str, model: &str) -> Vec<Trace> {

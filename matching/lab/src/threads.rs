@@ -8,7 +8,6 @@ mod race;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -23,7 +22,7 @@ use crate::order::{
 };
 use crate::output::Circumstances;
 use crate::real::RealArgs;
-use crate::trace::shown;
+use crate::trace::{make_folder, shown};
 use crate::valgrind::option;
 
 /// The options of the test.
@@ -96,6 +95,15 @@ enum Source {
     File(PathBuf),
 }
 
+/// The same, with what is in the file.
+#[derive(Debug)]
+enum Opened {
+    Model,
+    Race,
+    /// By the name of the file.
+    File(String, Seen),
+}
+
 /// A process with its neighbourhood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Process {
@@ -132,6 +140,17 @@ impl FromStr for Source {
     }
 }
 
+impl Source {
+    /// Reads the file, where it is one.
+    fn open(&self) -> Result<Opened> {
+        match self {
+            Self::Model => Ok(Opened::Model),
+            Self::Race => Ok(Opened::Race),
+            Self::File(path) => Ok(Opened::File(shown(path), Seen::read(path)?)),
+        }
+    }
+}
+
 impl FromStr for Grid {
     type Err = String;
 
@@ -155,6 +174,11 @@ impl Grid {
     /// Returns a grid of these sides, two or three, none of which is 0.
     pub(crate) fn new(sides: &[u32]) -> Self {
         Self(sides.to_vec())
+    }
+
+    /// The sides along three axes: a flat grid has one layer.
+    fn sides(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| self.0.get(axis).copied().unwrap_or(1))
     }
 }
 
@@ -197,13 +221,12 @@ impl Stencil {
 
     /// Returns how many messages a process receives that has these threads.
     pub(crate) fn messages(self, grid: &Grid) -> u128 {
-        let side = |axis: usize| u128::from(grid.0.get(axis).copied().unwrap_or(1));
+        let sides = grid.sides().map(u128::from);
         let outside = |offset: [i64; 3]| {
             // Those whose cell is one of the process's.
-            let inside: u128 = (0..3)
-                .map(|axis| side(axis) - u128::from(offset[axis].unsigned_abs()))
-                .product();
-            (0..3).map(side).product::<u128>() - inside
+            let inside = sides.iter().zip(offset);
+            let inside = inside.map(|(side, step)| side - u128::from(step.unsigned_abs()));
+            sides.iter().product::<u128>() - inside.product::<u128>()
         };
         self.offsets().map(outside).sum()
     }
@@ -222,8 +245,7 @@ impl Stencil {
 impl Exchange {
     /// Returns what a process receives that has these threads, thread by thread.
     pub(crate) fn new(grid: &Grid, stencil: Stencil) -> Self {
-        let sides: [i64; 3] =
-            std::array::from_fn(|axis| i64::from(grid.0.get(axis).copied().unwrap_or(1)));
+        let sides = grid.sides().map(i64::from);
         let (mut messages, mut received) = (Vec::new(), Vec::new());
         let mut sent: BTreeMap<[i64; 3], Vec<u32>> = BTreeMap::new();
         for z in 0..sides[2] {
@@ -340,10 +362,11 @@ impl ThreadsArgs {
     fn arrivals(
         &self,
         exchange: &mut Exchange,
+        source: &Opened,
         known: &Engines,
     ) -> Result<Vec<(String, String, Arrivals)>> {
-        match &self.order_from {
-            Source::Model => {
+        match source {
+            Opened::Model => {
                 let orders: &[Order] = match &self.order[..] {
                     [] => &[Order::Shuffle],
                     given => given,
@@ -354,16 +377,15 @@ impl ThreadsArgs {
                 };
                 Ok(orders.iter().map(named).collect())
             }
-            Source::File(path) => {
-                let name = shown(path);
-                let option = option("order-from", &name);
-                Ok(vec![(name, option, Arrivals::Seen(Seen::read(path)?))])
+            Opened::File(name, seen) => {
+                let drains = seen.drains(exchange.messages.len() as u32, self.drain.rounds())?;
+                let option = option("order-from", name);
+                Ok(vec![(name.clone(), option, Arrivals::Drains(drains))])
             }
-            Source::Race => {
+            Opened::Race => {
                 let raced = race(exchange, self.drain.rounds(), self.ranks.way(), known)?;
                 if let Some(folder) = &self.traces {
-                    let made = fs::create_dir_all(folder);
-                    made.map_err(|error| Error::Output(shown(folder), error))?;
+                    make_folder(folder)?;
                     let Process { grid, stencil, .. } = &exchange.process;
                     let name = format!("threads-{grid}-{stencil}.0.twm");
                     raced.trace.write(&folder.join(name))?;
@@ -379,10 +401,11 @@ impl ThreadsArgs {
 /// Drains the lists that are asked for; returns the exit status.
 pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.check()?;
+    let source = args.order_from.open()?;
     let mut rows: Vec<Row<Process>> = Vec::new();
     for (grid, stencil) in args.cases()? {
         let mut exchange = Exchange::new(&grid, stencil);
-        for (name, order, arrivals) in args.arrivals(&mut exchange, known)? {
+        for (name, order, arrivals) in args.arrivals(&mut exchange, &source, known)? {
             let Exchange {
                 process, messages, ..
             } = &exchange;
@@ -443,6 +466,8 @@ const MOST: u32 = 1 << 16;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// The table of the paper: grid, stencil, receiving, sending, length of the list.
@@ -577,7 +602,9 @@ mod tests {
         let (grid, stencil) = args.cases().unwrap().remove(0);
         let mut exchange = Exchange::new(&grid, stencil);
         let known = Engines::default();
-        let (name, _, arrivals) = args.arrivals(&mut exchange, &known).unwrap().remove(0);
+        let source = args.order_from.open().unwrap();
+        let arrivals = args.arrivals(&mut exchange, &source, &known);
+        let (name, _, arrivals) = arrivals.unwrap().remove(0);
         let words: [String; 0] = [];
         let case = (&exchange.process, &words[..]);
         let drained = (&name[..], &arrivals);

@@ -43,10 +43,15 @@ impl Trace {
     /// [`Error::Read`] for a file that cannot be read, [`Error::Trace`] for one that is no trace.
     pub fn read(path: &Path, partial: bool) -> Result<Self> {
         let bytes = fs::read(path).map_err(|error| Error::Read(shown(path), error))?;
+        Self::of_bytes(&bytes, path, partial)
+    }
+
+    /// The same of the bytes of a file that was read.
+    pub(crate) fn of_bytes(bytes: &[u8], path: &Path, partial: bool) -> Result<Self> {
         let is_text = bytes.starts_with(b"#") || path.extension().is_some_and(|end| end == "csv");
         let read = match is_text {
-            true => text::parse(&String::from_utf8_lossy(&bytes)),
-            false => parse(&bytes),
+            true => text::parse(&String::from_utf8_lossy(bytes)),
+            false => parse(bytes),
         };
         match read.map(within_job) {
             Ok((trace, None)) => Ok(trace),
@@ -252,6 +257,11 @@ fn within_job((mut trace, wrong): Parsed) -> Parsed {
             "call {call} is of rank {far}, and the job has {ranks}"
         )),
     )
+}
+
+/// Makes a folder for traces, where it is not there.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| Error::Output(shown(path), error))
 }
 
 pub(crate) fn shown(path: &Path) -> String {

@@ -67,16 +67,21 @@ pub(super) fn lines(
         let missed = caches.touch(&log);
         misses.first += missed.first;
         misses.second += missed.second;
-        log.sort_unstable();
-        log.dedup();
-        distinct += log.len();
+        distinct += distinct_lines(&mut log);
     }
     let each = |total: u64| total as f64 / f64::from(matches);
     Some(Counts {
-        lines: each(distinct as u64),
+        lines: each(distinct),
         first: each(misses.first),
         second: each(misses.second),
     })
+}
+
+/// Returns how many different lines an operation has touched; they are left in the log, each once.
+pub(crate) fn distinct_lines(log: &mut Vec<usize>) -> u64 {
+    log.sort_unstable();
+    log.dedup();
+    log.len() as u64
 }
 
 /// Matches that are counted.

@@ -39,7 +39,7 @@ impl Seen {
         };
         let is_trace = bytes.strip_prefix(b"# ").unwrap_or(&bytes);
         let orders = match is_trace.starts_with(b"tagwire match trace ") {
-            true => Orders::Trace(of_trace(&Trace::read(path, false)?).map_err(wrong)?),
+            true => Orders::Trace(of_trace(&Trace::of_bytes(&bytes, path, false)?).map_err(wrong)?),
             false => Orders::Lines(of_lines(&String::from_utf8_lossy(&bytes)).map_err(wrong)?),
         };
         Ok(Self {

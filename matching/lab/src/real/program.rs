@@ -203,13 +203,6 @@ mod tests {
     use crate::apps::{APPS, AppName};
     use crate::stats::{Groups, Key, count, merge};
 
-    const SHM: Way<'static> = Way {
-        layer: "ob1",
-        transport: "shm",
-        engine: None,
-        settings: &[],
-    };
-
     /// What each application is, small.
     fn small(name: &str) -> String {
         let sizes = match name {
@@ -234,7 +227,7 @@ mod tests {
         for app in APPS {
             let name = AppName::parse(&small(app.named.name)).unwrap();
             let scripts = name.scripts();
-            let traces = play(&scripts, SHM, &Engines::default());
+            let traces = play(&scripts, Way::SHM, &Engines::default());
             let traces = traces.unwrap_or_else(|why| panic!("{name}: {why}"));
             assert_eq!(traces.len(), scripts.len(), "{name}");
             for (trace, script) in traces.iter().zip(&scripts) {
@@ -263,10 +256,10 @@ mod tests {
             bytes: 8,
             synchronous: false,
         });
-        let told = play(&[script], SHM, &Engines::default()).unwrap_err();
+        let told = play(&[script], Way::SHM, &Engines::default()).unwrap_err();
         assert!(told.starts_with("rank 0: step 2: "), "{told}");
         let many = vec![Script::new(); 257];
-        let told = play(&many, SHM, &Engines::default()).unwrap_err();
+        let told = play(&many, Way::SHM, &Engines::default()).unwrap_err();
         assert!(told.contains("at most 256"), "{told}");
     }
 }

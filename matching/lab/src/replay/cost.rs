@@ -9,6 +9,7 @@ use tagwire_matching::trace::Event;
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, EngineName, Handle, PostOutcome};
 
 use super::verify::bytes;
+use crate::depth::distinct_lines;
 use crate::stats::{Part, part_of};
 use crate::trace::{Call, Trace};
 
@@ -88,9 +89,7 @@ fn lines(trace: &Trace, engine: &EngineName) -> Option<u64> {
     for call in &trace.calls {
         entries.call(&mut *engine, call);
         take_log(&mut log);
-        log.sort_unstable();
-        log.dedup();
-        sum += log.len() as u64;
+        sum += distinct_lines(&mut log);
     }
     Some(sum)
 }

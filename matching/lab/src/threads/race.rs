@@ -275,18 +275,11 @@ mod tests {
     use super::*;
     use crate::trace::Call;
 
-    const SHM: Way<'static> = Way {
-        layer: "ob1",
-        transport: "shm",
-        engine: None,
-        settings: &[],
-    };
-
     /// Every message of every round comes once, those of each thread in the order in which it sends them, and receives likewise.
     #[test]
     fn threads_of_two_ranks_make_whole_drains_in_which_each_thread_keeps_its_order() {
         let exchange = Exchange::new(&"4x4".parse().unwrap(), "9".parse().unwrap());
-        let raced = race(&exchange, 3, SHM, &Engines::default()).unwrap();
+        let raced = race(&exchange, 3, Way::SHM, &Engines::default()).unwrap();
         assert_eq!(raced.drains.len(), 3);
         let keeps = |order: &[u32], threads: &[Vec<u32>]| {
             threads.iter().all(|own| {
@@ -308,7 +301,7 @@ mod tests {
     #[test]
     fn what_is_no_race_is_refused() {
         let one = Exchange::new(&"4x4".parse().unwrap(), "5".parse().unwrap());
-        let raced = race(&one, 2, SHM, &Engines::default()).unwrap();
+        let raced = race(&one, 2, Way::SHM, &Engines::default()).unwrap();
         let mut cut = raced.trace.clone();
         let is_message = |call: &Call| matches!(call.event, Event::Arrive(..)) && call.matched;
         let last = cut.calls.iter().rposition(is_message).unwrap();
@@ -316,7 +309,7 @@ mod tests {
         let told = drains(&cut, one.messages.len()).unwrap_err();
         assert!(told.contains("32 receives and"), "{told}");
         let many = Exchange::new(&"64x64x8".parse().unwrap(), "27".parse().unwrap());
-        let refused = race(&many, 1, SHM, &Engines::default()).unwrap_err();
+        let refused = race(&many, 1, Way::SHM, &Engines::default()).unwrap_err();
         assert_eq!(refused.exit_status(), 1);
         assert!(
             refused.to_string().contains("at most 8192 are made"),
@@ -324,7 +317,7 @@ mod tests {
         );
         let lost = Way {
             transport: "shn",
-            ..SHM
+            ..Way::SHM
         };
         let refused = race(&one, 1, lost, &Engines::default()).unwrap_err();
         assert_eq!(refused.exit_status(), 2);
