@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, Table, deliver};
+use crate::output::{Circumstances, OutputArgs, Table};
 use crate::stats::distribution::Quantiles;
 use crate::stats::{Groups, Key, count, merge};
 use crate::trace::{Trace, make_folder};
@@ -29,13 +28,8 @@ pub struct ArrangeArgs {
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(crate) const MODELS: &str = "\
@@ -94,7 +88,7 @@ struct Row {
 
 /// Prints the rows; returns the exit status.
 pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstances) -> Result<u8> {
-    check_output(args.output.as_deref())?;
+    args.output.check()?;
     let mut rows = Vec::new();
     for model in Model::parse_list(&args.arrivals)? {
         let traces = model.traces(arranged.scripts, &arranged.origin);
@@ -119,12 +113,8 @@ pub(crate) fn run(arranged: &Arranged<'_>, args: &ArrangeArgs, from: &Circumstan
         });
     }
     let table = Table::new(arranged.test, &rows);
-    deliver(
-        &text(arranged.test, &rows),
-        &table,
-        (args.format, args.output.as_deref()),
-        from,
-    )?;
+    let text = text(arranged.test, &rows);
+    args.output.deliver(&text, &table, from)?;
     Ok(0)
 }
 

@@ -1,7 +1,6 @@
 //! `tagwire match check`: the gate, and how what an engine does grows with its queues.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -9,11 +8,11 @@ use tagwire_base::config::parse;
 use tagwire_matching::{Capacity, EngineName, Engines, Grade};
 
 use crate::checked::Checked;
-use crate::depth::{Format, check_output};
+use crate::depth::Format;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::growth::{self, Grown, Growth};
-use crate::output::{Circumstances, Table, deliver, print};
+use crate::output::{Circumstances, OutputArgs, Table, print};
 use crate::rounds::Rounds;
 use crate::valgrind::{self, option};
 
@@ -40,13 +39,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     count: Vec<Count>,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Only do so many rounds of calls of one engine: what is run under valgrind
     #[arg(long, hide = true)]
@@ -106,21 +100,21 @@ pub(crate) fn run(args: &CheckArgs, known: &Engines, from: &Circumstances) -> Re
     if let Some(rounds) = args.only_rounds {
         return only(&engines, rounds);
     }
-    check_output(args.output.as_deref())?;
+    args.output.check()?;
     if args.count.contains(&Count::Allocations) {
         valgrind::require("--count allocations")?;
     }
     let mut rows = Vec::new();
     for engine in engines {
         let (text, of_engine) = check(&engine, args)?;
-        if args.format == Format::Text {
+        if args.output.format == Format::Text {
             print(&text)?;
         }
         rows.extend(of_engine);
     }
     let table = Table::new("check", &rows);
     // Text is printed by now.
-    deliver("", &table, (args.format, args.output.as_deref()), from)?;
+    args.output.deliver("", &table, from)?;
     let failed = rows.iter().any(|row| row.wrong.is_some());
     Ok(if failed { FAILED } else { PASSED })
 }

@@ -10,8 +10,6 @@ mod rows;
 mod scenario;
 mod time;
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
 use tagwire_matching::{Capacity, EngineName, Engines};
@@ -20,13 +18,12 @@ use self::axes::{Cache, Layout, WildAt, word};
 pub(crate) use self::axes::{Format, Keys, Queue, WildKind};
 use self::count::Counts;
 pub(crate) use self::count::distinct_lines;
-pub(crate) use self::rows::check_output;
 use self::rows::{Report, Row};
 pub(crate) use self::scenario::Scenario;
 use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::gate::Gate;
-use crate::output::Circumstances;
+use crate::output::{Circumstances, OutputArgs};
 use crate::valgrind;
 
 /// The options of the test.
@@ -136,13 +133,8 @@ pub struct DepthArgs {
     #[arg(long)]
     unchecked: bool,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Only do so many matches of the one case: what is run under valgrind
     #[arg(long, hide = true)]
@@ -180,14 +172,14 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Re
     if let Some(matches) = args.only_matches {
         return only(&engines, &scenarios, matches);
     }
-    rows::check_output(args.output.as_deref())?;
+    args.output.check()?;
     if args.count.contains(&Count::Instructions) {
         valgrind::require("--count instructions")?;
     }
     if args.count.contains(&Count::Hardware) {
         hardware::require()?;
     }
-    let mut report = Report::new(args.format, args.seed, [args.l1, args.l2]);
+    let mut report = Report::new(args.output.format, args.seed, [args.l1, args.l2]);
     for engine in &engines {
         let checked = match args.unchecked {
             true => None,
@@ -199,7 +191,7 @@ pub(crate) fn run(args: &DepthArgs, known: &Engines, from: &Circumstances) -> Re
             }
         }
     }
-    report.finish(args.output.as_deref(), from)?;
+    report.finish(args.output.path(), from)?;
     Ok(0)
 }
 

@@ -18,9 +18,8 @@ use tagwire_matching::{EngineName, Engines};
 
 use crate::apps::AppName;
 use crate::checked::Checked;
-use crate::depth::{Format, check_output};
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, Table, deliver};
+use crate::output::{Circumstances, OutputArgs, Table};
 use crate::real::{RealArgs, Way};
 use crate::replay::{Entries, check};
 use crate::stats::{Part, part_of};
@@ -85,13 +84,8 @@ pub struct OffloadArgs {
     #[arg(long)]
     partial: bool,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(crate) const AFTER_HELP: &str = "\
@@ -162,7 +156,7 @@ struct Costs {
 
 /// Prints the rows; returns the exit status.
 pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
-    check_output(args.output.as_deref())?;
+    args.output.check()?;
     let engines = known.list(&args.engine)?;
     if args.hw == 0.0 {
         return Err(Error::Usage(
@@ -198,8 +192,7 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
         }
     }
     let table = Table::new("offload", &rows);
-    let to = (args.format, args.output.as_deref());
-    deliver(&text(&rows), &table, to, from)?;
+    args.output.deliver(&text(&rows), &table, from)?;
     Ok(0)
 }
 

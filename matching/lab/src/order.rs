@@ -15,9 +15,9 @@ use tagwire_matching::trace::{Event, Header, Size};
 use tagwire_matching::{Capacity, EngineName, Engines, Envelope, Pattern};
 
 use crate::checked::Checked;
-use crate::depth::{Format, check_output, engines};
+use crate::depth::engines;
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, Table, deliver};
+use crate::output::{Circumstances, OutputArgs, Table};
 use crate::random::Random;
 use crate::replay::{Cost, check, cost, give};
 use crate::stats::distribution::Distribution;
@@ -66,13 +66,8 @@ pub(crate) struct DrainArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     count: Vec<Count>,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Only give an engine the calls of so many drains: what is run under valgrind
     #[arg(long, hide = true)]
@@ -382,8 +377,7 @@ impl DrainArgs {
             rounds,
             seed: 1,
             count: Vec::new(),
-            format: Format::Text,
-            output: None,
+            output: OutputArgs::TEXT,
             only_drains: None,
         }
     }
@@ -400,7 +394,7 @@ impl DrainArgs {
 
     /// Refuses an output of another kind, and what cannot be counted here, before anything is measured.
     pub(crate) fn check(&self) -> Result<()> {
-        check_output(self.output.as_deref())?;
+        self.output.check()?;
         match self.counts_instructions() {
             true => valgrind::require("--count instructions"),
             false => Ok(()),
@@ -478,8 +472,7 @@ pub(crate) fn finish<C: Serialize>(
     from: &Circumstances,
 ) -> Result<u8> {
     let table = Table::new(test, rows);
-    let to = (args.format, args.output.as_deref());
-    deliver(text, &table, to, from)?;
+    args.output.deliver(text, &table, from)?;
     Ok(0)
 }
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -146,6 +147,42 @@ pub(crate) fn document(
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
 const SCHEMA: &str = "tagwire.match/1";
 
+/// How rows are printed, and the file that keeps them.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OutputArgs {
+    /// How the rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+
+    /// Also write the rows to this file: .json or .csv
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// Text, and no file.
+    #[cfg(test)]
+    pub(crate) const TEXT: Self = Self {
+        format: Format::Text,
+        output: None,
+    };
+
+    /// Returns the file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// Refuses a file of another kind before anything is measured.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_output(self.path())
+    }
+
+    /// Prints the rows, as `text` where text is wanted, and writes them to the file.
+    pub(crate) fn deliver(&self, text: &str, table: &Table, from: &Circumstances) -> Result<()> {
+        deliver(text, table, (self.format, self.path()), from)
+    }
+}
+
 /// Prints the rows, as `text` where text is wanted, and writes them to a file.
 pub(crate) fn deliver(
     text: &str,
@@ -159,9 +196,26 @@ pub(crate) fn deliver(
         Format::Csv => print(&table.csv(from))?,
     }
     let Some(path) = output else { return Ok(()) };
-    let text = match path.extension().is_some_and(|end| end == "csv") {
+    let text = match is_csv(path) {
         true => table.csv(from),
         false => table.json(from),
     };
     fs::write(path, text).map_err(|error| Error::Output(path.display().to_string(), error))
+}
+
+/// Refuses a file of another kind before anything is measured.
+pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let is_known = is_csv(path) || path.extension().is_some_and(|kind| kind == "json");
+    match is_known {
+        true => Ok(()),
+        false => Err(Error::Usage(format!(
+            "'{}' is to be written as what? Its name ends with .json or .csv",
+            path.display()
+        ))),
+    }
+}
+
+pub(crate) fn is_csv(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "csv")
 }

@@ -15,9 +15,8 @@ pub(crate) use self::cost::{Cost, Entries, cost, give};
 use self::cost::{Searched, by_part};
 pub(crate) use self::verify::{check, verify};
 use crate::checked::Checked;
-use crate::depth::Format;
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, Table, deliver};
+use crate::output::{Circumstances, OutputArgs, Table};
 use crate::real::{self, Plan, Ran, RealArgs, Way};
 use crate::trace::{Trace, shown};
 use crate::walk::{self, Walk};
@@ -52,13 +51,8 @@ pub struct ReplayArgs {
     #[arg(long)]
     partial: bool,
 
-    /// How the rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-
-    /// Also write the rows to this file: .json or .csv
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(crate) const AFTER_HELP: &str = "\
@@ -106,7 +100,7 @@ struct Row {
 
 /// Replays what is asked for; returns the exit status.
 pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
-    crate::depth::check_output(args.output.as_deref())?;
+    args.output.check()?;
     let mut engines = crate::depth::engines(args.engine.as_deref(), known)?;
     if args.real {
         args.ranks.check(args.ranks.way())?;
@@ -148,8 +142,7 @@ pub(crate) fn run(args: &ReplayArgs, known: &Engines, from: &Circumstances) -> R
     }
     let text = rows.iter().fold(head(), |text, row| text + &line(row));
     let table = Table::new("replay", &rows);
-    let to = (args.format, args.output.as_deref());
-    deliver(&text, &table, to, from)?;
+    args.output.deliver(&text, &table, from)?;
     let failed = rows.iter().any(|row| row.wrong.is_some());
     Ok(if failed { FAILED } else { 0 })
 }

@@ -157,7 +157,7 @@ const fn part(tag: Tag) -> Part {
 
 /// Prints the figures; returns the exit status.
 pub(crate) fn run(args: &StatsArgs, from: &Circumstances) -> Result<u8> {
-    crate::depth::check_output(args.output.as_deref())?;
+    crate::output::check_output(args.output.as_deref())?;
     let traces = walk::read_all(&args.files, args.partial)?;
     let mut sum = Groups::new();
     let mut rows = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::axes::{Cache, Format, Keys, Layout, Queue, WildAt, WildKind};
 use crate::checked::Checked;
 use crate::error::{Error, Result};
-use crate::output::{Circumstances, beside, document, print};
+use crate::output::{Circumstances, beside, document, is_csv, print};
 
 /// One case of one engine.
 #[derive(Debug, Clone, Serialize)]
@@ -131,23 +131,6 @@ impl Report {
         }
         beside(&text, from)
     }
-}
-
-/// Refuses a file of another kind before anything is measured.
-pub(crate) fn check_output(path: Option<&Path>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    let is_known = is_csv(path) || path.extension().is_some_and(|kind| kind == "json");
-    match is_known {
-        true => Ok(()),
-        false => Err(Error::Usage(format!(
-            "'{}' is to be written as what? Its name ends with .json or .csv",
-            path.display()
-        ))),
-    }
-}
-
-fn is_csv(path: &Path) -> bool {
-    path.extension().is_some_and(|kind| kind == "csv")
 }
 
 fn plain(value: &Value) -> String {
