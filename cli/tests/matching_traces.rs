@@ -353,7 +353,7 @@ fn orders_and_threads_have_their_lengths_and_depths() {
     );
 }
 
-/// What theory says nothing of is beside what it knows.
+/// Rows of a file have no theoretical depth; those of models keep theirs.
 #[test]
 fn an_order_of_a_file_is_drained_beside_those_of_models() {
     let folder = tempfile::tempdir().unwrap();
