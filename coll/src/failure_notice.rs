@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use tagwire_base::{ContextId, Rank};
-use tagwire_pml::{MessageId, Messenger, SendMode};
+use tagwire_pml::{MessageId, Messenger, RequestId, SendMode};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::error::Result;
@@ -48,20 +48,35 @@ pub(crate) fn send(messenger: &Messenger, lost: Option<Lost>, (to, context): (Ra
     let _ = send(whole).or_else(|_| send(SendBuffer::EMPTY));
 }
 
-/// Receives news that was claimed. Returns the member that is lost, where the news has come whole and it says so. Where it
-/// takes a while its request stays, once for a group.
-pub(crate) fn receive(messenger: &Messenger, message: MessageId) -> Result<Option<Lost>> {
-    let lost = Arc::new(AtomicU32::new(NONE));
-    let room = RecvBuffer::unpacked(Box::new(Incoming(Arc::clone(&lost))));
-    let request = messenger.irecv_claimed(room, message)?;
-    messenger.take(request)?;
-    let word = lost.load(Relaxed);
-    let member = (word & !GONE) as usize;
-    Ok(match word {
-        NONE => None,
-        _ if word & GONE == 0 => Some(Lost::Dead(member)),
-        _ => Some(Lost::Gone(member)),
-    })
+/// News that was claimed, and may not be here yet: where a library matches it takes a while.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    request: RequestId,
+    lost: Arc<AtomicU32>,
+}
+
+impl Notice {
+    /// Begins to receive news that was claimed.
+    pub(crate) fn receive(messenger: &Messenger, message: MessageId) -> Result<Self> {
+        let lost = Arc::new(AtomicU32::new(NONE));
+        let room = RecvBuffer::unpacked(Box::new(Incoming(Arc::clone(&lost))));
+        let request = messenger.irecv_claimed(room, message)?;
+        Ok(Self { request, lost })
+    }
+
+    /// Returns the member that is lost, where the news says so; nothing before it is here. Makes no progress.
+    pub(crate) fn read(&self, messenger: &Messenger) -> Result<Option<Option<Lost>>> {
+        if messenger.take(self.request)?.is_none() {
+            return Ok(None);
+        }
+        let word = self.lost.load(Relaxed);
+        let member = (word & !GONE) as usize;
+        Ok(Some(match word {
+            NONE => None,
+            _ if word & GONE == 0 => Some(Lost::Dead(member)),
+            _ => Some(Lost::Gone(member)),
+        }))
+    }
 }
 
 struct Outgoing([u8; 4]);

@@ -1,14 +1,14 @@
 //! What a group knows of its members' failures.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tagwire_base::{ContextId, SourceSelector, TagSelector};
 use tagwire_pml::{Failure, Messenger};
 
 use crate::deaths::Deaths;
 use crate::error::{Error, Result};
-use crate::failure_notice::{self, Lost};
+use crate::failure_notice::{self, Lost, Notice};
 use crate::members::Members;
 use crate::tags::BROKEN;
 
@@ -22,6 +22,10 @@ pub(crate) struct Failures {
     deaths: Deaths,
     /// How often peers had been looked after at the last look for news.
     looked: AtomicUsize,
+    /// The member whose news is on its way, with it.
+    coming: Mutex<Option<(usize, Notice)>>,
+    /// Whether there is such a one.
+    comes: AtomicBool,
     broken: AtomicBool,
     /// What the group was broken by, where that was a member.
     lost: OnceLock<Lost>,
@@ -42,6 +46,8 @@ impl Failures {
             context,
             deaths: Deaths::among(messenger, members),
             looked: AtomicUsize::new(0),
+            coming: Mutex::new(None),
+            comes: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
         }
@@ -79,7 +85,7 @@ impl Failures {
         }
         self.deaths.check()?;
         let looks = self.messenger.looks();
-        match self.looked.swap(looks, Relaxed) == looks {
+        match self.looked.swap(looks, Relaxed) == looks && !self.comes.load(Relaxed) {
             true => Ok(()),
             false => self.look_for_news(),
         }
@@ -115,17 +121,33 @@ impl Failures {
     /// Looks whether a member reports that it has broken off: because of one whom it alone cannot reach, say.
     #[cold]
     fn look_for_news(&self) -> Result<()> {
-        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
-        // Without progress, which polls the operations of other groups, which look for news in turn.
-        let arrived = self.messenger.claim_arrived(from, tag, self.context)?;
-        let Some((message, status)) = arrived else {
+        let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
+        if coming.is_none() {
+            let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
+            // Without progress, which polls the operations of other groups, which look for news in turn.
+            let arrived = self.messenger.claim_arrived(from, tag, self.context)?;
+            let Some((message, status)) = arrived else {
+                return Ok(());
+            };
+            let notice = Notice::receive(&self.messenger, message)?;
+            let Some(member) = self.members.member(status.source) else {
+                // The context was another group's, of which one has heard late. Where that takes a while its request stays.
+                notice.read(&self.messenger)?;
+                return Ok(());
+            };
+            *coming = Some((member, notice));
+        }
+        let Some((member, notice)) = &*coming else {
             return Ok(());
         };
-        let lost = failure_notice::receive(&self.messenger, message)?;
-        // The context was another group's, of which one has heard late.
-        let Some(member) = self.members.member(status.source) else {
+        let member = *member;
+        let read = notice.read(&self.messenger)?;
+        self.comes.store(read.is_none(), Relaxed);
+        let Some(lost) = read else {
             return Ok(());
         };
+        *coming = None;
+        drop(coming);
         // It may have been a death, of which this rank is to hear too.
         self.deaths.look()?;
         // The one that was lost has a name before its launcher's word of the death is here.

@@ -17,15 +17,19 @@ struct World {
 
 impl World {
     fn new(size: u32) -> Self {
+        Self::with(size, &Ob1Options::default())
+    }
+
+    fn with(size: u32, options: &Ob1Options) -> Self {
         let network = MemoryNetwork::new(size, MemoryOptions::full());
         let job = LocalJob::new(size).unwrap();
         let open = |number| {
-            let (network, job) = (network.clone(), job.clone());
+            let (network, job, options) = (network.clone(), job.clone(), options.clone());
             move || {
                 let rank = Rank::new(number);
                 let rail = Box::new(network.rank(rank));
                 let member = Box::new(job.member(rank));
-                let ob1 = Ob1::open(&Ob1Options::default(), rail, member).unwrap();
+                let ob1 = Ob1::open(&options, rail, member).unwrap();
                 let policy = WaitPolicy::adaptive(true);
                 Arc::new(Messenger::new(ob1, ThreadLevel::Multiple, policy))
             }
@@ -196,6 +200,28 @@ fn members_hear_whom_another_has_lost() {
     world.look_around(1);
     world.job.declare_failed(Rank::new(2));
     assert_eq!(said(world.groups[1].check_members()), Some(Lost::Dead(2)));
+}
+
+/// Where bytes are fetched after the match, news is not here yet when it is claimed.
+#[test]
+fn news_that_takes_a_while_is_waited_for() {
+    let options = Ob1Options {
+        eager_limit: Some(0),
+        ..Ob1Options::default()
+    };
+    let world = World::with(3, &options);
+    // Once it is claimed, and until its bytes are here.
+    assert_eq!(world.hears(1, &dead(2), 0), None);
+    for rank in &world.ranks {
+        rank.progress().unwrap();
+    }
+    let heard = (0..100).find_map(|_| {
+        world.ranks.iter().for_each(|rank| drop(rank.progress()));
+        said(world.groups[1].check_members())
+    });
+    assert_eq!(heard, Some(Lost::Dead(2)));
+    world.look_around(1);
+    assert!(world.groups[1].check_members().is_ok());
 }
 
 /// News is looked for whenever peers were looked after, and not in between.
