@@ -82,7 +82,6 @@ kit!(plain_receives, 0, plain);
 #[derive(Default)]
 struct Events {
     ends: Vec<(Token, Outcome)>,
-    notices: Vec<u64>,
     messages: usize,
     failures: usize,
 }
@@ -98,10 +97,6 @@ impl Upcalls for Events {
 
     fn peer(&mut self, event: PeerEvent) {
         self.failures += usize::from(matches!(event, PeerEvent::Failed(_)));
-    }
-
-    fn notice(&mut self, immediate: u64) {
-        self.notices.push(immediate);
     }
 }
 
@@ -219,7 +214,7 @@ impl Pair {
         }
     }
 
-    /// Posts a put of everything, which the target is told of, or a get.
+    /// Posts a put of everything, or a get.
     fn access(&mut self, token: Token, put: bool) {
         let memory = (self.memory.as_ptr().addr() as u64, self.key.clone());
         self.until(|pair| {
@@ -234,7 +229,7 @@ impl Pair {
                 match put {
                     true => {
                         let data = SendBuffer::contiguous(start, LEN);
-                        rank.put(Lane(0), to, &data, target, Some(token.0), token)
+                        rank.put(Lane(0), to, &data, target, None, token)
                     }
                     false => {
                         let data = RecvBuffer::contiguous(start, LEN);
@@ -263,8 +258,70 @@ fn remote_accesses_that_find_no_room_are_made_again() {
     }
     let done = |number| (Token(number), Outcome::Done(LEN as u64));
     assert_eq!(pair.events[0].ends, (0..30).map(done).collect::<Vec<_>>());
-    pair.until(|pair| pair.events[1].notices.len() == 15);
     assert_eq!(pair.memory, vec![7; LEN]);
+}
+
+/// The connection breaks when a part of a write has come: the target lives.
+#[test]
+fn a_write_that_is_cut_off_by_a_death_does_no_harm_to_its_target() {
+    const LONG: usize = 64 << 20;
+    let Some(options) = fixture::options(Use::Bytes) else {
+        return;
+    };
+    let Ranks { mut ranks, silent } = fixture::open_all(2, &options, plain);
+    let mut memory = vec![0_u8; LONG];
+    // SAFETY: the memory is kept longer than the ranks.
+    let target = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), LONG) };
+    let key = ranks[1].register(&target).unwrap().key;
+    let address = ranks[1].address();
+    let to = ranks[0]
+        .connect(tagwire_base::Rank::new(1), &address)
+        .unwrap();
+    let back = ranks[0].address();
+    let from = ranks[1].connect(tagwire_base::Rank::new(0), &back).unwrap();
+    let mut events = [Events::default(), Events::default()];
+    let hello = |ranks: &mut [Ofi], rank: usize, to| {
+        ranks[rank].send(Lane(0), to, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted
+    };
+    let mut said = [false; 2];
+    while events.iter().any(|events| events.messages == 0) {
+        for (rank, peer) in [(0, to), (1, from)] {
+            said[rank] = said[rank] || hello(&mut ranks, rank, peer);
+            ranks[rank].progress(Lane(0), &mut events[rank]);
+        }
+    }
+    let own = vec![7_u8; LONG];
+    // SAFETY: as above.
+    let data = unsafe { SendBuffer::contiguous(own.as_ptr(), LONG) };
+    let remote = RemoteMemory {
+        address: memory.as_ptr().addr() as u64,
+        key: &key,
+    };
+    // With a notice, where the provider has one that can be used.
+    let notice = (ranks[0].limits().immediate_width > 0).then_some(1);
+    let put = loop {
+        match ranks[0].put(Lane(0), to, &data, remote, notice, Token(1)) {
+            Post::Busy => ranks[0].progress(Lane(0), &mut events[0]),
+            post => break post,
+        };
+    };
+    assert_eq!(put, Post::Posted);
+    // SAFETY: inside of the memory, which the provider writes to.
+    while unsafe { memory.as_ptr().read_volatile() } == 0 {
+        for (rank, events) in ranks.iter_mut().zip(&mut events) {
+            rank.progress(Lane(0), events);
+        }
+    }
+    let mut survivor = ranks.pop().unwrap();
+    let dying = Box::new(ranks.pop().unwrap());
+    fixture::die(&silent, tagwire_base::Rank::new(0), dying);
+    // More often than its end takes to be read, which not all providers report.
+    for _ in 0..10_000 {
+        let _ = survivor.send(Lane(0), from, Class::Data, AmHeader([0, 0]), &[]);
+        survivor.progress(Lane(0), &mut events[1]);
+    }
+    drop(survivor);
+    assert!(memory.last() == Some(&0), "the write was not cut off");
 }
 
 /// One that fails is impossible, the next one is not, and a flush has waited for both.

@@ -17,6 +17,7 @@ use tagwire_transport::SendBuffer;
 
 use super::memory::Block;
 use super::{Info, Net, OpId, Peer, Reading, Registered, Remote, Took};
+use crate::quirks;
 
 /// Bytes, and how often.
 const ROUNDS: [(usize, u64); 7] = [
@@ -50,9 +51,11 @@ pub(crate) struct Kept {
 /// What was found in this process, by library and provider.
 static FOUND: Mutex<BTreeMap<(String, String), Kept>> = Mutex::new(BTreeMap::new());
 
-/// Returns whether the provider of `info` promises the order of writes and keeps it. One that does not promise is not tried.
+/// Returns whether the provider of `info` promises the order of writes and keeps it. One that does not promise is not tried, nor one that
+/// cannot but keep it.
 pub(crate) fn keeps(info: &Info) -> bool {
-    info.provider().promises_order_of_writes() && kept(info).order
+    let provider = info.provider();
+    provider.promises_order_of_writes() && (quirks::streams(&provider) || kept(info).order)
 }
 
 /// Returns what the provider of `info` keeps. Tries it the first time.
