@@ -144,12 +144,13 @@ impl Registrations {
         if std::mem::replace(&mut self.ended, ended) == ended {
             return;
         }
-        let gone = |start: &usize, kept: &mut Kept| {
+        let before = self.kept.len();
+        self.kept.retain(|start, kept| {
             let gone = kept.watched.has_ended();
             self.bytes -= if gone { kept.end - start } else { 0 };
-            gone
-        };
-        self.counts.invalidated += self.kept.extract_if(.., gone).count() as u64;
+            !gone
+        });
+        self.counts.invalidated += (before - self.kept.len()) as u64;
     }
 
     /// Returns one that covers `pages` with these rights, of the same memory.

@@ -156,6 +156,9 @@ fn a_longer_buffer_takes_the_place_of_a_shorter_one() {
     unmap(start);
 }
 
+/// What is done to memory, and whether it is kept again after that.
+struct Way(&'static str, bool, fn(*mut u8));
+
 /// What was done to the memory is seen in the next look-up, and after it the memory is kept anew, but for what was discarded.
 #[test]
 fn memory_that_was_given_back_is_registered_anew() {
@@ -165,31 +168,31 @@ fn memory_that_was_given_back_is_registered_anew() {
             if !is_watchable() {
                 return;
             }
-            let ways: [(&str, bool, fn(*mut u8)); 9] = [
-                ("unmapped, mapped", true, |start| {
+            let ways = [
+                Way("unmapped, mapped", true, |start| {
                     unmap(start);
                     map_over(start);
                 }),
-                ("its last page unmapped, mapped", true, |start| {
+                Way("its last page unmapped, mapped", true, |start| {
                     let last = start.wrapping_add(len() - page());
                     // SAFETY: the test's own memory.
                     unsafe { munmap(last.cast(), page()) }.unwrap();
                     map_over(start);
                 }),
-                ("mapped over", true, map_over),
-                ("moved away, mapped", true, |start| {
+                Way("mapped over", true, map_over),
+                Way("moved away, mapped", true, |start| {
                     let other = memory();
                     move_to(start, other);
                     unmap(other);
                     map_over(start);
                 }),
-                ("moved away and back", true, |start| {
+                Way("moved away and back", true, |start| {
                     let other = memory();
                     move_to(start, other);
                     move_to(other, start);
                 }),
-                ("moved over", true, |start| move_to(memory(), start)),
-                ("shrunk, grown", true, |start| {
+                Way("moved over", true, |start| move_to(memory(), start)),
+                Way("shrunk, grown", true, |start| {
                     // SAFETY: the test's own memory.
                     unsafe {
                         let same =
@@ -198,14 +201,14 @@ fn memory_that_was_given_back_is_registered_anew() {
                     }
                     map_over(start);
                 }),
-                ("discarded", false, |start| {
+                Way("discarded", false, |start| {
                     discard(start, Advice::LinuxDontNeed)
                 }),
-                ("discarded lazily", false, |start| {
+                Way("discarded lazily", false, |start| {
                     discard(start, Advice::LinuxFree)
                 }),
             ];
-            for (way, again, change) in ways {
+            for Way(way, again, change) in ways {
                 let (mut cache, start) = (cache(), memory());
                 assert!(
                     is_new(&mut cache, start) && !is_new(&mut cache, start),
