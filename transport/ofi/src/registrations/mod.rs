@@ -11,6 +11,9 @@
 mod changes;
 mod ranges;
 #[cfg(test)]
+mod ranges_tests;
+mod sync;
+#[cfg(test)]
 mod tests;
 mod watch;
 
