@@ -14,6 +14,7 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous,
     mprotect, mremap, mremap_fixed, munmap,
 };
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tagwire_libfabric_sys::bindings::{FI_READ, FI_RECV, FI_SEND, fi_ops, fid, fid_mr};
 
 use super::{Counts, Registrations, watch};
@@ -320,6 +321,24 @@ fn what_cannot_be_watched_is_registered_for_each_operation() {
     }
     assert_eq!((cache.counts.passing, cache.kept.len()), (16, 0));
     assert_eq!(CLOSED.get(), MADE.get());
+}
+
+/// Where the kernel gives no descriptor, everything is registered for each operation.
+#[test]
+fn without_a_watch_nothing_is_kept() {
+    alone(
+        "registrations::tests::without_a_watch_nothing_is_kept",
+        || {
+            let mut limit = getrlimit(Resource::Nofile);
+            limit.current = Some(0);
+            setrlimit(Resource::Nofile, limit).unwrap();
+            let (mut cache, start) = (cache(), memory());
+            assert!(is_new(&mut cache, start) && is_new(&mut cache, start));
+            assert!(cache.watch.is_none() && cache.kept.is_empty());
+            assert_eq!((cache.counts.misses, cache.counts.passing), (2, 2));
+            unmap(start);
+        },
+    );
 }
 
 #[test]
