@@ -38,6 +38,10 @@ pub struct OfiOptions {
     pub unexpected_messages: usize,
     /// The number of the first message to each peer. They wrap at 2^32.
     pub first_message: u32,
+    /// Registrations that are kept for further operations on the same memory; 0: none.
+    pub registrations: usize,
+    /// Bytes of memory that stay registered so; `None`: by the memory of the machine, and what may be locked of it.
+    pub registered_bytes: Option<usize>,
     /// Never use what the provider says it has, but how it is done without: for tests.
     #[doc(hidden)]
     pub plain_receives: bool,
@@ -63,6 +67,8 @@ impl Default for OfiOptions {
             unexpected_bytes: UNEXPECTED_BYTES,
             unexpected_messages: UNEXPECTED_MESSAGES,
             first_message: 0,
+            registrations: REGISTRATIONS,
+            registered_bytes: None,
             plain_receives: false,
             little_data: false,
             silent: Arc::default(),
@@ -117,6 +123,8 @@ impl OfiOptions {
             },
             unexpected_bytes: config.bytes("ofi-unexpected"),
             first_message: config.integer("ofi-first-message") as u32,
+            registrations: config.integer("ofi-registrations") as usize,
+            registered_bytes: config.bytes_or_auto("ofi-registered"),
             ..Self::default()
         }
     }
@@ -130,6 +138,9 @@ const UNEXPECTED_BYTES: usize = 16 << 20;
 
 /// Default of [`OfiOptions::unexpected_messages`].
 const UNEXPECTED_MESSAGES: usize = 1 << 16;
+
+/// Default of [`OfiOptions::registrations`].
+const REGISTRATIONS: usize = 1024;
 
 /// The settings of this transport.
 pub const SETTINGS: &[Setting] = &[
@@ -169,6 +180,22 @@ pub const SETTINGS: &[Setting] = &[
         0,
         0..=u32::MAX as u64,
         "The number of the first message to each peer: one shortly below 2^32 has the numbers wrap early, as they do in long runs",
+    ),
+    Setting::integer(
+        READER,
+        "ofi-registrations",
+        REGISTRATIONS as u64,
+        0..=1 << 16,
+        "How many registrations of buffers are kept for the next operation on the same memory, where the provider wants buffers \
+         registered locally; what was used least recently goes first. They serve this rank alone, and end when the memory changes. \
+         0: each operation registers anew",
+    ),
+    Setting::bytes_or_auto(
+        READER,
+        "ofi-registered",
+        0..=1 << 40,
+        "Most bytes of memory that stay registered so; auto is 1/64 of the machine's, and no more than a quarter of what the process may \
+         lock (RLIMIT_MEMLOCK)",
     ),
 ];
 

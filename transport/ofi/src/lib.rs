@@ -34,6 +34,7 @@ mod matching;
 mod open;
 mod plugins;
 mod quirks;
+mod registrations;
 mod survey;
 mod waiter;
 mod wire;

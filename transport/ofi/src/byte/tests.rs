@@ -401,8 +401,74 @@ fn registrations_are_bound_and_enabled_before_their_keys_are_told() {
     assert!(before > 0, "that of the target");
     pair.access(Token(1), true);
     pair.access(Token(2), false);
-    assert_eq!(faulty::enabled(), before + 2, "one for each local buffer");
+    assert_eq!(faulty::enabled(), before + 1, "that of the local buffer");
     pair.until(|pair| pair.events[0].ends.len() == 2);
     let done = [1, 2].map(|token| (Token(token), Outcome::Done(LEN as u64)));
     assert_eq!(pair.events[0].ends, done);
+}
+
+/// Puts from the same memory register it once, and what took its place is registered anew.
+#[test]
+fn puts_from_the_same_memory_register_it_once() {
+    let name = "byte::tests::puts_from_the_same_memory_register_it_once";
+    fixture::alone(name, register_once);
+}
+
+fn register_once() {
+    let Some(mut pair) = Pair::open(bound) else {
+        return;
+    };
+    let cache = |pair: &Pair| pair.ranks[0].engine.peers.registrations.to_string();
+    let begin = faulty::enabled();
+    pair.access(Token(1), true);
+    let is_kept = !cache(&pair).starts_with("0 ");
+    pair.until(|pair| pair.events[0].ends.len() == 1);
+    if !is_kept {
+        println!("SKIPPED: userfaultfd: {}", cache(&pair));
+        return;
+    }
+    for token in 2..5 {
+        pair.access(Token(token), true);
+        pair.until(|pair| pair.events[0].ends.len() as u64 == token);
+    }
+    assert_eq!(faulty::enabled(), begin + 1);
+    let mut text = String::new();
+    pair.ranks[0].describe(&mut text);
+    assert!(text.contains("3 hits, 1 misses, 0 of which"), "{text}");
+    // Other pages, of the same bytes, under the same addresses.
+    let page = rustix::param::page_size();
+    let own = pair.own.as_mut_ptr_range();
+    let start = own.start.map_addr(|start| start.next_multiple_of(page));
+    // SAFETY: a page of the test's own, which no operation has, and its copy in the place of it.
+    unsafe {
+        use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap_fixed};
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let copy = mmap_anonymous(std::ptr::null_mut(), page, rights, MapFlags::PRIVATE).unwrap();
+        std::ptr::copy_nonoverlapping(start, copy.cast(), page);
+        mremap_fixed(copy, page, page, MremapFlags::MAYMOVE, start.cast()).unwrap();
+    }
+    pair.access(Token(5), true);
+    pair.until(|pair| pair.events[0].ends.len() == 5);
+    assert_eq!(faulty::enabled(), begin + 2);
+}
+
+/// Nothing watches memory where the provider wants no local registrations; where it does, nothing is left of that.
+#[test]
+fn memory_is_watched_where_the_provider_wants_registrations() {
+    let name = "byte::tests::memory_is_watched_where_the_provider_wants_registrations";
+    fixture::alone(name, || {
+        for (open, most) in [(faulty as Open, 0), (bound, 1)] {
+            let Some(mut pair) = Pair::open(open) else {
+                return;
+            };
+            pair.access(Token(1), true);
+            pair.until(|pair| pair.events[0].ends.len() == 1);
+            let cache = pair.ranks[0].engine.peers.registrations.to_string();
+            let kept = usize::from(!cache.starts_with("0 "));
+            assert!(kept <= most, "{cache}");
+            fixture::expect_watchers(kept);
+            drop(pair);
+            fixture::expect_watchers(0);
+        }
+    });
 }

@@ -38,6 +38,7 @@ use crate::error::Failure;
 use crate::fabric::{BATCH, Completion, Fault, Info, Net, OpId, Reading};
 use crate::link::{Greeting, Links};
 use crate::quirks;
+use crate::registrations::Registrations;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER};
 use ops::Ops;
@@ -141,6 +142,7 @@ impl Engine {
             .map_err(|error| BaseError::Bootstrap(format!("no randomness: {error}")))?;
         let start = failed("posting receives");
         let mut peers = Peers {
+            registrations: Registrations::new(options.registrations, options.registered_bytes),
             net,
             links: Links::counted_from(options.first_message),
             ops: Ops::default(),

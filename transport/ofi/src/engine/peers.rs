@@ -15,6 +15,7 @@ use crate::NAME;
 use crate::fabric::{Net, OpId, Registered, Took};
 use crate::link::{Greeting, Links};
 use crate::quirks;
+use crate::registrations::Registrations;
 use crate::wire::Address;
 
 /// How long the provider may take to end what was under way with a peer that is gone.
@@ -52,6 +53,8 @@ pub(super) struct Identity {
 /// The endpoint of a rank, as far as it sends, with its peers.
 #[derive(Debug)]
 pub(crate) struct Peers {
+    /// Before the net: registrations end before their domain.
+    pub(crate) registrations: Registrations,
     pub(crate) net: Net,
     pub(crate) links: Links,
     pub(crate) ops: Ops,
@@ -92,7 +95,7 @@ impl Peers {
         self.max_lent
     }
 
-    /// Registers memory of the caller for an operation, where the provider asks for that.
+    /// Registers memory of the caller for an operation, with rights for this rank alone, where the provider asks for that.
     ///
     /// # Safety
     /// The memory is lent until the registration has been dropped.
@@ -106,8 +109,16 @@ impl Peers {
         if len == 0 || !self.net.provider().registers_locally() {
             return Ok(None);
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.net.register(start, len, access) }.map(Some)
+        let Self {
+            registrations, net, ..
+        } = self;
+        let register = |start, len, access| {
+            // SAFETY: as the caller promises, for as long as the operation has it; rounded to pages these are there as well. Where it is
+            // kept longer, no operation names it unless the memory is lent again and the same, and with rights for this rank alone nobody
+            // else can.
+            unsafe { net.register(start, len, access) }
+        };
+        registrations.lend(start, len, access, register).map(Some)
     }
 
     /// What this rank publishes.
@@ -293,6 +304,9 @@ impl Peers {
                 link.accessing,
                 link.flushes.len(),
             );
+        }
+        if self.net.provider().registers_locally() {
+            let _ = writeln!(out, "ofi: {}", self.registrations);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use tagwire_libfabric_sys::bindings::fid_mr;
 use tagwire_libfabric_sys::calls;
@@ -30,38 +31,49 @@ pub(crate) struct Place {
     pub(crate) offset: usize,
 }
 
-/// A registration; closed when dropped.
+/// A registration, closed when the last that holds it drops it.
+#[derive(Debug, Clone)]
+pub(crate) struct Registered(Arc<Open>);
+
 #[derive(Debug)]
-pub(crate) struct Registered {
+struct Open {
     mr: NonNull<fid_mr>,
 }
 
-// SAFETY: the object is driven by the thread that drives its net, one at a time.
-unsafe impl Send for Registered {}
+// SAFETY: the object is driven by the thread that drives its net, one at a time; who shares it is of that net too.
+unsafe impl Send for Open {}
+
+// SAFETY: as above.
+unsafe impl Sync for Open {}
 
 impl Registered {
-    pub(super) const fn new(mr: NonNull<fid_mr>) -> Self {
-        Self { mr }
+    pub(crate) fn new(mr: NonNull<fid_mr>) -> Self {
+        Self(Arc::new(Open { mr }))
     }
 
-    pub(super) const fn as_ptr(&self) -> *mut fid_mr {
-        self.mr.as_ptr()
+    pub(super) fn as_ptr(&self) -> *mut fid_mr {
+        self.0.mr.as_ptr()
     }
 
     /// What local operations on the memory name.
     pub(super) fn descriptor(&self) -> *mut c_void {
         // SAFETY: open until dropped.
-        unsafe { (*self.mr.as_ptr()).mem_desc }
+        unsafe { (*self.as_ptr()).mem_desc }
     }
 
     /// What peers name, where the provider has such keys.
     pub(crate) fn key(&self) -> u64 {
         // SAFETY: as above.
-        unsafe { (*self.mr.as_ptr()).key }
+        unsafe { (*self.as_ptr()).key }
+    }
+
+    /// Returns whether something else holds it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 }
 
-impl Drop for Registered {
+impl Drop for Open {
     fn drop(&mut self) {
         // SAFETY: open, and closed this once.
         unsafe { calls::fi_close(self.mr.as_ptr().cast()) };
