@@ -64,8 +64,11 @@ impl Test {
         }
         let value = |key: &str| row.variables.get(key).cloned();
         match self.name {
-            // As many as receives, where nothing else was asked for.
-            "offload" if value("headers") == value("capacity") => {
+            // As many as receives, where nothing else was asked for; by UCX's rules none.
+            "offload"
+                if value("headers") == value("capacity")
+                    || value("refill").as_deref() == Some("ucx") =>
+            {
                 row.variables.remove("headers");
             }
             // Files of the ranks of a job differ in the rank.
@@ -228,7 +231,15 @@ const TESTS: [Test; 9] = [
     Test {
         name: "offload",
         variables: &[
-            "origin", "arrivals", "engine", "capacity", "headers", "refill", "ratio",
+            "origin",
+            "arrivals",
+            "engine",
+            "capacity",
+            "headers",
+            "refill",
+            "threshold",
+            "force",
+            "ratio",
         ],
         main: &["ns"],
     },
@@ -443,6 +454,30 @@ mod tests {
         let rows = [layouts[1], layouts[2]].map(|layout| row(layout, 8));
         let drawn = plots(results("depth", &rows.join(",")).unwrap());
         assert_eq!((&*drawn[0].1, &*drawn[0].2[0]), ("age", "list: 25 100"));
+    }
+
+    #[test]
+    fn thresholds_of_ucx_tell_series_apart() {
+        let row = |refill: &str, threshold: &str, capacity: u32| {
+            format!(
+                "{{\"origin\":\"fds\",\"arrivals\":\"posted\",\"engine\":\"ucx\",\"capacity\":{capacity},\"headers\":{},\
+                 \"refill\":\"{refill}\",\"threshold\":{threshold},\"ratio\":2.0,\"ns\":5}}",
+                if refill == "ucx" { 0 } else { capacity }
+            )
+        };
+        let line = |refill, threshold| {
+            [1, 16, 64]
+                .map(|entries| row(refill, threshold, entries))
+                .join(",")
+        };
+        let rows = [line("each", "null"), line("ucx", "0"), line("ucx", "1024")].join(",");
+        let drawn = plots(results("offload", &rows).unwrap());
+        let told = [
+            "refill each: 1 16 64",
+            "refill ucx · threshold 0: 1 16 64",
+            "refill ucx · threshold 1024: 1 16 64",
+        ];
+        assert_eq!(drawn[0].2, told, "{drawn:?}");
     }
 
     #[test]

@@ -185,6 +185,7 @@ impl Variable {
             "age" => "Entries that left before, percent".to_owned(),
             "entries" => "Receives of a drain".to_owned(),
             "capacity" => "Receives that hardware holds".to_owned(),
+            "threshold" => "Bytes from which on receives go to hardware".to_owned(),
             "ratio" => "Time of software over that of hardware".to_owned(),
             "threads" => "Threads of a rank".to_owned(),
             other => capitalized(&other.replace('_', " ")),
