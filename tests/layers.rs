@@ -12,10 +12,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-base", &[]),
     ("tagwire-lanes", &[]),
     ("tagwire-matching", &["tagwire-base", "tagwire-lanes"]),
-    (
-        "tagwire-matching-bench",
-        &["tagwire-base", "tagwire-matching"],
-    ),
     ("tagwire-foreign", &["tagwire-base", "tagwire-matching"]),
     ("tagwire-layout", &[]),
     ("tagwire-layout-bench", &["tagwire-layout"]),

@@ -128,7 +128,11 @@ fn what_cannot_be_is_refused_with_what_is_right() {
             "match app halo7 --arrivals casual",
             "no model of arrivals is called 'casual': did you mean 'causal'?",
         ),
-        ("match offload halo7 --refill al", "each, drained"),
+        ("match offload halo7 --refill al", "each, drained, ucx"),
+        (
+            "match offload halo7 --threshold 1K",
+            "--threshold and --force are of --refill ucx",
+        ),
         ("match offload halo7 --hw 0", "--hw is more than 0"),
         ("match offload halo7 --capacity 2M", "up to 1048576 entries"),
         (
@@ -265,6 +269,55 @@ fn offload_has_a_row_for_each_shape_and_ratio() {
         }
         let ns = figure("hardware_looked") + figure("ratio") * figure("software_looked");
         assert!((figure("ns") - ns).abs() < 1e-6 * ns.max(1.0), "{row}");
+    }
+}
+
+/// UCX gives hardware the receives of long messages: all of a pattern whose messages are long enough, none of one whose are not.
+#[test]
+fn offload_by_ucx_has_a_row_for_each_threshold() {
+    let line = "match offload halo27:steps=1,bytes=4096 --arrivals shuffled --refill each,ucx --threshold 1K,16K --engine ucx \
+                --capacity 4,1K --ratio 1";
+    let told = run(line);
+    assert_eq!((told.status, &*told.stderr), (0, ""), "{told:#?}");
+    for part in [
+        "ucx>=1024",
+        "ucx>=16384",
+        "  kept: 0 short, 0 of any source, ",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {told:#?}");
+    }
+    let told = run(&format!("{line} --format json"));
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 + 2 * 2);
+    for row in rows {
+        let posted = |name: &str| row["kept"][name].as_u64();
+        let share = row["in_hardware_share"].as_f64().unwrap();
+        match (row["threshold"].as_u64(), row["capacity"].as_u64()) {
+            (None, _) => assert_eq!(
+                (&row["force"], &row["kept"]),
+                (&Value::Null, &Value::Null),
+                "{row}"
+            ),
+            (Some(1024), Some(4)) => {
+                assert!(
+                    posted("without_room") > Some(0) && share > 0.0 && share < 1.0,
+                    "{row}"
+                );
+                assert_eq!(
+                    (row["headers"].as_u64(), row["force"].as_u64()),
+                    (Some(0), Some(8192)),
+                    "{row}"
+                );
+            }
+            (Some(1024), _) => {
+                assert_eq!((share, &row["receives_spilled"]), (1.0, &0.into()), "{row}")
+            }
+            (Some(_), _) => {
+                let all = row["receives_spilled"].as_u64();
+                assert_eq!((posted("short"), share), (all, 0.0), "{row}");
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `tagwire mpi install`, and C programs that are compiled and run with what it has written.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +9,7 @@ use crate::process::installed::{program, said, tree};
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
 use crate::process::{Job, KILLED, Line, Outcome, has, run_line, wheels};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 fn good(name: &str, ranks: u32, outcome: &Outcome) {
@@ -41,6 +43,113 @@ fn programs_run_with_any_number_of_ranks() {
             good(name, ranks, &outcome);
         }
     }
+}
+
+/// What `match stats` counts of the traces in a folder, for each rank and part.
+fn counted(traces: &Path) -> Vec<Value> {
+    let line = ["match", "stats", "--by", "rank", "--format", "json"];
+    let outcome = Line::new(line).args([traces]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let document: Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
+    document["rows"].as_array().unwrap().clone()
+}
+
+/// The row of a rank and a part; null where there is none.
+fn row(rows: &[Value], rank: u32, part: &str) -> Value {
+    let is_it = |row: &&Value| row["rank"] == rank && row["part"] == part;
+    rows.iter().find(is_it).cloned().unwrap_or_default()
+}
+
+/// What a recorded program's own receives are like is what it does; those of its broadcasts are the library's.
+#[test]
+fn a_recorded_program_is_told_apart_from_the_library() {
+    let program = program("matching");
+    let recorded = |broadcasts: &str| {
+        let traces = tempfile::tempdir().unwrap();
+        let options = [
+            "--record",
+            traces.path().to_str().unwrap(),
+            // Ranks on one host share a board otherwise.
+            "--coll-algorithm",
+            "broadcast:binomial",
+        ];
+        let job = run_line(3, &options).args([program.as_os_str(), OsStr::new(broadcasts)]);
+        let outcome = job.finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome.line(&format!("matching: {broadcasts} broadcasts"));
+        counted(traces.path())
+    };
+    let (without, with) = (recorded("0"), recorded("5"));
+    for of in [&without, &with] {
+        let first = row(of, 0, "program");
+        assert_eq!(
+            (&first["posts"], &first["arrivals"]),
+            (&7.into(), &7.into()),
+            "{first}"
+        );
+        // The messages of rank 1 come in the reverse order of their receives.
+        let depth = &first["receives"]["hit_depth"];
+        assert_eq!(
+            (&depth["count"], &depth["mean"], &depth["max"]),
+            (&4.into(), &2.5.into(), &4.into()),
+            "{first}"
+        );
+        // Receives take the last of three messages, the last of two, and the one that is left.
+        assert_eq!(first["unexpected_share"], 3.0 / 7.0, "{first}");
+        assert_eq!(
+            (&first["any_source"], &first["any_tag"]),
+            (&1.into(), &1.into()),
+            "{first}"
+        );
+        assert_eq!(row(of, 1, "program")["posts"], 1);
+        assert_eq!(row(of, 2, "program")["posts"], Value::Null);
+    }
+    let posts = |row: Value| row["posts"].as_u64().unwrap_or_default();
+    for (rank, receives) in [(0, 0), (1, 5), (2, 5)] {
+        let [before, after] = [&without, &with].map(|of| posts(row(of, rank, "internal")));
+        assert_eq!(after - before, receives, "rank {rank}");
+    }
+}
+
+/// `ci/match-programs` makes the table of docs/engines.md: it builds a program, has it recorded, and prints its row.
+#[test]
+fn the_table_of_programs_has_a_row_for_one_that_is_described() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED: the_table_of_programs needs python3");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sources = folder.path().join("suites/apps/own");
+    let list = folder.path().join("list");
+    for made in [&sources, &list] {
+        fs::create_dir_all(made).unwrap();
+    }
+    for file in ["matching.c", "check.h"] {
+        let from = root.join("cli/tests/programs/mpi").join(file);
+        fs::copy(from, sources.join(file)).unwrap();
+    }
+    let description = format!(
+        "what = \"a program\"\nlanguages = [\"C\"]\nsource = {{ git = \"none\", revision = \"{}\" }}\n\
+         build = [\"mpicc matching.c -o own\"]\n[[run]]\nranks = [3]\nline = \"$MPIEXEC -n $N ./own 0\"\nright = [\"0 broadcasts\"]\n",
+        "0".repeat(40)
+    );
+    fs::write(list.join("own.toml"), description).unwrap();
+    let output = Command::new(root.join("ci/match-programs"))
+        .args(["--only", "^own$", "--list"])
+        .arg(&list)
+        .arg("--prefix")
+        .arg(tree())
+        .env("MPI_SUITES", folder.path().join("suites"))
+        .env("CARGO_TARGET_DIR", folder.path().join("target"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    let rows: Vec<&str> = text.lines().collect();
+    // Eight receives of three ranks, two of them wildcards.
+    assert_eq!(rows.len(), 3, "{text}");
+    assert!(rows[2].starts_with("| own | 3 | 3 | "), "{text}");
+    assert!(rows[2].contains(" | 25.0 % | "), "{text}");
 }
 
 /// The program never initializes the world model: its ranks leave the job at their exit.
@@ -335,7 +444,7 @@ fn cc(arguments: &[&OsStr]) {
 fn a_program_of_another_interface_is_refused() {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("program.c");
-    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+    fs::write(&source, "int main(void) { return 0; }").unwrap();
     for (name, maker, compiler) in [
         ("libmpi.so.12", "MPICH", "mpicc"),
         ("libmpi.so.40", "Open MPI", "mpicc"),
@@ -359,7 +468,7 @@ fn a_program_of_another_interface_is_refused() {
         }
         // Alone it is a job of one anyway.
         assert_eq!(run_line(1, &[]).args([&program]).finish().status, 0);
-        std::fs::remove_file(&library).unwrap();
+        fs::remove_file(&library).unwrap();
         let refused = run_line(1, &[]).args([&program]).finish();
         assert_eq!(refused.status, 1, "{refused:#?}");
         assert!(refused.errors().contains(name), "{refused:#?}");
@@ -546,7 +655,7 @@ fn compilers_say_what_they_do() {
     assert!(said("mpicc", &["-cc=gcc-x", "-show"]).starts_with("gcc-x -I"));
     for name in ["mpi", "mpi_abi"] {
         let file = tree().join(format!("lib/pkgconfig/{name}.pc"));
-        let text = std::fs::read_to_string(file).unwrap();
+        let text = fs::read_to_string(file).unwrap();
         assert!(text.contains(&format!("Name: {name}\n")), "{text}");
     }
     assert!(tree().join("share/man/man1/mpiexec.1").is_file());
@@ -583,11 +692,11 @@ fn a_source_may_come_by_a_pipe() {
     let folder = TempDir::new().unwrap();
     let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
     let text = "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }\n";
-    std::fs::write(&source, text).unwrap();
+    fs::write(&source, text).unwrap();
     let compiled = Command::new(tree().join("bin/mpicc"))
         .args(["-x", "c", "-", "-o"])
         .arg(&program)
-        .stdin(std::fs::File::open(&source).unwrap())
+        .stdin(fs::File::open(&source).unwrap())
         .status();
     assert!(compiled.unwrap().success());
     assert!(Command::new(&program).status().unwrap().success());

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tagwire_bench::{Launches, Summary, quantity_of_row};
 
+use crate::draw::style::COLOURS;
 use crate::error::{Error, Result};
 use crate::join::{counterparts, distinct_names};
-use crate::matching;
+use crate::matching::{self, Panel};
 use crate::metric::Metric;
 use crate::model::{Model, Plot, Point, Role, Series, Variable};
 use crate::naming::{FILE, Naming, Variables, axis, shared};
@@ -57,8 +58,9 @@ impl Model {
                 .iter()
                 .filter(|source| source.results.test == test)
                 .collect();
-            let gathered = gathering(test, &of_test, selection)?;
-            all.push((of_test, gathered));
+            for panel in panels(gathering(test, &of_test, selection)?) {
+                all.push((of_test.clone(), panel));
+            }
         }
         let naming = naming(all.iter().map(|(_, gathering)| gathering));
         let plots = all
@@ -90,6 +92,8 @@ struct Gathering<'a> {
     test: &'a str,
     /// The variable along the axis.
     x: String,
+    /// Which part of the series it has, where they are too many for one plot.
+    panel: Option<String>,
     series: Vec<Gathered<'a>>,
 }
 
@@ -117,7 +121,51 @@ fn gathering<'a>(
         None => axis(rows().map(|row| &row.variables)),
     };
     let series = gather(sources, &x);
-    Ok(Gathering { test, x, series })
+    Ok(Gathering {
+        test,
+        x,
+        panel: None,
+        series,
+    })
+}
+
+/// Splits what has more series than there are colours, in the ways of its test, one after the other until none has.
+fn panels(all: Gathering) -> Vec<Gathering> {
+    let ways = matching::panels(all.test);
+    ways.fold(vec![all], |panels, way| {
+        let split = panels.into_iter().flat_map(|one| {
+            let measured = one.series.iter();
+            let measured = measured.filter(|series| series.role == Role::Measured);
+            match measured.count() > COLOURS.len() {
+                true => split(one, way),
+                false => vec![one],
+            }
+        });
+        split.collect()
+    })
+}
+
+/// A gathering for each panel, in the order of the series.
+fn split(whole: Gathering, way: Panel) -> Vec<Gathering> {
+    let mut panels: Vec<(Option<String>, Gathering)> = Vec::new();
+    for series in whole.series {
+        let own = way.of(&series.variables);
+        let known = panels.iter_mut().find(|(known, _)| *known == own);
+        if let Some((_, panel)) = known {
+            panel.series.push(series);
+            continue;
+        }
+        let names = [whole.panel.clone(), own.clone()];
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        let panel = Gathering {
+            test: whole.test,
+            x: whole.x.clone(),
+            panel: (!names.is_empty()).then(|| names.join(", ")),
+            series: vec![series],
+        };
+        panels.push((own, panel));
+    }
+    panels.into_iter().map(|(_, panel)| panel).collect()
 }
 
 fn plots_of(
@@ -216,8 +264,12 @@ fn plot(gathering: &Gathering, metric: Metric, is_main: bool, naming: &Naming) -
             }
         });
     let mut plot = Plot {
-        id: slug(&format!("{test}-{}", metric.key)),
+        id: slug(&match &gathering.panel {
+            Some(panel) => format!("{test}-{}-{panel}", metric.key),
+            None => format!("{test}-{}", metric.key),
+        }),
         test: test.to_owned(),
+        panel: gathering.panel.clone(),
         is_main,
         reference: None,
         x: Variable::named(x),

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use tagwire_bench::Sense;
 
 use crate::metric::{Metric, Unit};
+use crate::naming::{Variables, told};
 use crate::read::{Row, word};
 
 /// The schema of these files.
@@ -63,8 +64,11 @@ impl Test {
         }
         let value = |key: &str| row.variables.get(key).cloned();
         match self.name {
-            // As many as receives, where nothing else was asked for.
-            "offload" if value("headers") == value("capacity") => {
+            // As many as receives, where nothing else was asked for; by UCX's rules none.
+            "offload"
+                if value("headers") == value("capacity")
+                    || value("refill").as_deref() == Some("ucx") =>
+            {
                 row.variables.remove("headers");
             }
             // Files of the ranks of a job differ in the rank.
@@ -89,6 +93,41 @@ impl Test {
 pub(crate) fn main_key(test: &str, has: impl Fn(&str) -> bool) -> Option<&'static str> {
     let main = Test::called(test)?.main;
     main.iter().copied().find(|key| has(key))
+}
+
+/// Returns the ways in which a plot of a test with too many series is split, one after the other: what a series is put beside.
+pub(crate) fn panels(test: &str) -> impl Iterator<Item = Panel> {
+    let of_test = PANELS.iter().find(|(name, _)| {
+        let own = Test::called(test);
+        own.is_some_and(|own| own.name == *name)
+    });
+    of_test
+        .map_or(&[][..], |(_, panels)| panels)
+        .iter()
+        .copied()
+}
+
+/// What series are put beside each other by, in a plot of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Panel {
+    /// The queue that is searched.
+    Queue,
+    /// The value of a variable.
+    By(&'static str),
+}
+
+impl Panel {
+    /// Returns the panel of a series, in words; none where its variables do not say.
+    pub(crate) fn of(self, variables: &Variables) -> Option<String> {
+        match self {
+            Self::By(key) => variables.get(key).map(|value| told(key, value)),
+            Self::Queue => {
+                let behind = variables.get("behind")?;
+                let (entries, _) = behind.split_once(' ')?;
+                Some(format!("behind {entries}"))
+            }
+        }
+    }
 }
 
 /// Whether a test is one of the laboratory, whose rows are no launches of jobs.
@@ -192,7 +231,15 @@ const TESTS: [Test; 9] = [
     Test {
         name: "offload",
         variables: &[
-            "origin", "arrivals", "engine", "capacity", "headers", "refill", "ratio",
+            "origin",
+            "arrivals",
+            "engine",
+            "capacity",
+            "headers",
+            "refill",
+            "threshold",
+            "force",
+            "ratio",
         ],
         main: &["ns"],
     },
@@ -211,6 +258,22 @@ const TESTS: [Test; 9] = [
         variables: &["rank", "context", "part"],
         main: &["receives_hit_depth_mean"],
     },
+];
+
+const PANELS: &[(&str, &[Panel])] = &[
+    (
+        "check",
+        &[Panel::Queue, Panel::By("operation"), Panel::By("behind")],
+    ),
+    (
+        "depth",
+        &[
+            Panel::By("queue"),
+            Panel::By("cache"),
+            Panel::By("layout"),
+            Panel::By("keys"),
+        ],
+    ),
 ];
 
 const METRICS: &[(&str, &str, Kind)] = &[
@@ -394,6 +457,30 @@ mod tests {
     }
 
     #[test]
+    fn thresholds_of_ucx_tell_series_apart() {
+        let row = |refill: &str, threshold: &str, capacity: u32| {
+            format!(
+                "{{\"origin\":\"fds\",\"arrivals\":\"posted\",\"engine\":\"ucx\",\"capacity\":{capacity},\"headers\":{},\
+                 \"refill\":\"{refill}\",\"threshold\":{threshold},\"ratio\":2.0,\"ns\":5}}",
+                if refill == "ucx" { 0 } else { capacity }
+            )
+        };
+        let line = |refill, threshold| {
+            [1, 16, 64]
+                .map(|entries| row(refill, threshold, entries))
+                .join(",")
+        };
+        let rows = [line("each", "null"), line("ucx", "0"), line("ucx", "1024")].join(",");
+        let drawn = plots(results("offload", &rows).unwrap());
+        let told = [
+            "refill each: 1 16 64",
+            "refill ucx · threshold 0: 1 16 64",
+            "refill ucx · threshold 1024: 1 16 64",
+        ];
+        assert_eq!(drawn[0].2, told, "{drawn:?}");
+    }
+
+    #[test]
     fn what_follows_from_other_variables_tells_no_series_apart() {
         let offload = |capacity: u32, headers: u32| {
             format!(
@@ -419,6 +506,82 @@ mod tests {
                      {\"rank\":null,\"part\":\"all\",\"receives\":{\"hit_depth\":{\"mean\":3}}}";
         let drawn = plots(results("stats", stats).unwrap());
         assert_eq!(drawn[0].2, ["all: 0 1"]);
+    }
+
+    /// What `match check` tells of an engine: five kinds of operations behind receives, six behind messages.
+    fn checked(engine: &str) -> String {
+        let kinds = [
+            ("arrive", "receives of other tags"),
+            ("arrive", "receives of other sources"),
+            ("arrive", "receives of any source"),
+            ("arrive", "receives of any tag"),
+            ("arrive, none fits", "receives of other sources and tags"),
+            ("post", "messages of other tags"),
+            ("post", "messages of other sources"),
+            ("post any-source", "messages of other sources and tags"),
+            ("post any-tag", "messages of other sources and tags"),
+            ("probe, none fits", "messages of other sources and tags"),
+            (
+                "probe any-source, none fits",
+                "messages of other sources and tags",
+            ),
+        ];
+        let row = |(operation, behind): (&str, &str), ahead: u32| {
+            format!(
+                "{{\"engine\":\"{engine}\",\"operation\":\"{operation}\",\"behind\":\"{behind}\",\"ahead\":{ahead},\
+                 \"attempts\":{ahead},\"lines\":{ahead},\"wrong\":null}}"
+            )
+        };
+        let rows = kinds.map(|kind| format!("{},{}", row(kind, 16), row(kind, 64)));
+        rows.join(",")
+    }
+
+    /// No plot has more series than there are colours, and no series is in none or in two.
+    #[test]
+    fn many_series_are_split_into_panels() {
+        let one = plots(results("check", &checked("ucx")).unwrap());
+        let told: Vec<(&str, usize)> = one
+            .iter()
+            .map(|(id, _, series)| (&**id, series.len()))
+            .collect();
+        let wanted = [
+            ("match-check-attempts-behind-receives", 5),
+            ("match-check-lines-behind-receives", 5),
+            ("match-check-attempts-behind-messages", 6),
+            ("match-check-lines-behind-messages", 6),
+        ];
+        assert_eq!(told, wanted);
+        assert_eq!(
+            one[0].2[0],
+            "behind receives of other tags · operation arrive: 16 64"
+        );
+        // Several engines stand beside each other.
+        for engines in [&["ucx", "list"][..], &["ucx", "list", "bins", "lanes"]] {
+            let rows: Vec<String> = engines.iter().map(|engine| checked(engine)).collect();
+            let drawn = plots(results("check", &rows.join(",")).unwrap());
+            let attempts: Vec<_> = drawn
+                .iter()
+                .filter(|(id, ..)| id.starts_with("match-check-attempts"))
+                .collect();
+            for (id, _, series) in &attempts {
+                assert!(series.len() <= 8, "{id}: {series:?}");
+                for engine in engines {
+                    let of = series.iter().filter(|name| name.contains(engine));
+                    assert_eq!(of.count(), series.len() / engines.len(), "{id}: {series:?}");
+                }
+            }
+            let all: usize = attempts.iter().map(|(_, _, series)| series.len()).sum();
+            assert_eq!(all, 11 * engines.len());
+        }
+        // Titles say which panel a plot is.
+        let results = results("check", &checked("ucx")).unwrap();
+        let model = Model::of(&[results], None, &Selection::default()).unwrap();
+        let titles: Vec<String> = model.plots.iter().map(crate::model::Plot::title).collect();
+        assert_eq!(titles[0], "Match check: entries looked at, behind receives");
+        assert_eq!(titles[3], "Match check: cache lines, behind messages");
+        let findings = crate::words::findings(&model);
+        let told: Vec<&str> = findings.iter().map(|one| &*one.title).collect();
+        assert_eq!(told, [&*titles[0], &*titles[2]]);
     }
 
     #[test]

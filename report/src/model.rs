@@ -21,6 +21,8 @@ pub struct Plot {
     pub id: String,
     /// The benchmark.
     pub test: String,
+    /// Which of the series it has, where one plot would have too many.
+    pub panel: Option<String>,
     /// What was measured.
     pub metric: Metric,
     /// Whether it is what the test is about.
@@ -93,9 +95,18 @@ impl Model {
 }
 
 impl Plot {
-    /// Returns the title: the test, and the metric where it is not the test's own.
+    /// Returns the title: the test, the metric where it is not the test's own, and the panel.
     #[must_use]
     pub fn title(&self) -> String {
+        match &self.panel {
+            Some(panel) => format!("{}, {panel}", self.subject()),
+            None => self.subject(),
+        }
+    }
+
+    /// Returns the title that all panels have in common.
+    #[must_use]
+    pub fn subject(&self) -> String {
         let test = self.test.replace('-', " ");
         let name = &self.metric.name;
         if name.to_lowercase().starts_with(&test.to_lowercase()) {
@@ -174,6 +185,7 @@ impl Variable {
             "age" => "Entries that left before, percent".to_owned(),
             "entries" => "Receives of a drain".to_owned(),
             "capacity" => "Receives that hardware holds".to_owned(),
+            "threshold" => "Bytes from which on receives go to hardware".to_owned(),
             "ratio" => "Time of software over that of hardware".to_owned(),
             "threads" => "Threads of a rank".to_owned(),
             other => capitalized(&other.replace('_', " ")),

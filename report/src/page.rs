@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::escape::xml;
 use crate::judge::ratios;
 use crate::model::Plot;
+use crate::phrase::capitalized;
 use crate::report::Report;
 use crate::table::{Cell, Mark, Table, comparison, figures};
 
@@ -102,19 +103,27 @@ fn section(report: &Report, test: &str) -> Result<String> {
         .filter(|plot| plot.test == test)
         .collect();
     // What the test is about, or else the first of what was asked for.
-    let Some((first, rest)) = plots.split_first() else {
+    let Some(first) = plots.first() else {
         return Ok(String::new());
     };
     let mut text = format!(
         "<section class=\"test\">\n<h2>{}</h2>\n",
-        xml(&first.title())
+        xml(&first.subject())
     );
-    text += &figures_of(first, "")?;
+    let is_first = |plot: &&&Plot| plot.metric.key == first.metric.key;
+    for plot in plots.iter().filter(is_first) {
+        let title = plot.panel.as_deref().map(capitalized);
+        text += &figures_of(plot, &title.unwrap_or_default())?;
+    }
+    let rest: Vec<&&Plot> = plots.iter().filter(|plot| !is_first(plot)).collect();
     if !rest.is_empty() {
-        let names: Vec<String> = rest
-            .iter()
-            .map(|plot| plot.metric.name.to_lowercase())
-            .collect();
+        let mut names: Vec<String> = Vec::new();
+        for plot in &rest {
+            let name = plot.metric.name.to_lowercase();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         let _ = write!(
             text,
             "<details class=\"more\">\n<summary>More figures: {}</summary>\n",

@@ -27,14 +27,16 @@ pub struct Findings {
 pub fn findings(model: &Model) -> Vec<Findings> {
     // A selection of metrics may have no main one.
     let chief = |test: &&str| {
-        let mut plots = model.plots.iter().filter(|plot| plot.test == **test);
-        let first = plots.next();
-        first.map(|plot| Findings {
+        let of_test = || model.plots.iter().filter(|plot| plot.test == **test);
+        let first = of_test().next().map(|plot| &plot.metric.key);
+        let panels = of_test().filter(|plot| Some(&plot.metric.key) == first);
+        let findings = panels.map(|plot| Findings {
             title: plot.title(),
             sentences: sentences(plot),
-        })
+        });
+        findings.collect::<Vec<_>>()
     };
-    model.tests().iter().filter_map(chief).collect()
+    model.tests().iter().flat_map(chief).collect()
 }
 
 fn sentences(plot: &Plot) -> Vec<String> {

@@ -41,6 +41,7 @@ pub fn svg(item: &Item, plot: &Plot) -> Result<String, Failure> {
     let drawn = model::Plot {
         id: item.name.replace('/', "-"),
         test: format!("{}: {}", item.figure, item.shows),
+        panel: None,
         metric: metric(&plot.figure),
         is_main: true,
         x: Variable::named(plot.over),

@@ -5,6 +5,8 @@
 //! it, linear in the entries that each side looks at.
 
 mod cm;
+mod policy;
+mod ucx;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,16 +14,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use tagwire_base::config::parse;
-use tagwire_matching::offload::{Offload, OffloadCounts, Refill, Shape};
-use tagwire_matching::storage::Local;
+use tagwire_matching::offload::{OffloadCounts, Refill};
 use tagwire_matching::{EngineName, Engines};
+
+use self::policy::{Adapter, Policy, Shape};
+use self::ucx::Kept;
 
 use crate::apps::AppName;
 use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, OutputArgs, Table};
 use crate::real::{RealArgs, Way};
-use crate::replay::{Entries, check};
+use crate::replay::check;
 use crate::stats::{Part, part_of};
 use crate::trace::Trace;
 use crate::traffic::Model;
@@ -45,9 +49,18 @@ pub struct OffloadArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = entries)]
     headers: Vec<u32>,
 
-    /// When receives move up from software: each (for each that leaves hardware), drained (when hardware has none)
+    /// When receives get into hardware that came to software first: each (one for each that leaves hardware), drained (when hardware has
+    /// none), ucx (by the rules of UCX, which also keeps receives away from hardware)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each", value_parser = refill)]
-    refill: Vec<Refill>,
+    refill: Vec<String>,
+
+    /// Of ucx: bytes from which on a receive may go to hardware (UCX_TM_THRESH) [default: 1K]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    threshold: Vec<u64>,
+
+    /// Of ucx: bytes from which on it takes those before it along (UCX_TM_FORCE_THRESH) [default: 8K]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    force: Option<u64>,
 
     /// The engines that are the software, with parameters behind a colon
     #[arg(long, value_name = "LIST", default_value = "list")]
@@ -95,6 +108,10 @@ were left to software; refilled: receives that moved up; hw, sw: entries that a 
 a model: --hw for each entry in hardware, --ratio times that in software, --post for each entry put into hardware, --spill
 for each left to software. What is not given costs nothing.
 
+--refill ucx: a receive goes into hardware as it is posted, or stays in software: below --threshold, of any source, behind a
+wildcard or one of its bin in software (from --force on those of its bin go along), without room, and of any tag behind any in
+software. Hardware has no unexpected messages. kept: how many each rule kept in software. A receive is as long as its message.
+
 --real: the rank of a trace and those whose messages it got are ranks of a job in this process, under cm over --transport, which
 matches. What the transport counted stands in a line before the rows: receives and messages that were queued, in all and at once; messages
 that senders kept, since their receiver had no room (settings shm-headers, shm-overflow, ucx-unexpected-bytes, ...).
@@ -109,7 +126,8 @@ Examples:
   tagwire match offload traces --capacity 0,64,1K
   tagwire match offload halo27 fds storm --ratio 2,100
   tagwire match offload storm --real --set shm-headers=64 --capacity 64
-  tagwire match offload fds --refill each,drained --sw 2.2 --spill 500 -o offload.csv";
+  tagwire match offload fds --refill each,drained --sw 2.2 --spill 500 -o offload.csv
+  tagwire match offload traces --refill ucx --engine ucx --threshold 0,1K,64K --capacity 1K";
 
 /// One shape of hardware over one engine, for one kind of traffic and one ratio of costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -121,6 +139,9 @@ struct Row {
     capacity: u32,
     headers: u32,
     refill: &'static str,
+    /// Of UCX's rules, in bytes; none of others.
+    threshold: Option<u64>,
+    force: Option<u64>,
     /// Of the costs.
     ratio: f64,
     searches: u64,
@@ -133,6 +154,8 @@ struct Row {
     receives_spilled: u64,
     messages_spilled: u64,
     refilled: u64,
+    /// Receives that UCX's rules left to software; none of others.
+    kept: Option<Kept>,
     /// Entries that a search looks at, on the average.
     hardware_looked: f64,
     software_looked: f64,
@@ -169,16 +192,22 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
     } else {
         args.ranks.check_unused("--real")?;
     }
+    let shapes = shapes(args)?;
+    let is_ucx = |shape: &Shape| matches!(shape.policy, Policy::Ucx { .. });
     let mut rows = Vec::new();
     for (origin, arrivals, traces) in traffic(args)? {
+        let sizes = match shapes.iter().any(is_ucx) {
+            true => ucx::sizes_of(&traces)?,
+            false => Vec::new(),
+        };
         let cm = match args.real {
             true => Some(cm::count(&traces, &args.ranks, known)?),
             false => None,
         };
         for engine in &engines {
             let checked = Some(check(&traces, engine, None)?);
-            for shape in shapes(args) {
-                let counts = counts(&traces, engine, shape);
+            for &shape in &shapes {
+                let counts = counts(&traces, &sizes, engine, shape);
                 for costs in costs(args) {
                     rows.push(Row {
                         origin: origin.clone(),
@@ -216,23 +245,40 @@ fn traffic(args: &OffloadArgs) -> Result<Vec<(String, String, Vec<Trace>)>> {
     Ok(all)
 }
 
-fn shapes(args: &OffloadArgs) -> Vec<Shape> {
+/// Every policy with every capacity.
+///
+/// # Errors
+/// [`Error::Usage`] for bytes that no policy goes by.
+fn shapes(args: &OffloadArgs) -> Result<Vec<Shape>> {
+    let named = |name: &String| name == policy::UCX;
+    if !args.refill.iter().any(named) && (!args.threshold.is_empty() || args.force.is_some()) {
+        return Err(Error::Usage(
+            "--threshold and --force are of --refill ucx".to_owned(),
+        ));
+    }
     let mut all = Vec::new();
-    for &refill in &args.refill {
-        for &receives in &args.capacity {
-            let as_many = [receives];
-            let headers: &[u32] = match args.headers.is_empty() {
-                true => &as_many,
-                false => &args.headers,
-            };
-            all.extend(headers.iter().map(|&messages| Shape {
-                receives,
-                messages,
-                refill,
-            }));
+    for name in &args.refill {
+        let policies = match Refill::by_name(name) {
+            Some(refill) => vec![Policy::Oldest(refill)],
+            None => Policy::of_ucx(&args.threshold, args.force),
+        };
+        for policy in policies {
+            for &receives in &args.capacity {
+                let as_many = [receives];
+                let headers: &[u32] = match (policy, &*args.headers) {
+                    (Policy::Ucx { .. }, _) => &[0],
+                    (_, []) => &as_many,
+                    (_, headers) => headers,
+                };
+                all.extend(headers.iter().map(|&messages| Shape {
+                    receives,
+                    messages,
+                    policy,
+                }));
+            }
         }
     }
-    all
+    Ok(all)
 }
 
 fn costs(args: &OffloadArgs) -> Vec<Costs> {
@@ -255,36 +301,35 @@ struct Seen {
     queues: [OffloadCounts; 2],
     /// The library's own searches, and those of them that ended in hardware.
     internal: [u64; 2],
+    /// What UCX's rules kept in software.
+    kept: Kept,
 }
 
-/// Gives the calls of the traces, each to an engine of its own.
-fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> Seen {
-    let Seen {
-        queues: mut sums,
-        mut internal,
-    } = Seen::default();
-    let searched = |offload: &Offload<_>| {
-        let sum = |of: fn(&OffloadCounts) -> u64| offload.counts().iter().map(of).sum::<u64>();
+/// Gives the calls of the traces, each to an engine of its own; `sizes` has the bytes of each one's receives, where a policy goes by them.
+fn counts(traces: &[Trace], sizes: &[Vec<u64>], engine: &EngineName, shape: Shape) -> Seen {
+    let mut seen = Seen::default();
+    let searched = |adapter: &Adapter| {
+        let sum = |of: fn(&OffloadCounts) -> u64| adapter.counts().iter().map(of).sum::<u64>();
         [sum(|own| own.searches), sum(|own| own.in_hardware)]
     };
-    for trace in traces {
-        let capacity = trace.header.capacity;
-        let software = engine.open_over::<Local>(capacity);
-        let mut offload = Offload::new(shape, capacity, software);
-        let mut entries = Entries::default();
+    for (place, trace) in traces.iter().enumerate() {
+        let sizes = sizes.get(place).map_or(&[][..], |sizes| sizes);
+        let mut adapter = Adapter::new(shape, trace.header.capacity, engine);
         for call in &trace.calls {
             if part_of(&call.event) != Some(Part::Internal) {
-                entries.call(&mut offload, call);
+                adapter.call(call, sizes);
                 continue;
             }
-            let before = searched(&offload);
-            entries.call(&mut offload, call);
-            let after = searched(&offload);
-            for (sum, (after, before)) in internal.iter_mut().zip(after.into_iter().zip(before)) {
+            let before = searched(&adapter);
+            adapter.call(call, sizes);
+            let after = searched(&adapter);
+            for (sum, (after, before)) in
+                seen.internal.iter_mut().zip(after.into_iter().zip(before))
+            {
                 *sum += after - before;
             }
         }
-        for (sum, own) in sums.iter_mut().zip(offload.counts()) {
+        for (sum, own) in seen.queues.iter_mut().zip(adapter.counts()) {
             sum.searches += own.searches;
             sum.in_hardware += own.in_hardware;
             sum.hardware_looked += own.hardware_looked;
@@ -293,11 +338,9 @@ fn counts(traces: &[Trace], engine: &EngineName, shape: Shape) -> Seen {
             sum.spilled += own.spilled;
             sum.refilled += own.refilled;
         }
+        seen.kept.add(adapter.kept());
     }
-    Seen {
-        queues: sums,
-        internal,
-    }
+    seen
 }
 
 fn row(engine: &EngineName, shape: Shape, seen: &Seen, costs: Costs) -> Row {
@@ -320,7 +363,9 @@ fn row(engine: &EngineName, shape: Shape, seen: &Seen, costs: Costs) -> Row {
         engine: engine.to_string(),
         capacity: shape.receives,
         headers: shape.messages,
-        refill: shape.refill.name(),
+        refill: shape.policy.name(),
+        threshold: shape.policy.bytes().map(|(threshold, _)| threshold),
+        force: shape.policy.bytes().map(|(_, force)| force),
         ratio: costs.software / costs.hardware,
         searches,
         in_hardware_share: each(sum(|counts| counts.in_hardware) as f64),
@@ -329,6 +374,7 @@ fn row(engine: &EngineName, shape: Shape, seen: &Seen, costs: Costs) -> Row {
         receives_spilled: receives.spilled,
         messages_spilled: messages.spilled,
         refilled: receives.refilled,
+        kept: shape.policy.bytes().map(|_| seen.kept),
         hardware_looked: each(hardware),
         software_looked: each(software),
         ns: each(ns),
@@ -348,8 +394,8 @@ fn text(rows: &[Row]) -> String {
             let _ = write!(text, "{:>11.1}", row.ns);
             continue;
         }
-        if !text.is_empty() {
-            text.push('\n');
+        if let Some(before) = before {
+            text += &before.ending();
         }
         if before.is_none_or(|before| before.origin != row.origin) {
             text += &head(row, rows);
@@ -359,14 +405,17 @@ fn text(rows: &[Row]) -> String {
         let Row {
             arrivals,
             engine,
-            refill,
             capacity,
             headers,
             ..
         } = row;
+        let refill = match row.threshold {
+            Some(bytes) => format!("{}>={bytes}", row.refill),
+            None => row.refill.to_owned(),
+        };
         let _ = write!(
             text,
-            "{arrivals:<18} {engine:<14} {refill:<8}{capacity:>8}{headers:>8}{:>10.2} %{:>10}{:>10}{:>10}{:>9.2}{:>9.2}{:>11.1}",
+            "{arrivals:<18} {engine:<14} {refill:<13}{capacity:>8}{headers:>8}{:>10.2} %{:>10}{:>10}{:>10}{:>9.2}{:>9.2}{:>11.1}",
             100.0 * row.in_hardware_share,
             row.receives_spilled,
             row.messages_spilled,
@@ -377,7 +426,7 @@ fn text(rows: &[Row]) -> String {
         );
         before = Some(row);
     }
-    text + "\n"
+    text + &before.map_or_else(String::new, Row::ending)
 }
 
 fn head(first: &Row, rows: &[Row]) -> String {
@@ -392,7 +441,7 @@ fn head(first: &Row, rows: &[Row]) -> String {
     ) + &counted(first);
     let _ = write!(
         text,
-        "{:<18} {:<14} {:<8}{:>8}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>9}",
+        "{:<18} {:<14} {:<13}{:>8}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>9}",
         "arrivals",
         "software",
         "refill",
@@ -429,6 +478,13 @@ impl Row {
     fn is_shape_of(&self, other: &Self) -> bool {
         (&self.engine, self.capacity, self.headers, self.refill)
             == (&other.engine, other.capacity, other.headers, other.refill)
+            && (self.threshold, self.force) == (other.threshold, other.force)
+    }
+
+    /// What stands behind the figures of a line: its end, and a line with what UCX's rules kept.
+    fn ending(&self) -> String {
+        let kept = self.kept.map(|kept| format!("  kept: {kept}\n"));
+        format!("\n{}", kept.unwrap_or_default())
     }
 }
 
@@ -439,8 +495,16 @@ fn entries(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("expected up to {MOST} entries, such as 64 or 1K"))
 }
 
-fn refill(text: &str) -> Result<Refill, String> {
-    Refill::by_name(text).ok_or_else(|| format!("it is one of {}", Refill::NAMES.join(", ")))
+fn refill(text: &str) -> Result<String, String> {
+    let is_known = text == policy::UCX || Refill::by_name(text).is_some();
+    let known = || format!("{}, {}", Refill::NAMES.join(", "), policy::UCX);
+    is_known
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("it is one of {}", known()))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse::bytes(text).map_err(|_| "expected bytes, such as 1K".to_owned())
 }
 
 fn cost(text: &str) -> Result<f64, String> {
@@ -458,6 +522,7 @@ mod tests {
     use tagwire_matching::{Engine, Oracle};
 
     use super::*;
+    use crate::replay::Entries;
 
     fn traces(app: &str, model: &str) -> Vec<Trace> {
         let model: Model = model.parse().unwrap();
@@ -469,13 +534,13 @@ mod tests {
         Shape {
             receives: entries,
             messages: entries,
-            refill: Refill::Each,
+            policy: Policy::Oldest(Refill::Each),
         }
     }
 
     fn row_of(traces: &[Trace], entries: u32, ratio: f64) -> Row {
         let list: EngineName = "list".parse().unwrap();
-        let counts = counts(traces, &list, shape(entries));
+        let counts = counts(traces, &[], &list, shape(entries));
         let costs = Costs {
             hardware: 1.0,
             software: ratio,
@@ -572,7 +637,7 @@ mod tests {
     fn posts_and_spills_cost_what_is_said() {
         let traces = traces("fds", "shuffled");
         let list: EngineName = "list".parse().unwrap();
-        let counts = counts(&traces, &list, shape(16));
+        let counts = counts(&traces, &[], &list, shape(16));
         let ns = |post, spill| {
             let costs = Costs {
                 hardware: 1.0,

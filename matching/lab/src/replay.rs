@@ -12,8 +12,8 @@ use serde::Serialize;
 use tagwire_matching::{EngineName, Engines, Grade};
 
 pub(crate) use self::cost::{Cost, Entries, cost, give};
-use self::cost::{Searched, by_part};
-pub(crate) use self::verify::{check, verify};
+use self::cost::{Searched, cost_by_part};
+pub(crate) use self::verify::{bytes, check, verify};
 use crate::checked::Checked;
 use crate::error::{Error, Result};
 use crate::output::{Circumstances, OutputArgs, Table};
@@ -186,13 +186,12 @@ fn row(file: &str, trace: &Trace, engine: &EngineName, passes: u32) -> Row {
         Ok(other) => (other, None),
         Err(why) => (0, Some(why)),
     };
-    let [program, internal] = match wrong {
-        None => by_part(trace, engine).map(Some),
-        Some(_) => [None; 2],
-    };
+    let measured = wrong.is_none().then(|| cost_by_part(trace, engine, passes));
+    let (cost, parts) = measured.unzip();
+    let [program, internal] = parts.map_or([None; 2], |parts| parts.map(Some));
     Row {
         other,
-        cost: wrong.is_none().then(|| cost(trace, engine, passes)),
+        cost,
         program,
         internal,
         wrong,

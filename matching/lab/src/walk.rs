@@ -184,6 +184,12 @@ impl<T: Copy> Line<T> {
         }
     }
 
+    /// How many were ever queued.
+    #[cfg(test)]
+    pub(crate) const fn queued(&self) -> u32 {
+        self.queued
+    }
+
     fn find(&self, fits: impl Fn(&T) -> bool) -> Option<usize> {
         self.entries.iter().position(|entry| fits(&entry.what))
     }

@@ -23,27 +23,6 @@ pub(crate) struct Cost {
     pub(crate) lines: Option<f64>,
 }
 
-/// Returns what a call costs on the average, the times by so many passes.
-pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
-    let open = || engine.open(trace.header.capacity);
-    let calls = trace.calls.len().max(1) as f64;
-    let pass = |_| {
-        let mut engine = open();
-        let start = Instant::now();
-        give(&mut engine, &trace.calls);
-        start.elapsed().as_nanos() as f64 / calls
-    };
-    let mut times: Vec<f64> = (0..passes).map(pass).collect();
-    times.sort_by(f64::total_cmp);
-    let mut opened = open();
-    give(&mut opened, &trace.calls);
-    Cost {
-        ns: times.get(times.len() / 2).copied().unwrap_or_default(),
-        attempts: opened.stats().attempts() as f64 / calls,
-        lines: lines(trace, engine).map(|lines| lines as f64 / calls),
-    }
-}
-
 /// Calls of the program or of the library that search a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Searched {
@@ -52,25 +31,73 @@ pub(crate) struct Searched {
     pub(crate) attempts: f64,
 }
 
-/// Returns what the program's calls look at, and what the library's own do (collectives, partitioned operations): they have internal tags.
-/// Both are in the same queues.
-pub(crate) fn by_part(trace: &Trace, engine: &EngineName) -> [Searched; 2] {
-    let mut engine = engine.open(trace.header.capacity);
-    let mut entries = Entries::default();
+/// Returns what a call costs on the average, the times by so many passes.
+pub(crate) fn cost(trace: &Trace, engine: &EngineName, passes: u32) -> Cost {
+    cost_by_part(trace, engine, passes).0
+}
+
+/// Returns the same, and what the program's calls look at, and what the library's own do (collectives, partitioned operations): they have
+/// internal tags. Both are in the same queues.
+pub(crate) fn cost_by_part(
+    trace: &Trace,
+    engine: &EngineName,
+    passes: u32,
+) -> (Cost, [Searched; 2]) {
+    let calls = trace.calls.len().max(1) as f64;
+    let pass = |_| {
+        let mut engine = engine.open(trace.header.capacity);
+        let start = Instant::now();
+        give(&mut engine, &trace.calls);
+        start.elapsed().as_nanos() as f64 / calls
+    };
+    let mut times: Vec<f64> = (0..passes).map(pass).collect();
+    times.sort_by(f64::total_cmp);
+    let counted = count(trace, engine);
+    let cost = Cost {
+        ns: times.get(times.len() / 2).copied().unwrap_or_default(),
+        attempts: counted.attempts as f64 / calls,
+        lines: counted.lines.map(|lines| lines as f64 / calls),
+    };
+    (cost, counted.parts)
+}
+
+/// What does not depend on time, over all calls.
+#[derive(Debug)]
+struct Counted {
+    attempts: u64,
+    /// The distinct lines of each call.
+    lines: Option<u64>,
+    /// Of the program, and of the library.
+    parts: [Searched; 2],
+}
+
+/// Counts in one run, by words that note each access where the engine has them.
+fn count(trace: &Trace, engine: &EngineName) -> Counted {
+    let counting = engine.open_counting(trace.header.capacity);
+    let has_lines = counting.is_some();
+    let mut engine = counting.unwrap_or_else(|| Box::new(engine.open(trace.header.capacity)));
+    let (mut entries, mut log, mut lines) = (Entries::default(), Vec::new(), 0);
     let mut parts = [(0_u64, 0_u64); 2];
     for call in &trace.calls {
         let before = engine.stats().attempts();
-        entries.call(&mut engine, call);
+        take_log(&mut log);
+        entries.call(&mut *engine, call);
+        take_log(&mut log);
+        lines += distinct_lines(&mut log);
         if let Some(part) = part_of(&call.event) {
             let own = &mut parts[usize::from(part == Part::Internal)];
             own.0 += 1;
             own.1 += engine.stats().attempts() - before;
         }
     }
-    parts.map(|(calls, attempts)| Searched {
-        calls,
-        attempts: attempts as f64 / calls.max(1) as f64,
-    })
+    Counted {
+        attempts: engine.stats().attempts(),
+        lines: has_lines.then_some(lines),
+        parts: parts.map(|(calls, attempts)| Searched {
+            calls,
+            attempts: attempts as f64 / calls.max(1) as f64,
+        }),
+    }
 }
 
 /// Gives the calls to an engine.
@@ -79,19 +106,6 @@ pub(crate) fn give(engine: &mut AnyEngine, calls: &[Call]) {
     for call in calls {
         entries.call(black_box(&mut *engine), call);
     }
-}
-
-/// The distinct lines of each call, summed up.
-fn lines(trace: &Trace, engine: &EngineName) -> Option<u64> {
-    let mut engine = engine.open_counting(trace.header.capacity)?;
-    let (mut entries, mut log, mut sum) = (Entries::default(), Vec::new(), 0);
-    take_log(&mut log);
-    for call in &trace.calls {
-        entries.call(&mut *engine, call);
-        take_log(&mut log);
-        sum += distinct_lines(&mut log);
-    }
-    Some(sum)
 }
 
 /// The handles of all that was queued, by number.
@@ -166,9 +180,11 @@ mod tests {
             arrive(6),
             (Event::Cancel(0), true),
         ]);
-        let [program, internal] = by_part(&one, &"list".parse().unwrap());
+        let (cost, [program, internal]) = cost_by_part(&one, &"list".parse().unwrap(), 1);
         // Two posts and the message behind one receive; a post and the message behind two.
         assert_eq!((program.calls, program.attempts), (3, 2.0 / 3.0));
         assert_eq!((internal.calls, internal.attempts), (2, 1.5));
+        assert_eq!(cost.attempts, 5.0 / 6.0);
+        assert!(cost.lines > Some(0.0), "{cost:?}");
     }
 }

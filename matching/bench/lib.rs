@@ -1,1 +1,0 @@
-//! Nothing but `benches/`: `cargo bench -p tagwire-matching-bench`.
