@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
 use crate::threads::ThreadNumber;
-use crate::time::{Moment, Span};
+use crate::time::{Moment, PerByte, Span};
 
 /// What one event of the queue comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,15 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
-        let streamed = match flight.cargo {
-            Cargo::Message(_) | Cargo::Load(_) => link.stream.of(flight.cargo.len()),
-            _ => Span::ZERO,
+        let is_message = matches!(flight.cargo, Cargo::Message(_) | Cargo::Load(_));
+        let of_message = |time: PerByte| match is_message {
+            true => time.of(flight.cargo.len()),
+            false => Span::ZERO,
+        };
+        let streamed = of_message(link.stream);
+        let moved = match flight.cargo.len() > link.crowding_up_to as usize {
+            true => of_message(link.process),
+            false => Span::ZERO,
         };
         let own = self.members[from.index()].rank.as_u32();
         let shared = self.machine().filter(|machine| machine.shares_local);
@@ -87,16 +93,22 @@ impl State {
         // Between ranks of a node nothing else lies between the packets of a pair.
         let mut next = if nodes.is_some() { head } else { head + bytes };
         let is_in_order = is_fenced || self.options.keeps_order();
-        let peer = &mut self.members[from.index()].links[endpoint.index()];
-        if streamed > bytes {
-            // The last byte comes with the stream, which other packets of the NIC go between.
-            let begun = start.max(peer.streamed);
-            peer.streamed = begun + streamed;
-            let beside = match nodes {
-                Some(_) => streamed.less(bytes),
-                None => streamed,
-            };
-            next = next.max(begun + link.latency + beside);
+        let sender = &mut self.members[from.index()];
+        let peer = &mut sender.links[endpoint.index()];
+        for (busy, span) in [
+            (&mut peer.streamed, streamed),
+            (&mut sender.moving, moved),
+        ] {
+            if span > bytes {
+                // The last byte comes with the stream, which other packets of the NIC go between.
+                let begun = start.max(*busy);
+                *busy = begun + span;
+                let beside = match nodes {
+                    Some(_) => span.less(bytes),
+                    None => span,
+                };
+                next = next.max(begun + link.latency + beside);
+            }
         }
         let last = &mut peer.last;
         if is_in_order {

@@ -248,7 +248,13 @@ impl State {
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
         let span = match work {
-            Work::Send { copied } => link.send + link.copy_out.of(copied),
+            Work::Send { copied } => {
+                let crowded = match link.crowding_up_to {
+                    0 => Span::ZERO,
+                    _ => link.crowded(copied, self.members[place.index()].untaken()),
+                };
+                link.send + link.copy_out.of(copied) + crowded
+            }
             Work::Recv { copied, is_matched } => {
                 let matching = match is_matched {
                     true => Span::ZERO,
