@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
 use crate::threads::ThreadNumber;
-use crate::time::{Moment, PerByte, Span};
+use crate::time::{Moment, Span};
 
 /// What one event of the queue comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,19 @@ pub(crate) enum Stepped {
     Run(Place, ThreadNumber),
     /// A rank has died.
     Killed(Place),
+}
+
+/// Returns how far apart the last bytes of a message, and of what comes before it, are at least: where both go to one rank, and of all that
+/// a rank sends.
+fn apart(link: &Link, cargo: &Cargo) -> [Span; 2] {
+    let len = cargo.len();
+    match cargo {
+        Cargo::Message(_) | Cargo::Load(_) if len > link.crowding_up_to as usize => {
+            [link.stream.of(len), link.process.of(len)]
+        }
+        Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(len), Span::ZERO],
+        _ => [Span::ZERO; 2],
+    }
 }
 
 impl State {
@@ -70,16 +83,7 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
-        let is_message = matches!(flight.cargo, Cargo::Message(_) | Cargo::Load(_));
-        let of_message = |time: PerByte| match is_message {
-            true => time.of(flight.cargo.len()),
-            false => Span::ZERO,
-        };
-        let streamed = of_message(link.stream);
-        let moved = match flight.cargo.len() > link.crowding_up_to as usize {
-            true => of_message(link.process),
-            false => Span::ZERO,
-        };
+        let [streamed, moved] = apart(&link, &flight.cargo);
         let own = self.members[from.index()].rank.as_u32();
         let shared = self.machine().filter(|machine| machine.shares_local);
         let free = match (nodes, shared) {
@@ -95,10 +99,7 @@ impl State {
         let is_in_order = is_fenced || self.options.keeps_order();
         let sender = &mut self.members[from.index()];
         let peer = &mut sender.links[endpoint.index()];
-        for (busy, span) in [
-            (&mut peer.streamed, streamed),
-            (&mut sender.moving, moved),
-        ] {
+        for (busy, span) in [(&mut peer.streamed, streamed), (&mut sender.moving, moved)] {
             if span > bytes {
                 // The last byte comes with the stream, which other packets of the NIC go between.
                 let begun = start.max(*busy);

@@ -23,8 +23,7 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str =
-    "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
+const LINK: &str = "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
      crowding, crowding-up-to";
 
 /// The fields that a machine cannot do without.

@@ -32,16 +32,6 @@ pub struct Link {
     pub crowding_up_to: u32,
 }
 
-impl Link {
-    /// Returns how much longer a core is busy with sending so many bytes, beside so many messages.
-    pub(crate) fn crowded(&self, bytes: usize, messages: u32) -> Span {
-        match bytes <= self.crowding_up_to as usize {
-            true => self.crowding.of(bytes.saturating_mul(messages as usize)),
-            false => Span::ZERO,
-        }
-    }
-}
-
 /// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.
 ///
 /// ```text
