@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use tagwire_bench::Summary;
 
-use crate::answer::{Band, less, quotient};
+use crate::answer::{Answer, Band, less, quotient, same};
 use crate::compare::ratio;
-use crate::judgement::{Judgement, nothing};
+use crate::judgement::{Judgement, Verdict, nothing};
 use crate::places::{Find, at_each};
 use crate::projection::projected;
 use crate::reference::Number;
@@ -227,11 +227,20 @@ impl Effect {
                 let other = |unit: &str| format!("{item} {unit}");
                 let here = both(of, than).and_then(|(of, over)| positive(of, over));
                 let there = both(&other(of), &other(than));
+                // Nothing is smaller than no loss.
+                let loses = there.is_none_or(|(of, over)| same(&of, &over) != Answer::Yes);
                 let there = there.and_then(|(of, over)| positive(of, over));
                 match (here, there) {
                     (Some(here), Some(there)) => {
-                        let text = format!("{}; {item}: {}", told(&here), told(&there));
-                        Judgement::new(less(&there, &here).verdict(), text)
+                        let mut text = format!("{}; {item}: {}", told(&here), told(&there));
+                        let verdict = match loses {
+                            true => less(&there, &here).verdict(),
+                            false => {
+                                text += ", which is no loss";
+                                Verdict::Undecided
+                            }
+                        };
+                        Judgement::new(verdict, text)
                     }
                     (_, None) => Judgement::not_testable(format!("it needs results of {item}")),
                     (None, _) => nothing(),
