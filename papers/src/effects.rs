@@ -5,7 +5,7 @@ use tagwire_bench::Summary;
 
 use crate::answer::{Answer, Band, less, quotient, same};
 use crate::compare::ratio;
-use crate::judgement::{Judgement, Verdict, nothing};
+use crate::judgement::{Judgement, nothing};
 use crate::places::{Find, at_each};
 use crate::projection::projected;
 use crate::reference::Number;
@@ -228,19 +228,14 @@ impl Effect {
                 let here = both(of, than).and_then(|(of, over)| positive(of, over));
                 let there = both(&other(of), &other(than));
                 // Nothing is smaller than no loss.
-                let loses = there.is_none_or(|(of, over)| same(&of, &over) != Answer::Yes);
+                let is_none = there.is_some_and(|(of, over)| same(&of, &over) == Answer::Yes);
                 let there = there.and_then(|(of, over)| positive(of, over));
                 match (here, there) {
                     (Some(here), Some(there)) => {
-                        let mut text = format!("{}; {item}: {}", told(&here), told(&there));
-                        let verdict = match loses {
-                            true => less(&there, &here).verdict(),
-                            false => {
-                                text += ", which is no loss";
-                                Verdict::Undecided
-                            }
-                        };
-                        Judgement::new(verdict, text)
+                        let end = if is_none { ", which is no loss" } else { "" };
+                        let text = format!("{}; {item}: {}{end}", told(&here), told(&there));
+                        let answer = less(&there, &here).and(Answer::of(!is_none, is_none));
+                        Judgement::new(answer.verdict(), text)
                     }
                     (_, None) => Judgement::not_testable(format!("it needs results of {item}")),
                     (None, _) => nothing(),

@@ -514,7 +514,7 @@ fn nothing_is_smaller_than_no_loss() {
             (other("p/i", "b"), FLAT),
         ])
     };
-    assert_eq!(verdict(claim, &of(&[0.98])), Verdict::Undecided);
+    assert_eq!(verdict(claim, &of(&[0.98])), Verdict::Fails);
     assert_eq!(verdict(claim, &of(&[0.8])), Verdict::Holds);
 }
 

@@ -264,11 +264,12 @@ fn all_messages_of_a_rank_may_have_one_rate() {
                     for to in 1..5 {
                         node.send(to, 0, len);
                     }
-                    return std::mem::forget(node);
+                } else {
+                    let heard = node.hear().await;
+                    seen.borrow_mut().extend(heard);
                 }
-                let heard = node.hear().await;
-                seen.borrow_mut().extend(heard);
-                node.end();
+                // No goodbyes.
+                std::mem::forget(node);
             },
         );
         let mut times: Vec<_> = seen.into_iter().map(|(at, _)| at).collect();
