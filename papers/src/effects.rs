@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tagwire_bench::Summary;
 
-use crate::answer::{Band, less, quotient};
+use crate::answer::{Answer, Band, less, quotient, same};
 use crate::compare::ratio;
 use crate::judgement::{Judgement, nothing};
 use crate::places::{Find, at_each};
@@ -227,11 +227,15 @@ impl Effect {
                 let other = |unit: &str| format!("{item} {unit}");
                 let here = both(of, than).and_then(|(of, over)| positive(of, over));
                 let there = both(&other(of), &other(than));
+                // Nothing is smaller than no loss.
+                let is_none = there.is_some_and(|(of, over)| same(&of, &over) == Answer::Yes);
                 let there = there.and_then(|(of, over)| positive(of, over));
                 match (here, there) {
                     (Some(here), Some(there)) => {
-                        let text = format!("{}; {item}: {}", told(&here), told(&there));
-                        Judgement::new(less(&there, &here).verdict(), text)
+                        let end = if is_none { ", which is no loss" } else { "" };
+                        let text = format!("{}; {item}: {}{end}", told(&here), told(&there));
+                        let answer = less(&there, &here).and(Answer::of(!is_none, is_none));
+                        Judgement::new(answer.verdict(), text)
                     }
                     (_, None) => Judgement::not_testable(format!("it needs results of {item}")),
                     (None, _) => nothing(),

@@ -104,7 +104,7 @@ impl Measured {
 pub struct Judged {
     pub(crate) says: &'static str,
     pub(crate) published: &'static str,
-    /// Why it fails, where it does: likely.
+    /// Why it fails, where it does: likely. Of a simulation also why it is undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) likely_reason: Option<&'static str>,
     pub(crate) judgements: Vec<Judgement>,
@@ -210,10 +210,12 @@ impl Judged {
             let not_told = judgements.into_iter().map(|one| one.untold(why));
             judgements = not_told.collect();
         }
-        let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
-        let reason = match rows.is_simulated() {
-            true => &claim.sim_reason,
-            false => &claim.reason,
+        let is_any = |verdict| judgements.iter().any(|one| one.verdict == verdict);
+        let fails = is_any(Verdict::Fails);
+        // A simulation that is run again decides no more than before.
+        let (reason, fails) = match rows.is_simulated() {
+            true => (&claim.sim_reason, fails || is_any(Verdict::Undecided)),
+            false => (&claim.reason, fails),
         };
         Self {
             says: &claim.says,
@@ -227,8 +229,28 @@ impl Judged {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::item::find;
+
+    #[test]
+    fn a_simulation_that_decides_nothing_says_why() {
+        let item = find("partitioned/fig5").unwrap()[0];
+        let row = |(power, value): (u32, f64)| {
+            json!({"transport": "sim:niagara", "pml": "ob1", "policy": "messages", "partitions": 16, "compute": "sleep:10000",
+                "noise": "none:0", "size": 4_u64.pow(power), "launch": 0, "perceived_bandwidth_paper_mb_s": value})
+        };
+        let mut rows = Rows::default();
+        let values = [1.0, 5.0, 4.0, 3.0, 2.0];
+        rows.add_stored((0..).zip(values).map(row).collect(), false);
+        let outcome = Outcome::of(item, &rows, false, Vec::new(), Vec::new());
+        let says = "Without noise it is an ordinary curve of bandwidth.";
+        let mut claims = outcome.claims.iter();
+        let claim = claims.find(|claim| claim.says == says).unwrap();
+        assert_eq!(claim.judgements[0].verdict, Verdict::Undecided);
+        assert!(claim.likely_reason.is_some());
+    }
 
     #[test]
     fn claims_without_rows_are_not_testable() {

@@ -132,12 +132,16 @@ impl Case {
         }
     }
 
-    /// A byte for each partition, none of which waits for another.
+    /// A byte for each partition, none of which waits for another. Where data goes by messages, acknowledgements do: a library above
+    /// sends and receives has nothing else.
     const fn reverse(&self) -> Shape {
         Shape {
             bytes: self.partitions as usize,
             partitions: self.partitions,
-            policy: Policy::Each,
+            policy: match self.policy {
+                Policy::Messages(_) => Policy::Messages(u32::MAX),
+                _ => Policy::Each,
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tagwire_bench_sim::partitioned::{Case, Stamps, run};
 use tagwire_pml::Policy;
 use tagwire_sim::presets::preset;
-use tagwire_sim::{Machine, SimOptions};
+use tagwire_sim::{Machine, SimOptions, Span};
 
 const MS: u64 = 1_000_000;
 
@@ -52,6 +52,24 @@ fn a_late_partition_finds_the_others_gone() {
         assert!(stamps.last.iter().all(|ns| (21_000..40_000).contains(ns)));
         assert!(!stamps.way.is_empty());
     }
+}
+
+/// A library above sends and receives has no other way to acknowledge.
+#[test]
+fn messages_are_acknowledged_by_messages() {
+    let took = |policy| {
+        let round = rounds(niagara(), 8, 1, policy, 0).partitions[2][0];
+        round.arrived - round.ready
+    };
+    let Machine { network, .. } = niagara();
+    let nanos = |span: Span| span.as_picos() / 1000;
+    let (send, recv) = (nanos(network.send), nanos(network.recv));
+    // The bytes of both take less than 2 ns.
+    let way = 2 * nanos(network.latency) + send;
+    let by_messages = took(Policy::Messages(u32::MAX)) - way;
+    assert!((2 * recv..2 * recv + 2).contains(&by_messages));
+    // Writes cost their receivers nothing.
+    assert!((0..2).contains(&(took(Policy::Each) - way)));
 }
 
 #[test]

@@ -25,11 +25,12 @@ const MEASURED: [&str; 8] = [
     "transport",
 ];
 
-/// What of these crates is not in what is measured, as git's exclude patterns: tests, pages, the laboratory of engines, and networks that no
-/// item is measured over.
-const NOT_MEASURED: [&str; 6] = [
+/// What of these crates is not in what is measured, as git's exclude patterns: tests, pages, the laboratory of engines, programs of the
+/// simulator, and networks that no item is measured over.
+const NOT_MEASURED: [&str; 7] = [
     ":(exclude,glob)**/tests/**",
     ":(exclude,glob)**/*.md",
+    ":(exclude)bench/sim",
     ":(exclude)matching/lab",
     // Gone: what is stored may be older.
     ":(exclude)matching/bench",
@@ -243,7 +244,13 @@ mod tests {
         ] {
             assert!(files.contains(&counts), "{counts}");
         }
-        for does_not in ["/tests/", ".md", "matching/lab/", "transport/sim/"] {
+        for does_not in [
+            "/tests/",
+            ".md",
+            "bench/sim/",
+            "matching/lab/",
+            "transport/sim/",
+        ] {
             let found = files.iter().find(|file| file.contains(does_not));
             assert_eq!(found, None);
         }

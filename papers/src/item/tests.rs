@@ -522,3 +522,30 @@ fn what_a_machine_is_fitted_to_is_not_judged_on_it() {
         (Some(json!("sim")), json!("not-testable"))
     );
 }
+
+#[test]
+fn what_no_paper_says_is_not_judged_on_its_machine() {
+    let simulated = all()
+        .iter()
+        .filter(|item| item.simulated("", false).is_ok());
+    for claim in simulated.flat_map(|item| &item.claims) {
+        let is_said = !claim.published.text().starts_with("not published");
+        assert!(is_said || claim.no_sim.is_some(), "{}", claim.says);
+    }
+}
+
+/// Three parameters of Manzano are fitted to that panel.
+#[test]
+fn no_claim_of_a_panel_that_machines_are_fitted_to_is_judged_on_them() {
+    let item = find("cmb/fig6").unwrap()[0];
+    let is_of_panel = |claim: &&Claim| {
+        claim
+            .answers()
+            .any(|value| value.id.starts_with("001/fig6a"))
+    };
+    let of_panel: Vec<&Claim> = item.claims.iter().filter(is_of_panel).collect();
+    assert_eq!(of_panel.len(), 6);
+    for claim in of_panel {
+        assert!(claim.fitted, "{}", claim.says);
+    }
+}

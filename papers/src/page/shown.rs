@@ -404,9 +404,14 @@ impl Shown {
         for claim in self.simulated.iter().flat_map(|one| &one.claims) {
             if let Some(reason) = claim.likely_reason {
                 let says = claim.says.trim_end_matches('.');
+                let judgements = &claim.judgements;
+                let word = match judgements.iter().any(|one| one.verdict == Verdict::Fails) {
+                    true => "fails",
+                    false => "is undecided",
+                };
                 let _ = writeln!(
                     reasons,
-                    "- *{says}* fails on the simulated machine, likely: {reason}"
+                    "- *{says}* {word} on the simulated machine, likely: {reason}"
                 );
             }
         }

@@ -503,6 +503,21 @@ fn the_table_has_all_kinds_that_claims_have() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+#[test]
+fn nothing_is_smaller_than_no_loss() {
+    let claim = "effects.smaller = { of = 'a', than = 'b', item = 'p/i', figure = 'x', size = 1 }";
+    let of = |there: &'static [f64]| {
+        rows(&[
+            (unit("a"), &[&[1.05]]),
+            (unit("b"), FLAT),
+            (other("p/i", "a"), &[there]),
+            (other("p/i", "b"), FLAT),
+        ])
+    };
+    assert_eq!(verdict(claim, &of(&[0.98])), Verdict::Fails);
+    assert_eq!(verdict(claim, &of(&[0.8])), Verdict::Holds);
+}
+
 /// MPI libraries are judged one by one.
 #[test]
 fn peers_are_not_pooled() {

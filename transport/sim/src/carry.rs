@@ -23,6 +23,19 @@ pub(crate) enum Stepped {
     Killed(Place),
 }
 
+/// Returns how far apart the last bytes of a message, and of what comes before it, are at least: where both go to one rank, and of all that
+/// a rank sends.
+fn apart(link: &Link, cargo: &Cargo) -> [Span; 2] {
+    let len = cargo.len();
+    match cargo {
+        Cargo::Message(_) | Cargo::Load(_) if len > link.crowding_up_to as usize => {
+            [link.stream.of(len), link.process.of(len)]
+        }
+        Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(len), Span::ZERO],
+        _ => [Span::ZERO; 2],
+    }
+}
+
 impl State {
     /// Sends a packet at a moment. Without a machine it arrives at once.
     pub(crate) fn carry(&mut self, at: Moment, flight: Flight) {
@@ -70,10 +83,7 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
-        let streamed = match flight.cargo {
-            Cargo::Message(_) | Cargo::Load(_) => link.stream.of(flight.cargo.len()),
-            _ => Span::ZERO,
-        };
+        let [streamed, moved] = apart(&link, &flight.cargo);
         let own = self.members[from.index()].rank.as_u32();
         let shared = self.machine().filter(|machine| machine.shares_local);
         let free = match (nodes, shared) {
@@ -87,16 +97,19 @@ impl State {
         // Between ranks of a node nothing else lies between the packets of a pair.
         let mut next = if nodes.is_some() { head } else { head + bytes };
         let is_in_order = is_fenced || self.options.keeps_order();
-        let peer = &mut self.members[from.index()].links[endpoint.index()];
-        if streamed > bytes {
-            // The last byte comes with the stream, which other packets of the NIC go between.
-            let begun = start.max(peer.streamed);
-            peer.streamed = begun + streamed;
-            let beside = match nodes {
-                Some(_) => streamed.less(bytes),
-                None => streamed,
-            };
-            next = next.max(begun + link.latency + beside);
+        let sender = &mut self.members[from.index()];
+        let peer = &mut sender.links[endpoint.index()];
+        for (busy, span) in [(&mut peer.streamed, streamed), (&mut sender.moving, moved)] {
+            if span > bytes {
+                // The last byte comes with the stream, which other packets of the NIC go between.
+                let begun = start.max(*busy);
+                *busy = begun + span;
+                let beside = match nodes {
+                    Some(_) => span.less(bytes),
+                    None => span,
+                };
+                next = next.max(begun + link.latency + beside);
+            }
         }
         let last = &mut peer.last;
         if is_in_order {

@@ -23,8 +23,8 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str =
-    "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream";
+const LINK: &str = "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
+     crowding, crowding-up-to";
 
 /// The fields that a machine cannot do without.
 const NEEDED: [&str; 4] = ["latency", "overhead-send", "overhead-recv", "per-byte"];
@@ -35,7 +35,8 @@ impl Machine {
     /// | field | value |
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
-    /// | `per-byte`, `copy-out`, `copy-in`, `stream` | a time for each byte: `0.0826 ns` |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding` | a time for each byte: `0.0826 ns` |
+    /// | `crowding-up-to` | bytes; 0 |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
     /// | `local-link` | `own`: each rank has the link to others of its node to itself; `shared`: all have one, in both directions |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
@@ -115,6 +116,9 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "copy-out" => link.copy_out = per_byte()?,
         "copy-in" => link.copy_in = per_byte()?,
         "stream" => link.stream = per_byte()?,
+        "process" => link.process = per_byte()?,
+        "crowding" => link.crowding = per_byte()?,
+        "crowding-up-to" => link.crowding_up_to = number(value, 0)?,
         _ => return Err(format!("no such field; a link has {LINK}")),
     }
     Ok(())
@@ -160,6 +164,12 @@ mod tests {
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
         assert!(!machine.shares_local);
+        let lines = "process = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000";
+        let of_messages = Machine::from_text(&format!("{TEXT}{lines}")).unwrap();
+        let network = of_messages.network;
+        assert_eq!(network.process, PerByte::femtos(400_000));
+        assert_eq!(network.crowding, PerByte::femtos(100_000));
+        assert_eq!(network.crowding_up_to, 16_000);
         let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();
         assert!(shared.shares_local);
     }

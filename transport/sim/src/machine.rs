@@ -23,6 +23,13 @@ pub struct Link {
     /// How far apart the bytes of messages from one rank to another are at least: nothing where the NICs alone decide. Reads and writes
     /// of memory are not bound by it.
     pub stream: PerByte,
+    /// The same of all messages together that one rank sends, but those that its core writes into the NIC.
+    pub process: PerByte,
+    /// How much longer the sender's core is busy with each byte of a short message, for each message of its rank that is under way: it
+    /// writes the bytes into buffers of the NIC, and waits for room there.
+    pub crowding: PerByte,
+    /// Bytes of the longest such message. The NIC fetches longer ones.
+    pub crowding_up_to: u32,
 }
 
 /// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.
@@ -44,7 +51,8 @@ pub struct Machine {
     /// Whether the ranks of a node share one local link, in both directions: their cores copy, and have one memory. Else each rank has one
     /// to itself.
     pub shares_local: bool,
-    /// How many cores a node has for what threads of its ranks compute; 0 where each thread has one to itself.
+    /// How many threads of its ranks compute at once on a node: one on each core, or as many as each core runs; 0 where each thread has a
+    /// core to itself.
     pub cores: u32,
     /// How long a thread that computes keeps its core while others wait for one.
     pub slice: Span,

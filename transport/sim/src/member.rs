@@ -88,6 +88,8 @@ pub(crate) struct Member {
     shown: Moment,
     /// Up to when its own part of its node's memory is.
     pub(crate) copying: Moment,
+    /// When the stream of its messages, to all peers together, may go on.
+    pub(crate) moving: Moment,
     /// Counts what came: a sleeper that has armed looks at it.
     pub(crate) epoch: u32,
 }
@@ -111,6 +113,7 @@ impl Member {
             clock,
             shown: Moment::default(),
             copying: Moment::default(),
+            moving: Moment::default(),
             epoch: 0,
         }
     }
@@ -143,6 +146,11 @@ impl Member {
     pub(crate) const fn count_message(&mut self, all: &mut u64) {
         self.sent += 1;
         *all += 1;
+    }
+
+    /// Returns how many of its messages are under way, or not taken by their receivers.
+    pub(crate) fn untaken(&self) -> u32 {
+        self.links.iter().map(|link| link.untaken).sum()
     }
 
     /// Returns the link of an endpoint whose end was not reported.

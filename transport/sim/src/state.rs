@@ -11,7 +11,7 @@ use tagwire_transport::message::{EndpointId, Outcome, Token};
 use crate::cores::Cores;
 use crate::due::Carried;
 use crate::flight::{Flight, OperationId};
-use crate::machine::Machine;
+use crate::machine::{Link as NetworkLink, Machine};
 use crate::member::{Item, Link, Member, Status};
 use crate::options::SimOptions;
 use crate::picture::Noted;
@@ -59,6 +59,30 @@ pub(crate) enum Work {
     Send { copied: usize },
     /// Receives one, and matches it where no network has done that.
     Recv { copied: usize, is_matched: bool },
+}
+
+impl Work {
+    /// Returns how long it keeps the core of a rank busy.
+    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member) -> Span {
+        match self {
+            Self::Send { copied } => {
+                let is_crowded =
+                    link.crowding.as_femtos() > 0 && copied <= link.crowding_up_to as usize;
+                let crowded = match is_crowded {
+                    true => link.crowding.of(copied * member.untaken() as usize),
+                    false => Span::ZERO,
+                };
+                link.send + link.copy_out.of(copied) + crowded
+            }
+            Self::Recv { copied, is_matched } => {
+                let matching = match is_matched {
+                    true => Span::ZERO,
+                    false => machine.matching,
+                };
+                link.recv + matching + link.copy_in.of(copied)
+            }
+        }
+    }
 }
 
 /// The whole network.
@@ -247,16 +271,7 @@ impl State {
         };
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
-        let span = match work {
-            Work::Send { copied } => link.send + link.copy_out.of(copied),
-            Work::Recv { copied, is_matched } => {
-                let matching = match is_matched {
-                    true => Span::ZERO,
-                    false => machine.matching,
-                };
-                link.recv + matching + link.copy_in.of(copied)
-            }
-        };
+        let span = work.takes(&machine, link, &self.members[place.index()]);
         let now = self.now;
         let member = self.member(place);
         let handover = machine.handover_of(member.threads.count());

@@ -248,6 +248,66 @@ fn a_stream_of_messages_has_a_rate_of_its_own() {
 }
 
 #[test]
+fn all_messages_of_a_rank_may_have_one_rate() {
+    // Five times what a byte takes a NIC.
+    const PROCESS: u64 = 5 * BYTE;
+    let mut machine = machine();
+    machine.network.process = PerByte::femtos(PROCESS * 1_000_000);
+    let (first, len) = (SEND + LATENCY + RECV, 1000);
+    // To several receivers as to one.
+    let to_each = |machine: Machine| {
+        let seen = run(
+            5,
+            SimOptions::of(machine),
+            move |rank, mut node, seen| async move {
+                if rank == 0 {
+                    for to in 1..5 {
+                        node.send(to, 0, len);
+                    }
+                } else {
+                    let heard = node.hear().await;
+                    seen.borrow_mut().extend(heard);
+                }
+                // No goodbyes.
+                std::mem::forget(node);
+            },
+        );
+        let mut times: Vec<_> = seen.into_iter().map(|(at, _)| at).collect();
+        times.sort_unstable();
+        times
+    };
+    let of = |rate: u64| -> Vec<_> {
+        let after = |number| first + number * rate * len as u64;
+        (1..=4).map(after).collect()
+    };
+    assert_eq!(to_each(machine), of(PROCESS));
+    // What cores write into the NIC is not among them.
+    machine.network.crowding_up_to = 1000;
+    assert_eq!(to_each(machine), of(BYTE));
+}
+
+#[test]
+fn a_core_that_writes_into_the_nic_waits_for_messages_before() {
+    const CROWDING: u64 = 10;
+    let mut machine = machine();
+    machine.network.crowding = PerByte::femtos(CROWDING * 1_000_000);
+    machine.network.crowding_up_to = 1000;
+    let (way, len) = (LATENCY + BYTE * 1000 + RECV, 1000);
+    let busy = |others: u64| SEND + others * CROWDING * len as u64;
+    let expected = [
+        busy(0) + way,
+        busy(0) + busy(1) + way,
+        busy(0) + busy(1) + busy(2) + way,
+    ];
+    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
+    // The NIC fetches longer ones.
+    machine.network.crowding_up_to = 999;
+    let bytes = BYTE * len as u64;
+    let expected: Vec<_> = (0..3).map(|number| SEND + way + number * bytes).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
+}
+
+#[test]
 fn a_rank_that_matches_is_busy_with_it() {
     let machine = Machine {
         matching: Span::nanos(700),
