@@ -255,7 +255,7 @@ fn the_provider_that_is_asked_for_is_looked_at() {
     let (Some(with), Some(without)) = (of("shm+ofi:tcp;ofi_rxm"), of("ofi:udp;ofi_rxd")) else {
         return eprintln!("SKIPPED: no libfabric with tcp;ofi_rxm and udp;ofi_rxd");
     };
-    assert!(with.contains("by its notice"), "{with}");
+    assert!(with.contains("a flag behind it"), "{with}");
     assert!(without.contains("a message for each"), "{without}");
 }
 

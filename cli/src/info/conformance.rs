@@ -59,7 +59,7 @@ pub const NEWER_UCX: &str = "UCX 1.22";
 
 /// Providers of libfabric.
 pub const OFI: &[Fabric] = &[
-    fabric("tcp;ofi_rxm", SYSTEM_LIBFABRIC, CONNECTED, Some(UNSEEN)),
+    fabric("tcp;ofi_rxm", SYSTEM_LIBFABRIC, NO_NOTICE, Some(UNSEEN)),
     fabric("net", SYSTEM_LIBFABRIC, CONNECTED, None),
     fabric("shm", SYSTEM_LIBFABRIC, PLAIN, None),
     fabric("udp;ofi_rxd", SYSTEM_LIBFABRIC, PLAIN, None),
@@ -74,7 +74,7 @@ pub const OFI: &[Fabric] = &[
         Some(VERBS_UNSEEN),
     ),
     fabric("tcp", NEWER_LIBFABRIC, CONNECTED, Some(UNSEEN)),
-    fabric("tcp;ofi_rxm", NEWER_LIBFABRIC, CONNECTED, Some(UNSEEN)),
+    fabric("tcp;ofi_rxm", NEWER_LIBFABRIC, NO_NOTICE, Some(UNSEEN)),
     fabric("udp;ofi_rxd", NEWER_LIBFABRIC, PLAIN, None),
 ];
 

@@ -333,7 +333,7 @@ impl ChannelWay {
             }
             Self::Flagged => {
                 "written into place, and a flag behind it, at which the receiver looks: writes have no \
-                 notice of 4 bytes, and keep their order, which was tested"
+                 notice of 4 bytes, and keep their order"
             }
             Self::Flushed => {
                 "written into place and flushed, then a message tells the receiver: writes have no \
