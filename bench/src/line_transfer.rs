@@ -1,7 +1,7 @@
 //! How the CPUs of two ranks are placed to each other, as a transfer of a cache line between them tells.
 //!
-//! A guest's CPUs are at times two threads of one core and at times two cores, and neither topology nor clock says when that
-//! changes. What a transfer takes does: it is measured by this process before and after each job, on the CPUs that the ranks
+//! A guest's CPUs are at times two threads of one core, two cores of one cache and two cores of none, and neither topology nor clock says
+//! when that changes. What a transfer takes does: it is measured by this process before and after each job, on the CPUs that the ranks
 //! are bound to, while no rank runs.
 
 use std::sync::Arc;
@@ -17,9 +17,14 @@ pub(crate) const BEFORE: &str = "line_transfer_ns";
 /// The same after it.
 pub(crate) const AFTER: &str = "line_transfer_after_ns";
 
-/// Two threads of one core share its first cache, so that a transfer takes less than this; no two cores reach it through a cache
-/// that they share (67 to 180 ns in guests on Intel's and AMD's servers).
-const ONE_CORE_NS: f64 = 50.0;
+/// Two threads of one core share its first cache, so that a transfer takes less than this (15 to 30 ns); no two cores reach it through a
+/// cache that they share (48 to 69 ns in guests on AMD's servers, 67 to 182 on Intel's).
+const ONE_CORE_NS: f64 = 40.0;
+/// Two cores of one cache complex hand a line over in less than this; those of two complexes never do (220 to 280 ns in the same guests of
+/// AMD's). Most of Intel's guests take more as well, though their cores share a cache: it is large, and far from each.
+const CLOSE_NS: f64 = 100.0;
+/// Two transfers of which one takes less than this many times the other are of one placing, also on both sides of a bound.
+const SAME: f64 = 1.4;
 
 /// Round trips of a run, and runs, of which the shortest counts: what disturbs makes a run longer.
 const ROUNDS: u64 = 2_000;
@@ -36,16 +41,22 @@ const LOOKS: u32 = 1 << 12;
 pub(crate) enum Placing {
     /// They are threads of one core.
     OneCore,
+    /// They are two cores with a cache in common that is near.
+    Close,
     /// They are two cores.
     Apart,
 }
 
 impl Placing {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::OneCore, Self::Close, Self::Apart];
+
     /// Returns what a transfer of so many nanoseconds says.
     pub(crate) fn of(transfer_ns: f64) -> Self {
-        match transfer_ns < ONE_CORE_NS {
-            true => Self::OneCore,
-            false => Self::Apart,
+        match transfer_ns {
+            ..ONE_CORE_NS => Self::OneCore,
+            ..CLOSE_NS => Self::Close,
+            _ => Self::Apart,
         }
     }
 
@@ -53,6 +64,7 @@ impl Placing {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::OneCore => "threads of one core",
+            Self::Close => "cores close together",
             Self::Apart => "cores apart",
         }
     }
@@ -63,8 +75,10 @@ impl Placing {
     }
 
     fn of_both(before: f64, after: Option<f64>) -> Option<Self> {
-        let (before, after) = (Self::of(before), after.map(Self::of));
-        (after.unwrap_or(before) == before).then_some(before)
+        let after = after.unwrap_or(before);
+        let is_same = before.max(after) < SAME * before.min(after);
+        let mean = Self::of((before * after).sqrt());
+        (is_same || Self::of(before) == Self::of(after)).then_some(mean)
     }
 }
 
@@ -201,6 +215,12 @@ mod tests {
         assert_eq!(row(&[]), None);
         assert_eq!(row(&[(BEFORE, 30.0)]), Some(Placing::OneCore));
         assert_eq!(row(&[(BEFORE, 30.0), (AFTER, 140.0)]), None);
+        let close = row(&[(BEFORE, 48.0), (AFTER, 69.0)]);
+        assert_eq!(close, Some(Placing::Close));
+        assert_eq!(row(&[(BEFORE, 60.0), (AFTER, 240.0)]), None);
+        // One placing whose transfers lie about a bound.
+        assert_eq!(row(&[(BEFORE, 95.0), (AFTER, 120.0)]), Some(Placing::Apart));
+        assert_eq!(row(&[(BEFORE, 80.0), (AFTER, 120.0)]), None);
         let apart = row(&[(BEFORE, 150.0), (AFTER, 140.0)]);
         assert_eq!(apart, Some(Placing::Apart));
         let words = |before, after| placing(|name| if name == BEFORE { before } else { after });

@@ -89,7 +89,7 @@ impl Report {
             let fits = |row: &&&Row| Placing::of_row(row) == Some(placing);
             rows.iter().filter(fits).count()
         };
-        let all = [Placing::OneCore, Placing::Apart].map(|placing| (count(placing), placing));
+        let all = Placing::ALL.map(|placing| (count(placing), placing));
         let (most, placing) = all.into_iter().max_by_key(|(count, _)| *count)?;
         (most != 0).then_some((placing, rows.len() - most))
     }

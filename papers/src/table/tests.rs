@@ -83,10 +83,10 @@ fn a_placing_without_ours_has_no_ratio() {
     let item = find("performance/peers").unwrap()[0];
     let at = |transport: &str, value: f64, after: f64| {
         json!({"transport": transport, "library": (transport == "mpi").then_some("M Version: 1"), "pml": "ob1", "size": 8,
-            "latency_us": value, "line_transfer_ns": 60.0, "line_transfer_after_ns": after})
+            "latency_us": value, "line_transfer_ns": 160.0, "line_transfer_after_ns": after})
     };
     let turn = |rows: Value| (0, "", rows);
-    let apart = turn(json!([at("shm", 0.2, 60.0), at("mpi", 0.4, 60.0)]));
+    let apart = turn(json!([at("shm", 0.2, 160.0), at("mpi", 0.4, 160.0)]));
     let with_ours = rows(&[
         apart.clone(),
         turn(json!([at("shm", 0.1, 15.0), at("mpi", 0.3, 15.0)])),
