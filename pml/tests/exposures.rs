@@ -118,6 +118,45 @@ fn a_receive_that_is_filled_hears_of_it_however_busy_the_transport_is() {
     assert!(b.statistics().unwrap().counters.filled > 10);
 }
 
+/// Few receives of a rank that waits are exposed. One that begins to compute is helped soon: what its messages find tells, also where they
+/// were not exposed.
+#[test]
+fn a_rank_that_begins_to_compute_is_helped_soon() {
+    let ranks = in_contact();
+    let [a, b] = &ranks;
+    let from = SourceSelector::exact(a.rank());
+    let filled = || b.statistics().unwrap().counters.filled;
+    let data = vec![7; LONG];
+    let exchange = |waits: bool| {
+        let mut place = vec![0; LONG];
+        let received = post(b, &mut place, from, TagSelector::exact(TAGS[0]));
+        if waits {
+            let early = b.wait(received, Some(Duration::from_micros(1)));
+            assert!(matches!(early, Err(Error::TimedOut(_))), "{early:?}");
+        }
+        for _ in 0..4 {
+            a.progress().unwrap();
+        }
+        let sent = send(a, b, &data, TAGS[0], SendMode::Standard);
+        for _ in 0..4 {
+            a.progress().unwrap();
+        }
+        assert_eq!(finish(&ranks, b, received).failure, None);
+        assert_eq!(finish(&ranks, a, sent).failure, None);
+        assert!(place == data);
+    };
+    for _ in 0..300 {
+        exchange(true);
+    }
+    let before = filled();
+    exchange(true);
+    assert_eq!(filled(), before, "one of many is exposed");
+    for _ in 0..6 {
+        exchange(false);
+    }
+    assert!(filled() >= before + 4, "{} of 6", filled() - before);
+}
+
 #[test]
 fn nothing_is_exposed_where_the_user_says_so() {
     let options = Ob1Options {

@@ -41,9 +41,13 @@ impl Core {
     /// fill that.
     #[inline]
     pub(super) fn settle_later(&mut self, from: PeerIndex, receive: Handle) {
-        let exposures = self.lane.peers.get(from).map(|peer| &peer.exposures);
-        if exposures.is_some_and(|exposures| exposures.holds(receive)) {
+        let Some(peer) = self.lane.peers.get_mut(from) else {
+            return;
+        };
+        if peer.exposures.holds(receive) {
             self.pending.push(Operation::Settle(from, receive));
+        } else {
+            peer.exposures.look_back(receive, self.idle);
         }
     }
 
@@ -270,7 +274,7 @@ impl Driver {
             && terms.coalesce == 0
             && common.capacity() > terms.eager
             && peer.exposures.exposed.len() < EXPOSED
-            && peer.exposures.is_worth_it();
+            && peer.exposures.is_worth_it(receive, core.idle);
         is_worth_it.then_some((index, tag))
     }
 

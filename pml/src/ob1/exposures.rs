@@ -47,7 +47,7 @@ pub(super) const EXPOSED: usize = 32;
 const PATIENCE: u32 = 4;
 
 /// The receives of which one is exposed in the end, as a power of two. One of 16 costs a twentieth of the bandwidth of long messages
-/// (docs/performance.md); a rank that begins to compute is noticed after so many.
+/// (docs/performance.md); a rank that begins to compute is noticed by those that are not exposed.
 const SELDOM: u32 = 8;
 
 /// The body of EXPOSE.
@@ -142,6 +142,8 @@ pub(super) struct Exposures {
     unused: u32,
     /// So many are not exposed before the next one that is.
     skip: u32,
+    /// One of these that waits, and how often the rank had waited in vain when it was posted.
+    watched: Option<(Handle, u64)>,
     targets: VecDeque<Target>,
     /// The last receive of this rank that was cancelled, or is not exposed any more for that: the peer may count it among those
     /// that wait.
@@ -165,6 +167,7 @@ impl Default for Exposures {
             count: 0,
             unused: 0,
             skip: 0,
+            watched: None,
             targets: VecDeque::new(),
             hole: None,
             dropped: None,
@@ -245,13 +248,31 @@ impl Exposures {
         Some(oldest.number)
     }
 
-    /// Whether the next receive is worth to be exposed.
-    pub(super) const fn is_worth_it(&mut self) -> bool {
+    /// Whether a receive, the next, is worth to be exposed by a rank that has waited in vain `idle` times.
+    pub(super) fn is_worth_it(&mut self, receive: Handle, idle: u64) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
+            // Of another one, the rank has waited in vain since: that says nothing.
+            if self.watched.is_none_or(|(_, then)| then != idle) {
+                self.watched = Some((receive, idle));
+            }
             return false;
         }
         true
+    }
+
+    /// A receive that was not exposed has its message. Where the rank has not waited in vain meanwhile it had something else to do, and would
+    /// have been helped: the next one is exposed.
+    #[inline]
+    pub(super) fn look_back(&mut self, receive: Handle, idle: u64) {
+        if let Some((watched, then)) = self.watched
+            && watched == receive
+        {
+            self.watched = None;
+            if then == idle {
+                self.skip = 0;
+            }
+        }
     }
 
     /// Takes note whether one that was exposed was filled while this rank had something else to do.
