@@ -50,6 +50,9 @@ const PATIENCE: u32 = 4;
 /// (docs/performance.md); a rank that begins to compute is noticed by those that are not exposed.
 const SELDOM: u32 = 8;
 
+/// No slot of a receive.
+const NONE: u32 = u32::MAX;
+
 /// The body of EXPOSE.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -142,8 +145,9 @@ pub(super) struct Exposures {
     unused: u32,
     /// So many are not exposed before the next one that is.
     skip: u32,
-    /// One of these that waits, and how often the rank had waited in vain when it was posted.
-    watched: Option<(Handle, u64)>,
+    /// The slot of one of these that waits, or [`NONE`], and how often the rank had waited in vain when it was posted, in 32 bits.
+    watched: u32,
+    watched_since: u32,
     targets: VecDeque<Target>,
     /// The last receive of this rank that was cancelled, or is not exposed any more for that: the peer may count it among those
     /// that wait.
@@ -167,7 +171,8 @@ impl Default for Exposures {
             count: 0,
             unused: 0,
             skip: 0,
-            watched: None,
+            watched: NONE,
+            watched_since: 0,
             targets: VecDeque::new(),
             hole: None,
             dropped: None,
@@ -249,12 +254,12 @@ impl Exposures {
     }
 
     /// Whether a receive, the next, is worth to be exposed by a rank that has waited in vain `idle` times.
-    pub(super) fn is_worth_it(&mut self, receive: Handle, idle: u64) -> bool {
+    pub(super) const fn is_worth_it(&mut self, receive: Handle, idle: u64) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             // Of another one, the rank has waited in vain since: that says nothing.
-            if self.watched.is_none_or(|(_, then)| then != idle) {
-                self.watched = Some((receive, idle));
+            if self.watched == NONE || self.watched_since != idle as u32 {
+                (self.watched, self.watched_since) = (receive.slot(), idle as u32);
             }
             return false;
         }
@@ -264,12 +269,10 @@ impl Exposures {
     /// A receive that was not exposed has its message. Where the rank has not waited in vain meanwhile it had something else to do, and would
     /// have been helped: the next one is exposed.
     #[inline]
-    pub(super) fn look_back(&mut self, receive: Handle, idle: u64) {
-        if let Some((watched, then)) = self.watched
-            && watched == receive
-        {
-            self.watched = None;
-            if then == idle {
+    pub(super) const fn look_back(&mut self, receive: Handle, idle: u64) {
+        if self.watched == receive.slot() {
+            self.watched = NONE;
+            if self.watched_since == idle as u32 {
                 self.skip = 0;
             }
         }
