@@ -10,9 +10,13 @@ pub(crate) fn file(name: &str) -> Option<String> {
     read_to_string(format!("{GROUP}/{name}")).ok()
 }
 
-/// Returns the limit of the group's memory in bytes; `None` where it has none.
-pub(crate) fn memory_limit() -> Option<u64> {
-    limit(&file("memory.max")?)
+/// Returns the bytes of memory that there are for this process: those of the machine, or fewer by the limit of its control group.
+#[must_use]
+pub fn process_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
+    let limit = file("memory.max").and_then(|text| limit(&text));
+    limit.map_or(machine, |limit| limit.min(machine))
 }
 
 /// Returns the limit that a `memory.max` holds; `None` where it is `max`.

@@ -50,6 +50,7 @@ pub use capability::{
 };
 #[cfg(feature = "partitioned")]
 pub use channel::{Buffering, Channels, OpenChannel, RecvChannel, SendChannel};
+pub use control_group::process_memory;
 pub use cooperative::{CooperativeTransfers, Offer, Ticket};
 pub use data::{
     MemoryKind, Pack, ReadRegion, RecvBuffer, RecvPart, SendBuffer, Unpack, WriteRegion,

@@ -194,8 +194,8 @@ pub const SETTINGS: &[Setting] = &[
         READER,
         "ofi-registered",
         0..=1 << 40,
-        "Most bytes of memory that stay registered so; auto is 1/64 of the machine's, and no more than a quarter of what the process may \
-         lock (RLIMIT_MEMLOCK)",
+        "Most bytes of memory that stay registered so; auto is 1/64 of the machine's, or of the limit of the control group where that is \
+         less, and no more than a quarter of what the process may lock (RLIMIT_MEMLOCK)",
     ),
 ];
 

@@ -9,26 +9,11 @@ use std::sync::Arc;
 use loom::model::Builder;
 use loom::thread;
 
-use changes::Change;
-use ranges::Ranges;
+use ranges::{Change, Ranges};
 use sync::{AtomicUsize, Ordering, fence};
 
 #[path = "../src/registrations/ranges.rs"]
 mod ranges;
-
-mod changes {
-    use std::ops::Range;
-
-    #[derive(Debug, Clone)]
-    pub(super) enum Change {
-        Unmapped(Range<usize>),
-        Moved {
-            from: Range<usize>,
-            to: Range<usize>,
-        },
-        Discarded(Range<usize>),
-    }
-}
 
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};

@@ -7,7 +7,7 @@ use super::layout::{LARGEST_ROOM, PAYLOAD, ROOMS};
 use super::peer::Inbound;
 use super::room::Size;
 use super::segment::Segment;
-use crate::control_group;
+use crate::control_group::process_memory;
 use crate::message::EndpointId;
 
 /// What is left of the memory that a rank may spend, and the largest room.
@@ -94,7 +94,7 @@ pub(super) fn budget(options: &ShmOptions, ranks: u32) -> u64 {
     }
     let (ranks, least) = (u64::from(ranks.max(1)), u64::from(ROOMS[1]));
     let Some(all) = options.room else {
-        return memory() / 64 / ranks;
+        return process_memory() / 64 / ranks;
     };
     let part = all as u64 / ranks;
     if all == 0 || part >= least {
@@ -105,13 +105,6 @@ pub(super) fn budget(options: &ShmOptions, ranks: u32) -> u64 {
          each rank uses {least}"
     );
     least
-}
-
-/// Returns the bytes of memory that there are for this process: those of the machine, or fewer by the limit of its control group.
-fn memory() -> u64 {
-    let info = rustix::system::sysinfo();
-    let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-    control_group::memory_limit().map_or(machine, |limit| limit.min(machine))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -139,6 +132,6 @@ mod tests {
             assert_eq!(budget_of(Some(room), true, ranks), 0);
         }
         assert_eq!(largest(least), Size(1));
-        assert_eq!(budget_of(None, false, 3), memory() / 64 / 3);
+        assert_eq!(budget_of(None, false, 3), process_memory() / 64 / 3);
     }
 }

@@ -2,6 +2,9 @@
 //! of them. Skipped, loudly, where there is no libfabric.
 #![allow(unsafe_code)]
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use tagwire_base::bootstrap::LocalBootstrap;
 use tagwire_conformance::assert_check;
 use tagwire_conformance::byte::{Factory, Job};
@@ -167,6 +170,8 @@ fn gets_from_the_living_are_not_given_up_with_the_gone() {
 /// Two ranks in contact, of which the first can reach memory of the second.
 struct Pair {
     ranks: Vec<Ofi>,
+    /// How to make each go without a word.
+    silent: Vec<Arc<AtomicBool>>,
     events: [Events; 2],
     to: EndpointId,
     /// Of the second.
@@ -180,23 +185,29 @@ const LEN: usize = 10_000;
 
 impl Pair {
     fn open(open: Open) -> Option<Self> {
+        Self::of_length(LEN, open)
+    }
+
+    /// The same with so many bytes each.
+    fn of_length(len: usize, open: Open) -> Option<Self> {
         let options = fixture::options(Use::Bytes)?;
-        let Ranks { mut ranks, .. } = fixture::open_all(2, &options, open);
+        let Ranks { mut ranks, silent } = fixture::open_all(2, &options, open);
         let address = ranks[1].address();
         let to = ranks[0]
             .connect(tagwire_base::Rank::new(1), &address)
             .unwrap();
-        let mut memory = vec![0; LEN];
+        let mut memory = vec![0; len];
         // SAFETY: the memory is kept longer than the ranks.
-        let target = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), LEN) };
+        let target = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), len) };
         let key = ranks[1].register(&target).unwrap().key;
         let mut pair = Self {
             ranks,
+            silent,
             events: [Events::default(), Events::default()],
             to,
             memory,
             key,
-            own: vec![7; LEN],
+            own: vec![7; len],
         };
         pair.until(|pair| {
             let hello = pair.ranks[0].send(Lane(0), to, Class::Data, AmHeader([0, 0]), &[]);
@@ -214,7 +225,7 @@ impl Pair {
         }
     }
 
-    /// Posts a put of everything, or a get.
+    /// Posts a put of everything, with a notice where the provider has one that can be used, or a get.
     fn access(&mut self, token: Token, put: bool) {
         let memory = (self.memory.as_ptr().addr() as u64, self.key.clone());
         self.until(|pair| {
@@ -223,16 +234,17 @@ impl Pair {
                 key: &memory.1,
             };
             let (own, to) = (&mut pair.own, pair.to);
-            let (start, rank) = (own.as_mut_ptr(), &mut pair.ranks[0]);
+            let (start, len, rank) = (own.as_mut_ptr(), own.len(), &mut pair.ranks[0]);
+            let notice = (rank.limits().immediate_width > 0).then_some(token.0);
             // SAFETY: the memory is kept longer than the ranks, and left alone meanwhile.
             let post = unsafe {
                 match put {
                     true => {
-                        let data = SendBuffer::contiguous(start, LEN);
-                        rank.put(Lane(0), to, &data, target, None, token)
+                        let data = SendBuffer::contiguous(start, len);
+                        rank.put(Lane(0), to, &data, target, notice, token)
                     }
                     false => {
-                        let data = RecvBuffer::contiguous(start, LEN);
+                        let data = RecvBuffer::contiguous(start, len);
                         rank.get(Lane(0), to, &data, target, token)
                     }
                 }
@@ -264,64 +276,20 @@ fn remote_accesses_that_find_no_room_are_made_again() {
 /// The connection breaks when a part of a write has come: the target lives.
 #[test]
 fn a_write_that_is_cut_off_by_a_death_does_no_harm_to_its_target() {
-    const LONG: usize = 64 << 20;
-    let Some(options) = fixture::options(Use::Bytes) else {
+    let Some(mut pair) = Pair::of_length(64 << 20, plain) else {
         return;
     };
-    let Ranks { mut ranks, silent } = fixture::open_all(2, &options, plain);
-    let mut memory = vec![0_u8; LONG];
-    // SAFETY: the memory is kept longer than the ranks.
-    let target = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), LONG) };
-    let key = ranks[1].register(&target).unwrap().key;
-    let address = ranks[1].address();
-    let to = ranks[0]
-        .connect(tagwire_base::Rank::new(1), &address)
-        .unwrap();
-    let back = ranks[0].address();
-    let from = ranks[1].connect(tagwire_base::Rank::new(0), &back).unwrap();
-    let mut events = [Events::default(), Events::default()];
-    let hello = |ranks: &mut [Ofi], rank: usize, to| {
-        ranks[rank].send(Lane(0), to, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted
-    };
-    let mut said = [false; 2];
-    while events.iter().any(|events| events.messages == 0) {
-        for (rank, peer) in [(0, to), (1, from)] {
-            said[rank] = said[rank] || hello(&mut ranks, rank, peer);
-            ranks[rank].progress(Lane(0), &mut events[rank]);
-        }
-    }
-    let own = vec![7_u8; LONG];
-    // SAFETY: as above.
-    let data = unsafe { SendBuffer::contiguous(own.as_ptr(), LONG) };
-    let remote = RemoteMemory {
-        address: memory.as_ptr().addr() as u64,
-        key: &key,
-    };
-    // With a notice, where the provider has one that can be used.
-    let notice = (ranks[0].limits().immediate_width > 0).then_some(1);
-    let put = loop {
-        match ranks[0].put(Lane(0), to, &data, remote, notice, Token(1)) {
-            Post::Busy => ranks[0].progress(Lane(0), &mut events[0]),
-            post => break post,
-        };
-    };
-    assert_eq!(put, Post::Posted);
+    pair.access(Token(1), true);
     // SAFETY: inside of the memory, which the provider writes to.
-    while unsafe { memory.as_ptr().read_volatile() } == 0 {
-        for (rank, events) in ranks.iter_mut().zip(&mut events) {
-            rank.progress(Lane(0), events);
-        }
-    }
-    let mut survivor = ranks.pop().unwrap();
-    let dying = Box::new(ranks.pop().unwrap());
-    fixture::die(&silent, tagwire_base::Rank::new(0), dying);
+    pair.until(|pair| unsafe { pair.memory.as_ptr().read_volatile() } != 0);
+    let dying = Box::new(pair.ranks.remove(0));
+    fixture::die(&pair.silent, tagwire_base::Rank::new(0), dying);
     // More often than its end takes to be read, which not all providers report.
     for _ in 0..10_000 {
-        let _ = survivor.send(Lane(0), from, Class::Data, AmHeader([0, 0]), &[]);
-        survivor.progress(Lane(0), &mut events[1]);
+        pair.ranks[0].progress(Lane(0), &mut pair.events[1]);
     }
-    drop(survivor);
-    assert!(memory.last() == Some(&0), "the write was not cut off");
+    pair.ranks.clear();
+    assert!(pair.memory.last() == Some(&0), "the write was not cut off");
 }
 
 /// One that fails is impossible, the next one is not, and a flush has waited for both.

@@ -17,19 +17,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use rustix::mm::{UserfaultfdFlags, userfaultfd};
 
-/// What became of memory that is watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
-    /// It was unmapped, also by another mapping in its place.
-    Unmapped(Range<usize>),
-    /// It was moved elsewhere, in the place of what was there.
-    Moved {
-        from: Range<usize>,
-        to: Range<usize>,
-    },
-    /// It stays mapped, but its pages are given back, right after this is read.
-    Discarded(Range<usize>),
-}
+use super::ranges::Change;
 
 /// The structures of linux/userfaultfd.h.
 #[repr(C)]

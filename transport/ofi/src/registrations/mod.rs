@@ -25,6 +25,7 @@ use std::sync::Arc;
 use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use tagwire_libfabric_sys::bindings::{FI_READ, FI_RECV, FI_SEND, FI_WRITE};
+use tagwire_transport::process_memory;
 
 use crate::fabric::Registered;
 #[cfg(test)]
@@ -287,10 +288,8 @@ fn pages_of(start: usize, len: usize) -> Option<Range<usize>> {
     Some(start - start % page..end)
 }
 
-/// Returns the bytes that stay registered where the user does not say: some of the machine's memory, and of what may be locked.
+/// Returns the bytes that stay registered where the user does not say: some of the memory that there is, and of what may be locked.
 fn share_of_memory() -> usize {
-    let info = rustix::system::sysinfo();
-    let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
     let lockable = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX);
-    usize::try_from((machine / 64).min(lockable / 4)).unwrap_or(usize::MAX)
+    usize::try_from((process_memory() / 64).min(lockable / 4)).unwrap_or(usize::MAX)
 }

@@ -11,8 +11,21 @@
 
 use std::ops::Range;
 
-use super::changes::Change;
 use super::sync::{AtomicU64, AtomicUsize, DISCARDED, LOOKS, Ordering, fence, yield_now};
+
+/// What became of memory that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It was unmapped, also by another mapping in its place.
+    Unmapped(Range<usize>),
+    /// It was moved elsewhere, in the place of what was there.
+    Moved {
+        from: Range<usize>,
+        to: Range<usize>,
+    },
+    /// It stays mapped, but its pages are given back, right after this is read.
+    Discarded(Range<usize>),
+}
 
 /// A range, or nothing where it ends at 0.
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
 //! The table by itself. `tests/models.rs` has it with loom's atomics.
 
-use super::changes::Change;
-use super::ranges::Ranges;
+use super::ranges::{Change, Ranges};
 use super::sync::DISCARDED;
 
 fn ranges() -> Ranges {
