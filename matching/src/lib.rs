@@ -75,7 +75,7 @@ pub use engine::{
     ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, QueueStats, Stats,
 };
 #[cfg(feature = "engines")]
-pub use engines::offload;
+pub use engines::{offload, ucx::bin_of as ucx_bin};
 pub use envelope::{Cookie, Envelope, Handle, Pattern};
 pub use error::{Error, Result};
 pub use known::{Engines, Loader};

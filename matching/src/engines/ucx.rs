@@ -96,11 +96,13 @@ impl Bins for Hashed {
     }
 
     fn bin(&self, entry: Selector) -> usize {
-        let tag = (entry.tag() as u64 & 0xff_ffff) << 40
-            | (entry.source() as u64 & 0xf_ffff) << 20
-            | (entry.kind & !WILD) as u64;
-        let (high, low) = ((tag >> 32) as u32, tag as u32);
-        ((low % self.prime) ^ (high % self.prime)) as usize
+        let context = (entry.kind & !WILD) as u64;
+        bin_of(
+            entry.tag() as u64,
+            entry.source() as u64,
+            context,
+            self.prime,
+        ) as usize
     }
 
     fn find_posted<C: Cells>(view: View<'_, C, 1>, first: [u32; 2], message: Selector) -> Found {
@@ -110,6 +112,15 @@ impl Bins for Hashed {
         }
         Found::of(view.find(CHAIN, exact, |entry, _| entry.accepts(message)))
     }
+}
+
+/// Returns the bin of a receive that names source and tag, or of a message, where the hash goes by `prime`: of the 64-bit tag as Open MPI's
+/// UCX layer lays it out.
+#[must_use]
+pub const fn bin_of(tag: u64, source: u64, context: u64, prime: u32) -> u32 {
+    let tag = (tag & 0xff_ffff) << 40 | (source & 0xf_ffff) << 20 | context;
+    let (high, low) = ((tag >> 32) as u32, tag as u32);
+    (low % prime) ^ (high % prime)
 }
 
 /// The largest prime that is no greater than `most`, which is 2 or more.

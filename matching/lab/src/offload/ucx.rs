@@ -25,6 +25,7 @@ use tagwire_matching::offload::OffloadCounts;
 use tagwire_matching::trace::Event;
 use tagwire_matching::{
     ArriveOutcome, CancelOutcome, Capacity, Cookie, Engine, Envelope, Handle, Pattern, PostOutcome,
+    ucx_bin,
 };
 
 use crate::error::{Error, Result};
@@ -351,17 +352,14 @@ fn sizes(trace: &Trace) -> Result<Vec<u64>, String> {
     Ok(sizes)
 }
 
-/// The bin of an exact receive by UCX's hash of the 64-bit tag, as Open MPI's UCX layer lays it out; none of a wildcard.
+/// The bin of an exact receive; none of a wildcard.
 fn bin(pattern: Pattern) -> Option<u32> {
     let source = pattern.source.rank()?;
     if pattern.tag.is_any() {
         return None;
     }
-    let tag = (pattern.tag.as_i32() as u64 & 0xff_ffff) << 40
-        | (u64::from(source.as_u32()) & 0xf_ffff) << 20
-        | u64::from(pattern.context.as_u16());
-    let (high, low) = ((tag >> 32) as u32, tag as u32);
-    Some((low % BINS) ^ (high % BINS))
+    let (tag, context) = (pattern.tag.as_i32() as u64, pattern.context.as_u16());
+    Some(ucx_bin(tag, source.as_u32().into(), context.into(), BINS))
 }
 
 fn number(found: Option<Cookie>) -> Option<u32> {
