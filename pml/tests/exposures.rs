@@ -151,10 +151,16 @@ fn a_rank_that_begins_to_compute_is_helped_soon() {
     let before = filled();
     exchange(true);
     assert_eq!(filled(), before, "one of many is exposed");
-    for _ in 0..6 {
+    // One whose message was there by chance says nothing.
+    for round in 0..100 {
+        exchange(round % 3 != 0);
+    }
+    assert!(filled() <= before + 1, "{}", filled() - before);
+    let before = filled();
+    for _ in 0..8 {
         exchange(false);
     }
-    assert!(filled() >= before + 4, "{} of 6", filled() - before);
+    assert!(filled() >= before + 4, "{} of 8", filled() - before);
 }
 
 #[test]

@@ -50,6 +50,9 @@ const PATIENCE: u32 = 4;
 /// (docs/performance.md); a rank that begins to compute is noticed by those that are not exposed.
 const SELDOM: u32 = 8;
 
+/// So many receives in a row that were not exposed have to find their messages there: one may by chance.
+const FOUND: u8 = 3;
+
 /// No slot of a receive.
 const NONE: u32 = u32::MAX;
 
@@ -142,7 +145,9 @@ pub(super) struct Exposures {
     /// How many were exposed.
     pub count: u32,
     /// How many of the last ones were not filled while this rank had something else to do.
-    unused: u32,
+    unused: u16,
+    /// How many of the last ones that were not exposed had their messages before this rank waited for them.
+    found: u8,
     /// So many are not exposed before the next one that is.
     skip: u32,
     /// The slot of one of these that waits, or [`NONE`], and how often the rank had waited in vain when it was posted, in 32 bits.
@@ -170,6 +175,7 @@ impl Default for Exposures {
             exposed: Vec::new(),
             count: 0,
             unused: 0,
+            found: 0,
             skip: 0,
             watched: NONE,
             watched_since: 0,
@@ -267,14 +273,19 @@ impl Exposures {
     }
 
     /// A receive that was not exposed has its message. Where the rank has not waited in vain meanwhile it had something else to do, and would
-    /// have been helped: the next one is exposed.
+    /// have been helped: after some such receives in a row the next one is exposed.
     #[inline]
     pub(super) const fn look_back(&mut self, receive: Handle, idle: u64) {
-        if self.watched == receive.slot() {
-            self.watched = NONE;
-            if self.watched_since == idle as u32 {
-                self.skip = 0;
-            }
+        if self.watched != receive.slot() {
+            return;
+        }
+        self.watched = NONE;
+        self.found = match self.watched_since == idle as u32 {
+            true => self.found + 1,
+            false => 0,
+        };
+        if self.found >= FOUND {
+            (self.found, self.skip) = (0, 0);
         }
     }
 
@@ -285,7 +296,7 @@ impl Exposures {
         } else {
             self.unused.saturating_add(1)
         };
-        self.skip = match self.unused.checked_sub(PATIENCE) {
+        self.skip = match u32::from(self.unused).checked_sub(PATIENCE) {
             Some(more) => (1 << more.min(SELDOM)) - 1,
             None => 0,
         };

@@ -52,6 +52,8 @@ pub struct ShmOptions {
     /// Bytes that the rooms of all ranks on the machine may take; `None` for 1/64 of the machine's memory, or of
     /// the limit of the control group where that is less.
     pub room: Option<usize>,
+    /// Whether answers go into memory of what they answer, always or never; `None`: as is found by trial.
+    pub reuse: Option<bool>,
     /// How long messages are moved, always; `None`: as is found by trial, for each pair and length.
     pub way: Option<CopyWay>,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
@@ -73,6 +75,7 @@ impl Default for ShmOptions {
             headers: MAX_HEADERS,
             arena: ARENA,
             room: None,
+            reuse: None,
             way: None,
             matches: false,
             first_slot: 0,
@@ -103,6 +106,11 @@ impl ShmOptions {
             headers: config.integer("shm-headers") as usize,
             arena: config.bytes("shm-arena"),
             room: config.bytes_or_auto("shm-room"),
+            reuse: match config.choice("shm-reuse") {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            },
             way: CopyWay::named(config.choice("shm-way")),
             matches: false,
             first_slot: config.integer("shm-first-slot") as u32,
@@ -182,6 +190,14 @@ pub const SETTINGS: &[Setting] = &[
          is 1/64 of the machine's, or of the limit of the control group where that is less. A value other than 0 gives each \
          rank 256K at least. A ring is back to 64K within 10 s of silence",
     ),
+    Setting::choice(
+        READER,
+        "shm-reuse",
+        "auto",
+        &["auto", "on", "off"],
+        "Whether messages of 4 KiB to 16 KiB go into memory from which their sender has just read others of their receiver: as is found by trial, \
+         or always where there is such memory, or never. Pieces of longer messages do unless it is off",
+    ),
     Setting::integer(
         READER,
         "shm-first-slot",
@@ -222,6 +238,7 @@ mod tests {
             ("shm-chunk-min", "2M"),
             ("shm-arena", "3G"),
             ("shm-room", "96M"),
+            ("shm-reuse", "off"),
             ("shm-way", "one-side"),
             ("shm-first-slot", "4294967295"),
         ] {
@@ -231,7 +248,10 @@ mod tests {
         assert_eq!(options.cross_attach, CrossAttach::Off);
         assert_eq!(options.descriptor, DescriptorWay::Passed);
         assert_eq!((options.arena, options.room), (3 << 30, Some(96 << 20)));
-        assert_eq!(options.way, Some(CopyWay::OneSide));
+        assert_eq!(
+            (options.reuse, options.way),
+            (Some(false), Some(CopyWay::OneSide))
+        );
         assert_eq!(options.first_slot, u32::MAX);
         // The largest chunk is never below the smallest.
         assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));

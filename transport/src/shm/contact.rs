@@ -186,6 +186,7 @@ impl Shm {
         }
         peer.attract();
         self.outbound[to.index()] = Some(Outbound { producer, header });
+        self.connect_rooms(to);
         self.awaiting.push(to);
         self.attention = true;
         Ok(())
@@ -373,8 +374,17 @@ impl Shm {
         consumer.resume(super::matching::load_state(&area.taken));
         let way = Inbound::new(consumer, endpoint, peer.header.clone());
         self.inbound.push(way);
+        self.connect_rooms(endpoint);
         upcalls.peer(PeerEvent::Up { endpoint, rank });
         1
+    }
+
+    /// Lets both ends of a pair know of each other, once there are both.
+    fn connect_rooms(&mut self, with: EndpointId) {
+        let way = self.inbound.iter_mut().find(|way| way.endpoint == with);
+        if let (Some(Some(out)), Some(way)) = (self.outbound.get_mut(with.index()), way) {
+            out.connect_rooms(way, &self.options);
+        }
     }
 
     /// Looks at the replies that are still out, one of them.

@@ -39,7 +39,7 @@ use super::room::{Size, Table};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 6;
+pub(super) const VERSION: u64 = 7;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -51,8 +51,10 @@ pub(super) const CONTROL_SLOTS: usize = 16;
 pub(super) const INLINE: usize = 40;
 /// Bytes of the payload ring.
 pub(super) const PAYLOAD: usize = AREA - 1024 - OFFERS * 64 - SLOTS * 64;
-/// Largest payload of a message.
-pub(super) const MAX_SEND: usize = 8192;
+/// Largest payload of a message: two of them fit into the payload ring.
+pub(super) const MAX_SEND: usize = 16 << 10;
+/// Longest message that ranks that match send whole.
+pub(super) const MAX_SHORT: usize = 8 << 10;
 /// Bytes of the room behind an area, by its size. Multiples of the pages of every machine.
 pub(super) const ROOMS: Table = [0, 256 << 10, 1 << 20, 4 << 20];
 /// The largest of them.

@@ -49,6 +49,7 @@ mod probe;
 mod progress;
 mod rank;
 mod remote;
+mod reuse;
 mod ring;
 mod room;
 mod rooms;

@@ -14,13 +14,14 @@ use loom::thread;
 
 use super::matching;
 use super::offers::{self, Chunk, Early, Side, Standing, Taken};
+use super::reuse::Reuse;
 use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
 use super::room::{Size, Table, Words};
 use super::waiter::word;
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
 
-/// Two slots, two lines, and two of a room where there is one, with cells that notice when one side reads what the other writes.
+/// Two slots, two lines, and four of a room where there is one, with cells that notice when one side reads what the other writes.
 struct Model<const ROOM: bool> {
     slots: [[AtomicU64; 3]; 2],
     credit: AtomicU64,
@@ -28,7 +29,7 @@ struct Model<const ROOM: bool> {
     lines: [UnsafeCell<u64>; 2],
     /// Granted, consumed, left.
     words: [AtomicU64; 3],
-    room: [UnsafeCell<u64>; 2],
+    room: [UnsafeCell<u64>; 4],
 }
 
 impl<const ROOM: bool> Model<ROOM> {
@@ -40,7 +41,7 @@ impl<const ROOM: bool> Model<ROOM> {
             inline: [UnsafeCell::new(0), UnsafeCell::new(0)],
             lines: [UnsafeCell::new(0), UnsafeCell::new(0)],
             words: slot(),
-            room: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            room: [(); 4].map(|()| UnsafeCell::new(0)),
         })
     }
 
@@ -59,7 +60,7 @@ impl<const ROOM: bool> RingMemory for Arc<Model<ROOM>> {
     const CONTROL_SLOTS: u32 = 1;
     const PAYLOAD: u32 = 128;
     const MAX_SEND: u32 = 64;
-    const ROOMS: Table = [0, 128, 128, 128];
+    const ROOMS: Table = [0, 256, 256, 256];
     const LONG: usize = if ROOM { 41 } else { usize::MAX };
     const ROOMY: usize = Self::LONG;
 
@@ -84,14 +85,24 @@ impl<const ROOM: bool> RingMemory for Arc<Model<ROOM>> {
     fn write(&self, place: Place, data: &[u8]) {
         // SAFETY: the protocol gives the place to the producer alone; loom checks it.
         self.cell(place)
-            .with_mut(|cell| unsafe { *cell = u64::from(data[0]) });
+            .with_mut(|cell| unsafe { *cell = word_of(data) });
     }
 
     fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R {
         // SAFETY: the protocol gives the place to the consumer alone; loom checks it.
-        let first = self.cell(place).with(|cell| unsafe { *cell });
-        look(Payload::from_slice(&vec![first as u8; len]))
+        let word = self.cell(place).with(|cell| unsafe { *cell });
+        let mut bytes = vec![word as u8; len];
+        if let Some(first) = bytes.first_chunk_mut() {
+            *first = word.to_le_bytes();
+        }
+        look(Payload::from_slice(&bytes))
     }
+}
+
+/// What a cell keeps of data: its first 8 bytes, which all others are like.
+fn word_of(data: &[u8]) -> u64 {
+    data.first_chunk()
+        .map_or(0, |first| u64::from_le_bytes(*first))
 }
 
 fn messages_arrive(lengths: &'static [usize]) {
@@ -168,6 +179,63 @@ fn a_room_that_was_left_is_touched_by_nobody() {
             }
         }
         sender.join().unwrap();
+    });
+}
+
+/// Two ranks send each other payloads in rooms, of which either may reuse what it has read: nobody writes what the other may read, and
+/// what is read is what was sent.
+#[test]
+fn what_is_reused_is_written_by_one_side_and_read_by_the_other() {
+    type Ends = (Producer<Arc<Model<true>>>, Consumer<Arc<Model<true>>>);
+    let rank = |(mut producer, mut consumer): Ends, first: u8, answers: bool| {
+        let mut push = |producer: &mut Producer<_>, number: u8| {
+            producer.look_at_room();
+            let header = AmHeader([u64::from(number), !u64::from(number)]);
+            while !producer.push(Class::Control, header, &[number; 64]) {
+                thread::yield_now();
+            }
+        };
+        let mut pop = |consumer: &mut Consumer<Arc<Model<true>>>, number: u8| {
+            loop {
+                let popped = consumer.pop(|header, payload| {
+                    assert_eq!(header.0[0], u64::from(number));
+                    assert_eq!(payload.to_vec(), vec![number; 64]);
+                });
+                match popped {
+                    Pop::Message(()) => break,
+                    Pop::Empty => thread::yield_now(),
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        let other = 3 - first;
+        if answers {
+            pop(&mut consumer, other);
+            push(&mut producer, first);
+            pop(&mut consumer, other + 10);
+        } else {
+            push(&mut producer, first);
+            pop(&mut consumer, other);
+            push(&mut producer, first + 10);
+        }
+    };
+    loom::model(move || {
+        let memories = [Model::<true>::new(), Model::<true>::new()];
+        // Of rank 0 to rank 1, and the other way round.
+        let ends = |own: usize| {
+            let (there, here) = (&memories[own], &memories[1 - own]);
+            let mut producer = Producer::new(Arc::clone(there));
+            let mut consumer = Consumer::new(Arc::clone(here));
+            let reuse = std::sync::Arc::new(Reuse::default());
+            producer.reuse(std::sync::Arc::clone(&reuse), Arc::clone(here), Some(true));
+            consumer.reuse(reuse, Arc::clone(there));
+            (producer, consumer)
+        };
+        let (a, mut b) = (ends(0), ends(1));
+        b.1.grow_room(Size(1));
+        let a = thread::spawn(move || rank(a, 1, false));
+        rank(b, 2, true);
+        a.join().unwrap();
     });
 }
 

@@ -8,12 +8,14 @@ use tagwire_base::{Clock, Rank};
 
 use super::arena::{ArenaMap, IN_ARENA};
 use super::cma::{self, Attach};
+use super::config::ShmOptions;
 use super::identity::Identity;
 use super::layout::{ANSWER_NONE, CLOSED_LEFT, MAX_SEND};
 use super::liveness::Liveness;
 use super::matching::TargetMap;
 use super::partner::Partner;
-use super::ring::Producer;
+use super::reuse::Reuse;
+use super::ring::{Producer, RingMemory};
 use super::room::Tenant;
 use super::segment::{AreaMap, HeaderMap, Segment};
 use super::sighting::Sighting;
@@ -227,6 +229,20 @@ impl Outbound {
         if waiter::word::is_armed(sleeping) {
             waiter::wake(sleeping);
         }
+    }
+
+    /// Lets both ends know of each other: long payloads go back and forth in the memory of one room. Ranks that match have none.
+    pub(super) fn connect_rooms(&mut self, way: &mut Inbound, options: &ShmOptions) {
+        let (there, here) = (
+            self.producer.memory().clone(),
+            way.consumer.memory().clone(),
+        );
+        if options.matches || (there.room().is_none() && here.room().is_none()) {
+            return;
+        }
+        let reuse = Arc::new(Reuse::default());
+        self.producer.reuse(Arc::clone(&reuse), here, options.reuse);
+        way.consumer.reuse(reuse, there);
     }
 
     /// Sends a body that is not contiguous: it is packed into the ring.

@@ -16,7 +16,8 @@
 //! the start by the same rule, so that no offset travels and only the length needs a check.
 //!
 //! A payload of a long message may lie in the room instead, a second payload ring that comes and goes (`room`): the slot says
-//! how large it is then, and 0 where the payload is not there.
+//! how large it is then, and 0 where the payload is not there. It may also lie in the room of the other direction, in memory that its producer
+//! has read and holds (`reuse`). Of a payload in a room the slot's 40 bytes say at which position its producer stood, or where it lies.
 //!
 //! **Credits.** The consumer writes `slots consumed | payload position << 32` when a quarter of
 //! either ring has been consumed since the last time. The producer keeps a copy and reads the
@@ -29,8 +30,10 @@
 //! promises more than there is for "full", so that it never overwrites what it should not;
 //! neither side can be led out of bounds.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::reuse::{Held, Reuse};
 use super::room::{Cursor, RoomIn, RoomOut, SIZES, Size, Spot, Table, Words};
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
@@ -99,6 +102,15 @@ pub(super) trait RingMemory {
     fn write_plain(&self, place: Place, data: &[u8]) {
         self.write(place, data);
     }
+    /// Whether a payload of `len` bytes is to go into memory that is held, where there is some.
+    fn tries_reuse(&self, len: usize) -> bool {
+        let _ = len;
+        true
+    }
+    /// Counts a payload of `len` bytes that did.
+    fn count_reuse(&self, len: usize) {
+        let _ = len;
+    }
     /// Shows a payload of `len` bytes.
     fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R;
 }
@@ -110,6 +122,8 @@ enum Reserved {
     Ring(usize, Cursor),
     /// In the room.
     Room(Spot),
+    /// In the room of the other direction.
+    Reused(Held),
 }
 
 impl Reserved {
@@ -119,6 +133,7 @@ impl Reserved {
         match self {
             Self::Ring(start, _) => Place::Bulk(*start + offset),
             Self::Room(spot) => Place::Room(spot.offset + offset),
+            Self::Reused(held) => Place::Room(held.offset as usize + offset),
         }
     }
 
@@ -128,6 +143,7 @@ impl Reserved {
         match self {
             Self::Ring(..) => Size::NONE,
             Self::Room(spot) => spot.size,
+            Self::Reused(_) => Size::REUSED,
         }
     }
 }
@@ -143,6 +159,10 @@ pub(super) struct Producer<M> {
     /// Position up to which payload is consumed, as far as known.
     payload_consumed: u32,
     room: RoomOut,
+    /// What the consumer of the other direction holds, and the memory where it does.
+    reuse: Option<(Arc<Reuse>, M)>,
+    /// Whether it is reused, where a setting says so.
+    reuses: Option<bool>,
 }
 
 impl<M: RingMemory> Producer<M> {
@@ -154,7 +174,22 @@ impl<M: RingMemory> Producer<M> {
             payload: Cursor::START,
             payload_consumed: 0,
             room: RoomOut::NEW,
+            reuse: None,
+            reuses: None,
         }
+    }
+
+    /// Lets it write where `reuse` says, in `memory` of the other direction: always or never where `fixed` says so, or as is found by trial.
+    pub(super) fn reuse(&mut self, reuse: Arc<Reuse>, memory: M, fixed: Option<bool>) {
+        self.reuse = Some((reuse, memory));
+        self.reuses = fixed;
+    }
+
+    /// Whether a payload goes into memory that is held, where there is some. Pieces do: what goes through the ring is found by trial as a whole.
+    #[inline]
+    fn tries_reuse(&self, len: usize, is_piece: bool) -> bool {
+        self.reuses
+            .unwrap_or_else(|| is_piece || self.memory.tries_reuse(len))
     }
 
     /// Begins to count at `first`, where nothing was sent yet and no consumer has looked at the ring. Returns where a consumer has to
@@ -191,10 +226,14 @@ impl<M: RingMemory> Producer<M> {
         self.push_kind(KIND_PIECE, Class::Data, header, data)
     }
 
-    /// Whether a piece of `len` bytes would find space.
-    pub(super) fn has_space(&mut self, len: usize) -> bool {
-        self.next_slot(Class::Data).is_some()
-            && (len <= super::layout::INLINE || self.reserve(len).is_some())
+    /// Whether `count` pieces of `len` bytes in all would find space, each but the last of whole lines.
+    pub(super) fn has_space(&mut self, count: u32, len: usize) -> bool {
+        let limit = M::SLOTS - M::CONTROL_SLOTS;
+        let has_slots = |this: &Self| this.tail.wrapping_sub(this.consumed) + count <= limit;
+        if !has_slots(self) {
+            self.refresh();
+        }
+        has_slots(self) && (len <= super::layout::INLINE || self.reserve(len, true).is_some())
     }
 
     #[inline(always)]
@@ -205,11 +244,7 @@ impl<M: RingMemory> Producer<M> {
         if data.len() <= super::layout::INLINE {
             self.memory.write(Place::Inline(index), data);
         } else {
-            let size = match kind {
-                KIND_PIECE => self.push_bulk(data, M::write_plain),
-                _ => self.push_bulk(data, M::write),
-            };
-            let Some(size) = size else {
+            let Some(size) = self.push_bulk(index, data, kind == KIND_PIECE) else {
                 return false;
             };
             kind |= size.mark();
@@ -235,7 +270,7 @@ impl<M: RingMemory> Producer<M> {
             fill(0, &mut piece[..len]);
             self.memory.write(Place::Inline(index), &piece[..len]);
         } else {
-            let Some(reserved) = self.reserve(len) else {
+            let Some(reserved) = self.reserve(len, false) else {
                 return false;
             };
             // The peer may write to the ring at any time, so that nobody is lent a slice of it.
@@ -243,9 +278,10 @@ impl<M: RingMemory> Producer<M> {
             for offset in (0..len).step_by(PIECE) {
                 let piece = &mut piece[..PIECE.min(len - offset)];
                 fill(offset, piece);
-                self.memory.write(reserved.place(offset), piece);
+                self.memory_of(&reserved)
+                    .write(reserved.place(offset), piece);
             }
-            self.take(reserved);
+            self.take(index, reserved);
             kind |= reserved.size().mark();
         }
         self.publish(index, header, kind, len);
@@ -290,24 +326,57 @@ impl<M: RingMemory> Producer<M> {
     /// them takes as long as to copy them, and is off the way now.
     #[inline(never)]
     fn take_over(&mut self, len: usize) {
-        if let Some(reserved) = self.reserve(len) {
-            self.memory.will_write_payload(reserved.place(0), len);
+        match self.reserve(len, false) {
+            // This side has read it last.
+            Some(Reserved::Reused(_)) | None => {}
+            Some(Reserved::Room(spot)) if spot.is_owned => {}
+            Some(reserved) => self.memory.will_write_payload(reserved.place(0), len),
         }
     }
 
     /// Stores a long payload, and returns the size of the room that it is in, or reports that there is no space. Out of line,
     /// to keep the way of short messages short.
     #[inline(never)]
-    fn push_bulk(&mut self, data: &[u8], write: impl FnOnce(&M, Place, &[u8])) -> Option<Size> {
-        let reserved = self.reserve(data.len())?;
-        write(&self.memory, reserved.place(0), data);
-        self.take(reserved);
+    fn push_bulk(&mut self, index: usize, data: &[u8], is_piece: bool) -> Option<Size> {
+        let reserved = self.reserve(data.len(), is_piece)?;
+        let (memory, place) = (self.memory_of(&reserved), reserved.place(0));
+        let is_owned = match reserved {
+            Reserved::Ring(..) => false,
+            Reserved::Room(spot) => spot.is_owned,
+            Reserved::Reused(_) => {
+                if !is_piece && self.reuses.is_none() {
+                    self.memory.count_reuse(data.len());
+                }
+                true
+            }
+        };
+        match is_piece || is_owned {
+            true => memory.write_plain(place, data),
+            false => memory.write(place, data),
+        }
+        self.take(index, reserved);
         Some(reserved.size())
+    }
+
+    /// The memory that a payload goes into.
+    #[inline]
+    fn memory_of(&self, reserved: &Reserved) -> &M {
+        match (reserved, &self.reuse) {
+            (Reserved::Reused(_), Some((_, memory))) => memory,
+            _ => &self.memory,
+        }
     }
 
     /// Returns where a payload of `len` bytes goes, where there is space for it.
     #[inline]
-    fn reserve(&mut self, len: usize) -> Option<Reserved> {
+    fn reserve(&mut self, len: usize, is_piece: bool) -> Option<Reserved> {
+        if len >= M::LONG
+            && let Some((reuse, _)) = &self.reuse
+            && self.tries_reuse(len, is_piece)
+            && let Some(held) = reuse.find(len)
+        {
+            return Some(Reserved::Reused(held));
+        }
         let (start, next) = self.payload.advance(len, M::PAYLOAD);
         let has_space =
             |this: &Self| next.position.wrapping_sub(this.payload_consumed) <= M::PAYLOAD;
@@ -321,13 +390,14 @@ impl<M: RingMemory> Producer<M> {
             }
         }
         if len >= M::LONG && self.room.is_open() {
+            self.go_back();
             let mut spot = self.room.spot(len, &M::ROOMS);
             if spot.is_none() {
                 self.refresh();
                 spot = self.room.spot(len, &M::ROOMS);
             }
             // One that was taken back just now has left its messages to the payload ring.
-            if spot.is_some() || self.room.is_open() {
+            if spot.is_some() || (self.room.is_open() && !self.is_owed()) {
                 return spot.map(Reserved::Room);
             }
         }
@@ -337,13 +407,48 @@ impl<M: RingMemory> Producer<M> {
         has_space(self).then_some(Reserved::Ring(start, next))
     }
 
-    /// What was reserved is written.
+    /// Goes back in the room behind what came with answers.
     #[inline]
-    const fn take(&mut self, reserved: Reserved) {
-        match reserved {
-            Reserved::Ring(_, next) => self.payload = next,
-            Reserved::Room(spot) => self.room.take(spot),
+    fn go_back(&mut self) {
+        let returned = self
+            .reuse
+            .as_ref()
+            .and_then(|(reuse, _)| reuse.take_returned());
+        if let Some((end, bytes)) = returned {
+            self.room.go_back(end, bytes);
         }
+    }
+
+    /// Whether the consumer is to be shown by a message that this side has read its answers.
+    fn is_owed(&self) -> bool {
+        self.reuse
+            .as_ref()
+            .is_some_and(|(reuse, _)| reuse.is_owed())
+    }
+
+    /// What was reserved is written, for the message in slot `index`.
+    #[inline]
+    fn take(&mut self, index: usize, reserved: Reserved) {
+        let word = match reserved {
+            Reserved::Ring(_, next) => {
+                self.payload = next;
+                if let Some((reuse, _)) = &self.reuse {
+                    reuse.tells();
+                }
+                return;
+            }
+            Reserved::Room(spot) => {
+                self.room.take(spot);
+                u64::from(spot.position)
+            }
+            Reserved::Reused(held) => {
+                if let Some((reuse, _)) = &self.reuse {
+                    reuse.take(held, self.tail.wrapping_add(1));
+                }
+                held.pack()
+            }
+        };
+        self.memory.write(Place::Inline(index), &word.to_le_bytes());
     }
 
     #[cold]
@@ -375,6 +480,12 @@ impl<M: RingMemory> Producer<M> {
     /// The memory of the ring.
     pub(super) const fn memory(&self) -> &M {
         &self.memory
+    }
+
+    /// Where it stands in the room.
+    #[cfg(all(test, not(loom)))]
+    pub(super) const fn room_position(&self) -> u32 {
+        self.room.position()
     }
 
     /// Messages sent.
@@ -441,6 +552,20 @@ pub(super) enum Pop<R> {
     Corrupt(u32),
 }
 
+/// Where a payload lies for its consumer.
+enum Bulk {
+    /// In the slot.
+    None,
+    /// In the payload ring.
+    Ring(usize),
+    /// In the room.
+    Room(usize),
+    /// In the room of the other direction.
+    Reused(Held),
+    /// Where no correct producer puts it.
+    Corrupt,
+}
+
 /// The receiving end.
 pub(super) struct Consumer<M> {
     memory: M,
@@ -454,6 +579,8 @@ pub(super) struct Consumer<M> {
     /// Credits were given since somebody last asked.
     gave_credits: bool,
     room: RoomIn,
+    /// What is held for the producer of the other direction, and the memory of that one.
+    reuse: Option<(Arc<Reuse>, M)>,
 }
 
 impl<M: RingMemory> Consumer<M> {
@@ -466,7 +593,13 @@ impl<M: RingMemory> Consumer<M> {
             payload_credited: 0,
             gave_credits: false,
             room: RoomIn::NEW,
+            reuse: None,
         }
+    }
+
+    /// Holds what it has read for the producer of the other direction, by `reuse`, and looks for answers in `memory`, where that one writes.
+    pub(super) fn reuse(&mut self, reuse: Arc<Reuse>, memory: M) {
+        self.reuse = Some((reuse, memory));
     }
 
     /// The memory of the ring.
@@ -570,55 +703,107 @@ impl<M: RingMemory> Consumer<M> {
             .will_read((next.wrapping_add(BEHIND) & (M::SLOTS - 1)) as usize);
         let slot = self.memory.slot(index);
         let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
-        let before = (self.payload, self.room.place());
-        let place = if len <= super::layout::INLINE {
-            Place::Inline(index)
+        let before = self.payload;
+        let bulk = if len <= super::layout::INLINE {
+            Bulk::None
         } else {
-            self.take_bulk(len, Size::of_mark(kind))
+            self.take_bulk(len, Size::of_mark(kind), index)
         };
-        let answer = self
-            .memory
-            .read(place, len, |payload| look(header, payload));
+        let (memory, place) = match (&bulk, &self.reuse) {
+            (Bulk::None, _) => (&self.memory, Place::Inline(index)),
+            (Bulk::Ring(start), _) => (&self.memory, Place::Bulk(*start)),
+            (Bulk::Room(start), _) => (&self.memory, Place::Room(*start)),
+            (Bulk::Reused(held), Some((_, memory))) => (memory, Place::Room(held.offset as usize)),
+            (Bulk::Reused(_), None) | (Bulk::Corrupt, _) => {
+                return Pop::Corrupt((first >> 32) as u32);
+            }
+        };
+        let answer = memory.read(place, len, |payload| look(header, payload));
         let Some(answer) = answer else {
-            self.payload = before.0;
-            self.room.read_again(before.1);
+            self.payload = before;
+            if matches!(bulk, Bulk::Room(_)) {
+                self.room.read_again();
+            }
             return Pop::Left;
         };
         self.head = next;
-        if next.wrapping_sub(self.credited) >= M::SLOTS / 4
-            || (len > super::layout::INLINE && self.owes_payload())
+        if (len > super::layout::INLINE && self.owes_payload(&bulk))
+            || next.wrapping_sub(self.credited) >= M::SLOTS / 4
         {
             self.publish();
         }
         Pop::Message(answer)
     }
 
-    /// Whether so much payload was consumed that the producer is to know.
-    #[inline]
-    fn owes_payload(&self) -> bool {
+    /// Whether so much payload was consumed that the producer is to know, after one that lay there.
+    #[inline(never)]
+    fn owes_payload(&mut self, bulk: &Bulk) -> bool {
+        match (bulk, &self.reuse) {
+            (Bulk::Room(_), Some((reuse, _))) => self.room.show_held(reuse),
+            (Bulk::Reused(held), Some((reuse, _))) => {
+                reuse.give_back(*held);
+                // The producer waits for no slots; whoever holds its memory looks for this.
+                let gave_credits = self.gave_credits;
+                self.publish();
+                self.gave_credits = gave_credits;
+                return false;
+            }
+            _ => {}
+        }
+        self.note_read();
         self.payload.position.wrapping_sub(self.payload_credited) >= M::PAYLOAD / 4
             || self.room.owes(&M::ROOMS)
+    }
+
+    /// Takes note of answers that the peer has read, by its credits for what this rank sent.
+    fn note_read(&mut self) {
+        if let Some((reuse, memory)) = &self.reuse {
+            self.room.note_reused(reuse);
+            if self.room.has_unread() && reuse.is_read(memory.credit().load(Acquire) as u32) {
+                self.room.note_read();
+            }
+        }
     }
 
     /// Whether a slot of kind `KIND` has a payload of `len` bytes in the room, which is granted.
     #[inline(never)]
     fn is_in_room<const KIND: u16>(&self, kind: u16, len: usize) -> bool {
         let is_kind = kind & 0xff == KIND;
-        is_kind && len > super::layout::INLINE && self.room.allows(Size::of_mark(kind))
+        let size = Size::of_mark(kind);
+        let is_known = match size {
+            Size::REUSED => self.reuse.is_some(),
+            size => self.room.allows(size),
+        };
+        is_kind && len > super::layout::INLINE && is_known
     }
 
-    /// The place of a long payload. Out of line, as above.
+    /// Takes a long payload: returns where it lies. Out of line, as above.
     #[inline(never)]
-    fn take_bulk(&mut self, len: usize, size: Size) -> Place {
+    fn take_bulk(&mut self, len: usize, size: Size, index: usize) -> Bulk {
+        if size != Size::NONE {
+            let word = self.memory.read(Place::Inline(index), 8, |bytes| {
+                let mut word = [0; 8];
+                bytes.copy_to_slice(&mut word);
+                u64::from_le_bytes(word)
+            });
+            if size == Size::REUSED {
+                let room = self.reuse.as_ref().and_then(|(_, memory)| memory.room());
+                let room = room.map_or(0, |words| words.most.len(&M::ROOMS));
+                return Held::unpack(word, len, room).map_or(Bulk::Corrupt, Bulk::Reused);
+            }
+            if let Some((reuse, _)) = &self.reuse {
+                self.room.note_reused(reuse);
+            }
+            let start = self.room.take(len, size, word as u32, &M::ROOMS);
+            self.room.long += len as u64;
+            return start.map_or(Bulk::Corrupt, Bulk::Room);
+        }
         if len >= M::LONG {
             self.room.long += len as u64;
         }
-        if size != Size::NONE {
-            return Place::Room(self.room.take(len, size, &M::ROOMS));
-        }
         let (start, next) = self.payload.advance(len, M::PAYLOAD);
         self.payload = next;
-        Place::Bulk(start)
+        Bulk::Ring(start)
     }
 
     /// Bytes of payloads that were long enough for a room, in all.
@@ -635,9 +820,15 @@ impl<M: RingMemory> Consumer<M> {
     }
 
     /// Takes the room back; see [`leaves_room`](Self::leaves_room).
-    pub(super) fn withdraw_room(&self) {
+    pub(super) fn withdraw_room(&mut self) {
+        if let Some((reuse, _)) = &self.reuse {
+            self.room.note_reused(reuse);
+        }
         if let Some(words) = self.memory.room() {
             self.room.withdraw(&words);
+        }
+        if let Some((reuse, _)) = &self.reuse {
+            self.room.show_held(reuse);
         }
     }
 
@@ -649,8 +840,16 @@ impl<M: RingMemory> Consumer<M> {
         if !is_left || self.is_ready() {
             return false;
         }
+        // It may have left while an answer there was on its way to it.
+        self.note_read();
+        if self.room.has_unread() {
+            return false;
+        }
         if let Some(words) = self.memory.room() {
             self.room.clear(&words);
+        }
+        if let Some((reuse, _)) = &self.reuse {
+            self.room.show_held(reuse);
         }
         true
     }
@@ -658,7 +857,8 @@ impl<M: RingMemory> Consumer<M> {
     /// Gives the credits back that are still held, for a producer that looks whether everything
     /// has been taken.
     pub(super) fn settle(&mut self) {
-        if self.head != self.credited {
+        self.note_read();
+        if self.head != self.credited || self.room.is_behind() {
             self.publish();
         }
     }

@@ -13,8 +13,10 @@
 //! ring has space for it. What is unread lies before the old end then, in its order, so that nothing of it is overwritten, and both sides
 //! compute the same offsets from the size that each slot says.
 //!
+//! Memory of the room that its consumer has read may hold an answer before it goes back to its producer (`reuse`).
+//!
 //! Of what the other side writes, a grant beyond the memory that is mapped is not followed, a credit that promises more than there
-//! is means "full", and a slot of a size that was not granted is corrupt. Offsets do not travel.
+//! is means "full", and a slot of a size that was not granted, or of a position that its producer cannot have, is corrupt.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -22,11 +24,15 @@ use std::time::Duration;
 
 use tagwire_base::Time;
 
+use super::reuse::{Reuse, lines};
 use crate::word::Word;
 
 /// A room goes back once nothing long has come for so long. Who waits looks every 100 ms, so that two idle ranks have
 /// given it back soon after.
 const IDLE: Duration = Duration::from_secs(4);
+
+/// Of a room one part of so many is held for answers.
+const HELD: u32 = 4;
 
 /// Sizes of a room, with none.
 pub(super) const SIZES: usize = 4;
@@ -51,6 +57,9 @@ impl Size {
     pub(super) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
+
+    /// In a slot, that the payload lies in the room of the other direction, in memory that is reused.
+    pub(super) const REUSED: Self = Self(0x80);
 
     /// What a slot says of it beside its kind.
     #[inline]
@@ -129,7 +138,7 @@ impl Cursor {
     /// Where a payload of `len` bytes goes in a ring of `ring` bytes, and the position behind it.
     #[inline]
     pub(super) const fn advance(self, len: usize, ring: u32) -> (usize, Self) {
-        let bytes = (len as u32).next_multiple_of(64);
+        let bytes = lines(len);
         let (start, gap) = if self.offset + bytes > ring {
             (0, ring.saturating_sub(self.offset))
         } else {
@@ -152,15 +161,21 @@ pub(super) struct RoomOut {
     cursor: Cursor,
     /// Position up to which it is consumed, as far as known.
     consumed: u32,
+    /// Position up to which this side has read the memory itself: the lines are in its caches.
+    owned: u32,
 }
 
 /// A place in the room.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     pub offset: usize,
+    /// Where the producer stands before.
+    pub position: u32,
     next: Cursor,
     /// The size that the room has then.
     pub size: Size,
+    /// This side has read all of it last.
+    pub is_owned: bool,
 }
 
 impl RoomOut {
@@ -169,6 +184,7 @@ impl RoomOut {
         size: Size::NONE,
         cursor: Cursor::START,
         consumed: 0,
+        owned: 0,
     };
 
     /// Whether there is one.
@@ -182,6 +198,12 @@ impl RoomOut {
         self.grant.size
     }
 
+    /// Where its producer stands.
+    #[cfg(all(test, not(loom)))]
+    pub(super) const fn position(&self) -> u32 {
+        self.cursor.position
+    }
+
     /// Returns where a payload of `len` bytes goes, where there is space for it as far as is known.
     pub(super) fn spot(&self, len: usize, table: &Table) -> Option<Spot> {
         let ring = self.size.len(table);
@@ -192,7 +214,30 @@ impl RoomOut {
             (offset, next) = self.cursor.advance(len, size.len(table));
         }
         let space = next.position.wrapping_sub(self.consumed) <= ring;
-        (space && self.is_open()).then_some(Spot { offset, next, size })
+        (space && self.is_open()).then_some(Spot {
+            offset,
+            position: self.cursor.position,
+            next,
+            size,
+            is_owned: self.owned.wrapping_sub(next.position) <= ring,
+        })
+    }
+
+    /// The `bytes` before position `end` came back with an answer. Where nothing was written behind them they are written next.
+    #[inline(never)]
+    pub(super) fn go_back(&mut self, end: u32, bytes: u32) {
+        let Cursor { position, offset } = self.cursor;
+        let unread = position.wrapping_sub(self.consumed);
+        if !self.is_open() || end != position || bytes > offset || bytes > unread {
+            return;
+        }
+        if self.owned.wrapping_sub(position) > unread {
+            self.owned = position;
+        }
+        self.cursor = Cursor {
+            position: position.wrapping_sub(bytes),
+            offset: offset - bytes,
+        };
     }
 
     /// A payload was written there.
@@ -237,10 +282,39 @@ pub(super) struct RoomIn {
     grant: Grant,
     /// The size that the producer has used.
     size: Size,
+    /// Where the producer stands if it has gone back behind every answer.
     cursor: Cursor,
+    /// Where it stands if it has gone back behind none.
+    top: Cursor,
+    /// Bytes before the cursor that are held for answers.
+    held: u32,
+    /// The lowest position of answers that the producer may not have read, where there are any.
+    unread: Option<u32>,
     credited: u32,
+    /// It is taken back: nothing is held any more.
+    is_withdrawn: bool,
+    /// As it was before the last payload.
+    before: Standing,
     /// Bytes of payloads that were long enough for a room, wherever they lay.
     pub long: u64,
+}
+
+/// What a payload changes.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    size: Size,
+    cursor: Cursor,
+    top: Cursor,
+    held: u32,
+}
+
+impl Standing {
+    const NEW: Self = Self {
+        size: Size::NONE,
+        cursor: Cursor::START,
+        top: Cursor::START,
+        held: 0,
+    };
 }
 
 impl RoomIn {
@@ -248,7 +322,12 @@ impl RoomIn {
         grant: Grant::NONE,
         size: Size::NONE,
         cursor: Cursor::START,
+        top: Cursor::START,
+        held: 0,
+        unread: None,
         credited: 0,
+        is_withdrawn: false,
+        before: Standing::NEW,
         long: 0,
     };
 
@@ -257,43 +336,114 @@ impl RoomIn {
         self.grant.size
     }
 
-    /// Where it is read, for [`read_again`](Self::read_again).
-    #[inline]
-    pub(super) const fn place(&self) -> (Cursor, Size) {
-        (self.cursor, self.size)
-    }
-
-    /// What was taken since `place` is read once more.
-    #[inline]
-    pub(super) const fn read_again(&mut self, (cursor, size): (Cursor, Size)) {
-        self.cursor = cursor;
-        self.size = size;
-    }
-
     /// Whether the producer may say that a payload lies in a room of `size`.
     pub(super) fn allows(&self, size: Size) -> bool {
         size != Size::NONE && size >= self.size && size <= self.grant.size
     }
 
-    /// Returns the offset of the next payload, of `len` bytes, in a room of `size`, and goes on behind it.
-    pub(super) fn take(&mut self, len: usize, size: Size, table: &Table) -> usize {
-        let (start, next) = self.cursor.advance(len, size.len(table));
+    /// Returns the offset of the next payload, of `len` bytes, in a room of `size`, whose producer stood at the position `at`, and goes on
+    /// behind it. `None`: it cannot stand there.
+    pub(super) fn take(&mut self, len: usize, size: Size, at: u32, table: &Table) -> Option<usize> {
+        let back = self.top.position.wrapping_sub(at);
+        let most = self.top.position.wrapping_sub(self.cursor.position);
+        let from = Cursor {
+            position: at,
+            offset: self.top.offset.checked_sub(back)?,
+        };
+        if back > most {
+            return None;
+        }
+        self.before = Standing {
+            size: self.size,
+            cursor: self.cursor,
+            top: self.top,
+            held: self.held,
+        };
+        let ring = size.len(table);
+        let (start, next) = from.advance(len, ring);
+        let goes_on = back == most && start == from.offset as usize;
+        if back == most && most != 0 {
+            // It went back behind all answers: it has read them.
+            self.unread = None;
+        }
+        let held = if goes_on { self.held } else { 0 };
+        self.held = match self.is_withdrawn {
+            true => 0,
+            false => (held + lines(len)).min(ring / HELD),
+        };
         self.cursor = next;
+        self.top = next;
         self.size = size;
-        start
+        Some(start)
+    }
+
+    /// The last payload is read once more.
+    pub(super) const fn read_again(&mut self) {
+        Standing {
+            size: self.size,
+            cursor: self.cursor,
+            top: self.top,
+            held: self.held,
+        } = self.before;
+    }
+
+    /// Shows the producer of the same rank what is held.
+    pub(super) fn show_held(&self, reuse: &Reuse) {
+        reuse.hold(self.cursor, self.held);
+    }
+
+    /// Takes note of what the producer of the same rank has reused.
+    #[inline]
+    pub(super) fn note_reused(&mut self, reuse: &Reuse) {
+        let bytes = reuse.take_reused();
+        if bytes != 0 {
+            self.held = self.held.saturating_sub(bytes);
+            self.cursor = Cursor {
+                position: self.cursor.position.wrapping_sub(bytes),
+                offset: self.cursor.offset.saturating_sub(bytes),
+            };
+            let lowest = self.cursor.position;
+            let is_lower = |unread: &u32| lowest.wrapping_sub(*unread) as i32 >= 0;
+            self.unread = self.unread.filter(is_lower).or(Some(lowest));
+        }
+    }
+
+    /// Whether answers may be unread.
+    pub(super) const fn has_unread(&self) -> bool {
+        self.unread.is_some()
+    }
+
+    /// All answers were read.
+    pub(super) const fn note_read(&mut self) {
+        self.unread = None;
+    }
+
+    /// The position up to which the producer may write again.
+    #[inline]
+    fn free(&self) -> u32 {
+        let free = self.cursor.position.wrapping_sub(self.held);
+        match self.unread {
+            Some(unread) if (free.wrapping_sub(unread) as i32) > 0 => unread,
+            _ => free,
+        }
     }
 
     /// Whether so much was consumed that the producer is to know.
     #[inline]
     pub(super) fn owes(&self, table: &Table) -> bool {
-        let owed = self.cursor.position.wrapping_sub(self.credited);
-        owed != 0 && owed >= self.size.len(table) / 4
+        let owed = self.free().wrapping_sub(self.credited) as i32;
+        owed > 0 && owed as u32 >= self.size.len(table) / 4
+    }
+
+    /// Whether anything was consumed that was not credited.
+    pub(super) fn is_behind(&self) -> bool {
+        self.free().wrapping_sub(self.credited) as i32 > 0
     }
 
     /// Credits what was consumed.
     pub(super) fn give_credit(&mut self, words: &Words<'_, impl Word<u64>>) {
-        if self.cursor.position != self.credited {
-            self.credited = self.cursor.position;
+        if self.is_behind() {
+            self.credited = self.free();
             words.credit.store(u64::from(self.credited), Release);
         }
     }
@@ -305,7 +455,9 @@ impl RoomIn {
     }
 
     /// Takes the room back. What lies there, and what comes until the producer has noticed, is still taken.
-    pub(super) fn withdraw(&self, words: &Words<'_, impl Word<u64>>) {
+    pub(super) fn withdraw(&mut self, words: &Words<'_, impl Word<u64>>) {
+        self.is_withdrawn = true;
+        self.held = 0;
         words.grant.store(self.grant.taken_back().pack(), Release);
     }
 

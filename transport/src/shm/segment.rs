@@ -15,7 +15,7 @@ use tagwire_base::error::is_shortage;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
-    AREA, CONTROL_SLOTS, LONG, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, ROOMY,
+    AREA, CONTROL_SLOTS, LONG, MAX_SEND, OFFERS, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, ROOMY,
     RegistrationLine, SLOTS, SegmentHeader, header_len, registrations_at,
 };
 use super::matching::{Shape, TargetMap};
@@ -24,7 +24,7 @@ use super::ring::{Place, RingMemory};
 use super::room::{Size, Table, Words};
 use crate::data::copy_bytes;
 use crate::message::Payload;
-use crate::shared_writes::SharedWrites;
+use crate::shared_writes::{SharedWrites, Way};
 
 /// Shorter payloads are written through the caches.
 const STREAMED: usize = 1024;
@@ -246,7 +246,7 @@ impl Segment {
         Ok(AreaMap {
             area: non_null(map.as_mut_ptr())?.cast(),
             room,
-            writes: Arc::new(SharedWrites::new(STREAMED)),
+            writes: Arc::new(SharedWrites::with_reuse(STREAMED)),
             _map: Arc::new(map),
         })
     }
@@ -368,6 +368,13 @@ impl AreaMap {
     }
 }
 
+impl AreaMap {
+    /// Hints that descriptor `number` will be written soon: its peer wrote there last.
+    pub(super) fn will_offer(&self, number: usize) {
+        prefetch_for_write(&raw const self.offers[number % OFFERS]);
+    }
+}
+
 impl RingMemory for AreaMap {
     type Word = AtomicU64;
     const SLOTS: u32 = SLOTS as u32;
@@ -395,7 +402,7 @@ impl RingMemory for AreaMap {
 
     #[inline]
     fn will_write_payload(&self, place: Place, len: usize) {
-        if self.writes.will_stream(len) {
+        if self.writes.next(len) == Way::Stream {
             return;
         }
         let (start, room) = self.place(place);
@@ -455,6 +462,16 @@ impl RingMemory for AreaMap {
         let (start, room) = self.place(place);
         // SAFETY: as in `write`.
         unsafe { copy_bytes(data.as_ptr(), start, data.len().min(room)) };
+    }
+
+    #[inline]
+    fn tries_reuse(&self, len: usize) -> bool {
+        self.writes.next(len) == Way::Reuse
+    }
+
+    #[inline]
+    fn count_reuse(&self, len: usize) {
+        self.writes.count_reuse(len);
     }
 
     #[inline]

@@ -20,6 +20,7 @@ mod contact;
 mod hostile;
 mod processes;
 mod remote;
+mod reuse;
 mod ring;
 mod room;
 #[cfg(feature = "coll")]

@@ -122,6 +122,8 @@ pub(super) struct Transfer {
     came: u32,
     seen: u32,
     uncounted: u32,
+    /// Looks at the descriptor that were left out while pieces come.
+    spared: u32,
 }
 
 impl Buffer {
@@ -188,12 +190,14 @@ impl Transfer {
             came: 0,
             seen: 0,
             uncounted: 0,
+            spared: 0,
         }
     }
 
     /// Stops it; it is over once the other side copies no more. One that is complete, with nobody
     /// having looked yet, stays complete.
     pub(super) fn stop(&mut self, outcome: Outcome) {
+        self.count_taken();
         if self.end.is_some() || self.is_complete() {
             return;
         }
@@ -502,6 +506,7 @@ impl Transfers {
                 book.next = number + 1;
                 // Generation 0 is that of untouched memory.
                 book.generations[number] = generation.wrapping_add(1).max(1);
+                area.will_offer(number + 1);
                 return Some(Line {
                     generation: book.generations[number],
                     ..line
@@ -585,8 +590,8 @@ impl Transfers {
         list.retain_mut(|transfer| {
             let peer_bit = 1 << (transfer.endpoint.index() % 64);
             if transfer.end.is_none() {
-                let has_gone_on = transfer.has_gone_on();
-                match transfer.run {
+                let (run, has_gone_on) = (transfer.run, transfer.has_gone_on());
+                match run {
                     None => {
                         let out = reach.outbound[transfer.endpoint.index()].as_mut();
                         events += out.map_or(0, |out| transfer.stage_early(out));
@@ -601,6 +606,12 @@ impl Transfers {
                         if transfer.takes_pieces(&run) {
                             awaited |= peer_bit;
                         }
+                        self.is_waiting |= transfer.is_waiting();
+                        return true;
+                    }
+                    Some(run) if transfer.spares_look(&run, || reach.clock.now()) => {
+                        awaited |= peer_bit;
+                        is_idle |= run.has_work;
                         self.is_waiting |= transfer.is_waiting();
                         return true;
                     }
@@ -622,6 +633,7 @@ impl Transfers {
                     Some(_) => {}
                 }
             }
+            transfer.count_taken();
             let mut outcome = transfer.outcome();
             if outcome.is_none()
                 && transfer.end.is_some()

@@ -6,7 +6,7 @@ use crate::byte::ByteTransport;
 use crate::message::{AmHeader, EndpointId, Lane};
 use crate::post::{Class, Post};
 use crate::shm::Shm;
-use crate::shm::layout::MAX_SEND;
+use crate::shm::layout::MAX_SHORT;
 use crate::shm::matching::wire;
 
 /// Control messages that found no room, in order.
@@ -72,7 +72,7 @@ impl Control {
     fn push(&self, shm: &mut Shm) -> Post {
         let bytes = self.words.map(wire::three_bytes);
         let payload: &[u8] = bytes.as_ref().map_or(&[], |bytes| bytes.as_slice());
-        debug_assert!(payload.len() <= MAX_SEND);
+        debug_assert!(payload.len() <= MAX_SHORT);
         shm.send(Lane(0), self.to, Class::Control, self.header, payload)
     }
 }

@@ -19,7 +19,7 @@ use crate::matching::{
 };
 use crate::message::{EndpointId, Lane, Token};
 use crate::shm::config::{CrossAttach, ShmOptions};
-use crate::shm::layout::{AREA, MAX_SEND};
+use crate::shm::layout::{AREA, MAX_SHORT};
 use crate::shm::matching::deliver::{Deliver, drain_rings};
 use crate::shm::matching::layout::RECEIVES;
 use crate::shm::matching::list::MatchList;
@@ -362,7 +362,7 @@ impl MatchTransport for ShmMatch {
             ignorable_in_part: false,
             directed: Directed::BySource,
             max_message: u64::MAX >> 16,
-            max_short: MAX_SEND,
+            max_short: MAX_SHORT,
             max_posted: RECEIVES,
             lanes: 1,
             memory_per_peer: AREA,

@@ -8,7 +8,7 @@ use crate::data::SendBuffer;
 use crate::matching::{MatchUpcalls, Refusal, Sent};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
 use crate::post::{Class, Post};
-use crate::shm::layout::MAX_SEND;
+use crate::shm::layout::MAX_SHORT;
 use crate::shm::matching::completions::Completions;
 use crate::shm::matching::layout::INITIAL;
 use crate::shm::matching::packed::TransferToken;
@@ -61,7 +61,7 @@ impl Sender {
             && !synchronous
             && target.held.is_empty()
             && bits & !BITS == 0
-            && data.len() <= MAX_SEND
+            && data.len() <= MAX_SHORT
             && let Some(bytes) = data.bytes(0..data.len())
         {
             let header = wire::header(Kind::Short, bits, 0);
@@ -137,14 +137,14 @@ impl Sender {
         data: &SendBuffer,
         synchronous: bool,
     ) -> Sent {
-        if data.len() > MAX_SEND || synchronous {
+        if data.len() > MAX_SHORT || synchronous {
             return Sent::Refused(Refusal::Shape);
         }
         // What has to be kept back is kept here as one region, where its receiver can ask for it by a receive that is posted.
         if !self.targets.of(to).held.is_empty() || !self.may_send(shm, to) {
             return Sent::Refused(Refusal::Shape);
         }
-        let mut bytes = [0; MAX_SEND];
+        let mut bytes = [0; MAX_SHORT];
         let len = data.copy_out(0, &mut bytes);
         let header = wire::header(Kind::Short, bits, 0);
         match shm.send(Lane(0), to, Class::Data, header, &bytes[..len]) {
@@ -197,7 +197,7 @@ impl Sender {
             let bits = send.bits | wire::ASKED_FOR;
             let post = push(shm, to, Kind::Stream, bits, number, words);
             (post, Some(SendState::AwaitGo))
-        } else if len <= MAX_SEND {
+        } else if len <= MAX_SHORT {
             let number = if send.synchronous { number } else { 0 };
             let header = wire::header(Kind::Short, send.bits, number);
             let buffer = send.buffer();
@@ -308,7 +308,7 @@ impl Sender {
             let send = &mut self.sends.slots[slot as usize];
             let before = send.gone;
             let stream = push_stream(shm, send);
-            events += (send.gone - before).div_ceil(MAX_SEND);
+            events += (send.gone - before).div_ceil(MAX_SHORT);
             let outcome = match stream {
                 Post::Busy => return true,
                 Post::Posted => Outcome::Done(send.gone as u64),
@@ -362,7 +362,7 @@ fn push_stream(shm: &mut Shm, send: &mut SendSlot) -> Post {
     let header = wire::header(Kind::Data, 0, send.target);
     let buffer = send.buffer();
     while send.gone < send.room {
-        let end = (send.gone + MAX_SEND).min(send.room);
+        let end = (send.gone + MAX_SHORT).min(send.room);
         let bytes = buffer.bytes(send.gone..end).unwrap_or_default();
         match shm.send(Lane(0), send.to, Class::Data, header, bytes) {
             Post::Posted => send.gone = end,

@@ -9,7 +9,7 @@ use crate::cooperative::{CooperativeTransfers, Offer};
 use crate::matching::MatchUpcalls;
 use crate::message::{EndpointId, Lane, Outcome, Payload};
 use crate::shm::Shm;
-use crate::shm::layout::{ANSWER_REFUSED, MAX_SEND};
+use crate::shm::layout::{ANSWER_REFUSED, MAX_SHORT};
 use crate::shm::matching::completions::Completions;
 use crate::shm::matching::layout::{OPEN, Receive};
 use crate::shm::matching::lock;
@@ -285,7 +285,7 @@ impl Visits<'_> {
         let state = if short <= ENTRY {
             land_in_entry(receive, Payload::from_slice(&bytes[..short]));
             ReceiveState::Inline
-        } else if len <= MAX_SEND
+        } else if len <= MAX_SHORT
             && peer.bring(visited.pid, address, Payload::from_slice(bytes), short)
         {
             ReceiveState::Landed

@@ -193,7 +193,7 @@ fn a_peer_that_ends_leaves_its_room() {
     assert_eq!(b.log.left.len(), 1);
 }
 
-/// What is wrong with a slot, by what it says of the room.
+/// What is wrong with a slot, by what it says of the room; the position in it is right.
 fn with_slot(room: u64, len: u64) -> Pair {
     let mut pair = Pair::new(4 << 20);
     pair.move_bytes(1 << 20, MAX_SEND);
@@ -202,7 +202,14 @@ fn with_slot(room: u64, len: u64) -> Pair {
         .clone()
         .unwrap();
     let at = pair.sent;
-    let word = &area.slots[at as usize % 256].words[0];
+    let slot = &area.slots[at as usize % 256];
+    let out = pair.a.shm.outbound[pair.to_b.index()].as_ref();
+    let position = out.map_or(0, |out| out.producer.room_position());
+    // SAFETY: the test writes what a broken peer would; nobody else does.
+    unsafe { slot.inline.get().cast::<u32>().write_unaligned(position) };
+    let [word, header, inverse] = &slot.words;
+    header.store(at, Ordering::Relaxed);
+    inverse.store(!at, Ordering::Relaxed);
     word.store(
         (at + 1) | 1 << 32 | room << 40 | len << 48,
         Ordering::Release,
@@ -220,7 +227,7 @@ fn a_slot_of_a_room_that_was_not_granted_ends_the_peer() {
         (4, 4096),
         (255, 4096),
         (2, 40),
-        (2, 9000),
+        (2, MAX_SEND as u64 + 64),
     ] {
         let pair = with_slot(room, len);
         let protocol = &pair.b.log.protocol;

@@ -2,20 +2,17 @@
 //!
 //! Where the last messages of a pair went through the ring, whoever offers a source stages pieces of it behind the envelope at once: a receiver that was
 //! waiting has the first ones as soon as it has claimed. Where it was not, they find no transfer and are thrown away, and
-//! whoever claims later begins anew. Units from the back are staged first, in the order of their addresses within a piece.
+//! whoever claims later begins anew. Units from the back are staged first, in the order of their addresses within what is claimed at once.
 
-#![allow(unsafe_code)]
-
-use super::pieces::{EARLY, PIECE, STAGED};
+use super::pieces::{AT_ONCE, EARLY, PIECE, STAGED};
 use super::{Buffer, Line, Transfer, Transfers, entry};
-use crate::data::SendBuffer;
 use crate::message::{EndpointId, Outcome};
 use crate::shm::layout::OFFERS;
 use crate::shm::offers::{self, Chunk, Early};
 use crate::shm::peer::Outbound;
 
 /// Units of one offer that are staged before it is claimed, at most: what may be in vain.
-const MOST: u32 = 16 * PIECE;
+const MOST: u32 = 8 * PIECE;
 
 impl Transfer {
     /// Some of the source is staged before anybody claims it.
@@ -46,12 +43,20 @@ impl Transfer {
         let Buffer::Source(region) = self.buffer else {
             return false;
         };
-        // SAFETY: the buffer is lent until the token completes.
-        let data = unsafe { SendBuffer::of(region) };
-        let bytes = |chunk: Chunk| data.bytes(chunk.range(region.len() as u64));
-        let producer = &mut out.producer;
-        let fits = |chunk| bytes(chunk).is_some_and(|bytes| producer.has_space(bytes.len()));
-        let chunk = match offers::take_early(&self.line.get().claims, PIECE.min(self.early), fits) {
+        let total = region.len() as u64;
+        let claims = &self.line.get().claims;
+        let mut take = |most: u32| {
+            let fits = |chunk: Chunk| {
+                let len = chunk.range(total).len();
+                out.producer.has_space(chunk.count.div_ceil(PIECE), len)
+            };
+            offers::take_early(claims, most.min(self.early), fits)
+        };
+        let taken = match take(PIECE * AT_ONCE) {
+            Early::Later => take(PIECE),
+            taken => taken,
+        };
+        let chunk = match taken {
             Early::Chunk(chunk) => chunk,
             Early::Later => return false,
             Early::Over => {
@@ -61,15 +66,12 @@ impl Transfer {
         };
         self.early -= chunk.count;
         self.has_staged = true;
-        let header = self.piece_header(chunk, EARLY);
-        let is_pushed = bytes(chunk).is_some_and(|bytes| producer.push_piece(header, bytes));
-        if is_pushed {
-            out.wake();
-        } else {
+        let rest = self.push_chunk(chunk, EARLY, total, out);
+        if rest.count != 0 {
             // There was space for it: nobody would move these units.
             self.stop(Outcome::Impossible);
         }
-        is_pushed
+        rest.count == 0
     }
 }
 

@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
 
 use super::{Buffer, Run, Step, Transfer, Transfers};
+use tagwire_base::Time;
+
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Payload};
 use crate::shm::layout::MAX_SEND;
@@ -24,6 +26,9 @@ use crate::shm::ring::Pop;
 /// Units of a piece.
 pub(super) const PIECE: u32 = (MAX_SEND as u64 / offers::UNIT) as u32;
 
+/// Of so many looks that find no piece one looks at the descriptor.
+const SPARED: u32 = 32;
+
 /// Pieces that are taken out in one go.
 const MOST: usize = 64;
 
@@ -31,8 +36,11 @@ const MOST: usize = 64;
 /// as long as a piece.
 const LOOKS: u32 = 16;
 
-/// Pieces that are staged in one go, at most.
-pub(super) const STAGED: u32 = 8;
+/// Pieces that are claimed at once, where there is space for so many: what both sides claim by is one line.
+pub(super) const AT_ONCE: u32 = 4;
+
+/// So often pieces are staged in one go, at most.
+pub(super) const STAGED: u32 = 2;
 
 /// Says in a header that whoever claimed the transfer has the target.
 const TO_CLAIMER: u64 = 1 << 32;
@@ -72,10 +80,27 @@ impl Transfer {
         AmHeader([place, u64::from(chunk.first) | to | marks])
     }
 
-    /// Counts what this side has copied out of pieces as finished, in the name of `stager`.
-    fn count_taken(&mut self, stager: Side) {
+    /// Counts what this side has copied out of pieces as finished, in the name of the other side.
+    pub(super) fn count_taken(&mut self) {
+        if self.uncounted == 0 {
+            return;
+        }
+        let stager = match self.side {
+            Side::Claimer => Side::Maker,
+            Side::Maker => Side::Claimer,
+        };
         let count = std::mem::take(&mut self.uncounted);
         offers::finish(&self.line.get().finished, stager, count);
+    }
+
+    /// Whether this side, which takes pieces out and has found none, leaves the descriptor alone: the other side claims its next piece there, and
+    /// would wait for the line. Now and then it looks, and once it has waited in vain.
+    pub(super) fn spares_look(&mut self, run: &Run, now: impl Fn() -> Time) -> bool {
+        if self.waits.is_none() || !self.takes_pieces(run) {
+            return false;
+        }
+        self.spared = (self.spared + 1) % SPARED;
+        self.spared != 0 && !self.has_waited(run, now)
     }
 
     /// Whether pieces have come since this was asked last: what they say need not be looked for where both sides write.
@@ -83,28 +108,24 @@ impl Transfer {
         std::mem::replace(&mut self.seen, self.came) != self.came
     }
 
-    /// Copies a piece of the source into the ring, of `limit` units at most. `None`: there is no space.
+    /// Copies a piece of the source into the ring, of `limit` units at most, or several where there is no limit. `None`: there is no space.
     fn stage(&mut self, run: Run, limit: u32, peer: &Peer, out: &mut Outbound) -> Option<Step> {
-        let Buffer::Source(region) = self.buffer else {
+        if !self.buffer.is_source() {
             return Some(Step::Nothing);
+        }
+        let count = match limit {
+            u32::MAX if self.has_space(PIECE * AT_ONCE, out) => PIECE * AT_ONCE,
+            limit => PIECE.min(limit),
         };
-        let count = PIECE.min(limit);
-        if !out
-            .producer
-            .has_space(count as usize * offers::UNIT as usize)
-        {
+        if !self.has_space(count, out) {
             return None;
         }
         let line = self.line.get();
         let taken = offers::take(&line.claims, self.side, run.units, |free| count.min(free));
         Some(match taken {
             Taken::Chunk(chunk) => {
-                let header = self.piece_header(chunk, 0);
-                // SAFETY: the buffer is lent until the token completes.
-                let data = unsafe { SendBuffer::of(region) };
-                let bytes = data.bytes(run.range(chunk));
-                if bytes.is_some_and(|bytes| out.producer.push_piece(header, bytes)) {
-                    out.wake();
+                let rest = self.push_chunk(chunk, 0, run.total, out);
+                if rest.count == 0 {
                     return Some(Step::Copied);
                 }
                 // A last piece that is short goes where there may be no space.
@@ -112,23 +133,61 @@ impl Transfer {
                 fence(SeqCst);
                 if offers::is_stopped(&line.claims) {
                     // The claimer may have looked before the mark.
-                    offers::finish(&line.finished, self.side, chunk.count);
+                    offers::finish(&line.finished, self.side, rest.count);
                     return Some(Step::Nothing);
                 }
-                self.copied(run, chunk, peer)
+                self.copied(run, rest, peer)
             }
             other => self.found(run, &other),
         })
+    }
+
+    /// Whether pieces of so many units find space.
+    fn has_space(&self, units: u32, out: &mut Outbound) -> bool {
+        let bytes = u64::from(units) * offers::UNIT;
+        out.producer
+            .has_space(units.div_ceil(PIECE), bytes as usize)
+    }
+
+    /// Copies a chunk of a source of `total` bytes into the ring, in pieces. Returns what found no space.
+    pub(super) fn push_chunk(
+        &self,
+        mut chunk: Chunk,
+        marks: u64,
+        total: u64,
+        out: &mut Outbound,
+    ) -> Chunk {
+        let Buffer::Source(region) = self.buffer else {
+            return chunk;
+        };
+        // SAFETY: the buffer is lent until the token completes.
+        let data = unsafe { SendBuffer::of(region) };
+        while chunk.count != 0 {
+            let piece = Chunk {
+                first: chunk.first,
+                count: PIECE.min(chunk.count),
+            };
+            let header = self.piece_header(piece, marks);
+            let bytes = data.bytes(piece.range(total));
+            if !bytes.is_some_and(|bytes| out.producer.push_piece(header, bytes)) {
+                break;
+            }
+            out.wake();
+            chunk.first += piece.count;
+            chunk.count -= piece.count;
+        }
+        chunk
     }
 }
 
 impl Transfers {
     /// Copies out what has come in pieces from a peer. Returns how many there were.
     ///
-    /// What was copied is counted as finished in one go: a line that both sides write takes as long to go and come back as a short copy.
+    /// What was copied is counted as finished in one go, with the last piece: a line that both sides write takes as long to go and come back as a
+    /// short copy.
     pub(in crate::shm) fn take_pieces(&mut self, way: &mut Inbound) -> usize {
         let count = self.take_some(way);
-        if count != 0 && self.count_taken(way.endpoint) {
+        if count != 0 && self.count_parts(way.endpoint) {
             // Whoever calls may tell the peer nothing else.
             way.nudge();
         }
@@ -172,9 +231,9 @@ impl Transfers {
     ) -> Result<Piece, &'static str> {
         let [place, at] = header.0;
         let (number, generation) = (place as u32 as usize, (place >> 32) as u32);
-        let (list, stager) = match at & TO_CLAIMER {
-            0 => (&mut self.offers, Side::Claimer),
-            _ => (&mut self.claims, Side::Maker),
+        let list = match at & TO_CLAIMER {
+            0 => &mut self.offers,
+            _ => &mut self.claims,
         };
         let mut list = list.iter_mut();
         let transfer = list.find(|transfer| {
@@ -210,22 +269,23 @@ impl Transfers {
         if transfer.run.is_none_or(|run| run.units != transfer.came) {
             return Ok(Piece::More);
         }
-        transfer.count_taken(stager);
+        transfer.count_taken();
         Ok(Piece::Last)
     }
 
-    /// Counts what was copied out of pieces of a peer as finished. Returns whether a transfer is complete with it.
-    fn count_taken(&mut self, from: EndpointId) -> bool {
+    /// Counts what was copied out of pieces of a peer as finished, where a part is timed or the other side moves bytes by the kernel as well.
+    /// Returns whether a transfer is complete with it.
+    fn count_parts(&mut self, from: EndpointId) -> bool {
         let mut is_complete = false;
-        for (list, stager) in [
-            (&mut self.offers, Side::Claimer),
-            (&mut self.claims, Side::Maker),
-        ] {
-            for transfer in list.iter_mut() {
-                if transfer.uncounted != 0 && transfer.endpoint == from {
-                    transfer.count_taken(stager);
-                    is_complete |= transfer.is_complete();
-                }
+        for transfer in self.offers.iter_mut().chain(&mut self.claims) {
+            let has_more = transfer.uncounted != 0 && transfer.endpoint == from;
+            let waits_for_it = |transfer: &Transfer| {
+                let run = transfer.run.as_ref();
+                run.is_none_or(|run| !transfer.takes_pieces(run)) || transfer.end.is_some()
+            };
+            if has_more && waits_for_it(transfer) {
+                transfer.count_taken();
+                is_complete |= transfer.is_complete();
             }
         }
         is_complete
