@@ -1,6 +1,7 @@
 //! What room is worth to two ranks that copy through memory that both map: one message at a time, half a round trip, by the bytes
-//! that the memory has. Each side copies pieces of 4 KiB, one in while the other copies another out. Microseconds, the best of
-//! several runs.
+//! that the memory has. Each side copies pieces, one in while the other copies another out: of 4 KiB through a room of each direction, and of 16 KiB
+//! at most through memory that both directions have in common, where each message lies where the one before it did. Microseconds, the best of several
+//! runs.
 //!
 //! ```text
 //! cargo run --release -p tagwire-bench --example room [CORE CORE]
@@ -12,8 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Bytes of a piece.
+/// Bytes of a piece through rooms of their own.
 const PIECE: usize = 4096;
+/// Bytes of the longest piece through common memory.
+const COMMON_PIECE: usize = 16 << 10;
 /// Bytes of the room in each direction: that of a ring of the transport first.
 const ROOMS: [usize; 6] = [43 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20];
 /// Bytes of a message.
@@ -26,21 +29,33 @@ const RUNS: usize = 5;
 #[derive(Default)]
 struct Line(AtomicU64);
 
+/// Memory that both threads copy through.
+struct Bytes(Box<[UnsafeCell<u8>]>);
+
+// SAFETY: the bytes are reached by raw pointers alone; which side may touch which of them follows from the counts of the rooms.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    fn new(len: usize) -> Arc<Self> {
+        Arc::new(Self((0..len).map(|_| UnsafeCell::new(0)).collect()))
+    }
+}
+
 /// The memory of one direction.
 struct Room {
-    bytes: Box<[UnsafeCell<u8>]>,
+    bytes: Arc<Bytes>,
+    piece: usize,
     written: Line,
     read: Line,
 }
 
-// SAFETY: the bytes are reached by raw pointers alone; which side may touch which of them follows from the two counts.
-unsafe impl Sync for Room {}
-
 impl Room {
-    fn new(len: usize) -> Self {
-        let bytes = (0..len / PIECE * PIECE).map(|_| UnsafeCell::new(0));
+    fn new(bytes: Arc<Bytes>, piece: usize) -> Self {
         Self {
-            bytes: bytes.collect(),
+            bytes,
+            piece,
             written: Line::default(),
             read: Line::default(),
         }
@@ -48,20 +63,22 @@ impl Room {
 
     /// The place of the piece that is `count` bytes from the beginning.
     fn place(&self, count: u64) -> *mut u8 {
-        let offset = count as usize % self.bytes.len();
-        UnsafeCell::raw_get(self.bytes.as_ptr()).wrapping_add(offset)
+        let offset = count as usize % self.bytes.0.len();
+        UnsafeCell::raw_get(self.bytes.0.as_ptr()).wrapping_add(offset)
     }
 
     /// Copies a message in, and asks for the lines of what would come next where `ahead`.
     fn send(&self, message: &[u8], ahead: bool) {
         let mut written = self.written.0.load(Ordering::Relaxed);
-        for piece in message.chunks_exact(PIECE) {
-            let full = self.bytes.len() as u64 - PIECE as u64;
+        for piece in message.chunks_exact(self.piece) {
+            let full = (self.bytes.0.len() - self.piece) as u64;
             while written - self.read.0.load(Ordering::Acquire) > full {}
             // SAFETY: the reader has taken what was there, and looks at it again once `written` says so. A piece does not
             // reach beyond the end, since the length is a multiple of a piece.
-            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), self.place(written), PIECE) };
-            written += PIECE as u64;
+            unsafe {
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), self.place(written), self.piece)
+            };
+            written += self.piece as u64;
             self.written.0.store(written, Ordering::Release);
             if ahead {
                 take_over(self.place(written));
@@ -72,11 +89,13 @@ impl Room {
     /// Copies a message out.
     fn receive(&self, message: &mut [u8]) {
         let mut read = self.read.0.load(Ordering::Relaxed);
-        for piece in message.chunks_exact_mut(PIECE) {
+        for piece in message.chunks_exact_mut(self.piece) {
             while self.written.0.load(Ordering::Acquire) == read {}
             // SAFETY: the writer has written the piece, and writes there again once `read` says so.
-            unsafe { std::ptr::copy_nonoverlapping(self.place(read), piece.as_mut_ptr(), PIECE) };
-            read += PIECE as u64;
+            unsafe {
+                std::ptr::copy_nonoverlapping(self.place(read), piece.as_mut_ptr(), self.piece);
+            };
+            read += self.piece as u64;
             self.read.0.store(read, Ordering::Release);
         }
     }
@@ -97,9 +116,14 @@ fn take_over(piece: *const u8) {
 }
 
 /// One run through two rooms: half a round trip in microseconds.
-fn through(cores: [u32; 2], room: usize, len: usize, ahead: bool) -> tagwire_base::Result<f64> {
+fn through(
+    cores: [u32; 2],
+    rooms: [Room; 2],
+    len: usize,
+    ahead: bool,
+) -> tagwire_base::Result<f64> {
     let rounds = (BYTES / len).min(20_000);
-    let rooms = Arc::new([Room::new(room), Room::new(room)]);
+    let rooms = Arc::new(rooms);
     let echo = {
         let rooms = Arc::clone(&rooms);
         std::thread::spawn(move || {
@@ -143,11 +167,23 @@ fn main() -> tagwire_base::Result<()> {
             let next = if ahead { ", next piece's lines" } else { "" };
             print!("{:<26}", format!("{}{next}", room >> 10));
             for len in LENGTHS {
-                let half = best(|| through(cores, room, len, ahead))?;
+                let own = || Room::new(Bytes::new(room / PIECE * PIECE), PIECE);
+                let half = best(|| through(cores, [own(), own()], len, ahead))?;
                 print!("{half:>9.2}");
             }
             println!();
         }
     }
+    print!("{:<26}", "common, as the message");
+    for len in LENGTHS {
+        let piece = COMMON_PIECE.min(len / 2);
+        let half = best(|| {
+            let bytes = Bytes::new(len);
+            let rooms = [(); 2].map(|()| Room::new(Arc::clone(&bytes), piece));
+            through(cores, rooms, len, false)
+        })?;
+        print!("{half:>9.2}");
+    }
+    println!();
     Ok(())
 }
