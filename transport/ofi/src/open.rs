@@ -8,6 +8,7 @@ use tagwire_libfabric_sys::Library;
 use tagwire_transport::Result;
 
 use crate::config::OfiOptions;
+use crate::devices;
 use crate::error::bad_setting;
 use crate::fabric::{Info, Infos, Wanted};
 use crate::quirks;
@@ -42,16 +43,37 @@ const VARIABLES: [(&str, &str); 5] = [
     ("IPATH_NO_BACKTRACE", "1"),
 ];
 
+/// How many receive buffers of 17 KB `ofi_rxm` posts for all connections. It would post 4,096, and has all of them in memory once it is
+/// opened: 68 MB for each network of a rank. These are twice as many as a peer may have messages under way; what comes when none is free
+/// waits in its connection.
+const RECEIVES: (&str, &str) = ("FI_OFI_RXM_MSG_RX_SIZE", "256");
+
 /// Peers that providers make room for at least.
 const FEWEST_PEERS: u32 = 16;
 
-/// Opens the library called `name` for a job of so many ranks.
-pub(crate) fn open_library(name: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
+/// Whether what comes from a peer waits in its connection until there is a receive buffer, so that few are enough: over RDMA it is sent
+/// again. Without a name it is a provider of RDMA where there is a device for it.
+fn waits_for_receives(provider: &str) -> bool {
+    match provider.split(';').next() {
+        Some("tcp" | "net") => true,
+        Some("") | None => devices::missing("verbs").is_some(),
+        Some(_) => false,
+    }
+}
+
+/// Opens the library that `options` name for a job of so many ranks.
+pub(crate) fn open_library(
+    options: &OfiOptions,
+    ranks: u32,
+) -> std::result::Result<Library, BaseError> {
+    let name = options.library_name();
     // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device
     // in software has, and with more peers than that one runs over.
     let peers = ranks.max(FEWEST_PEERS).to_string();
     let size = ("FI_UNIVERSE_SIZE", peers.as_str());
-    for (name, value) in VARIABLES.into_iter().chain([size]) {
+    let receives = waits_for_receives(&options.provider).then_some(RECEIVES);
+    let others = [Some(size), receives].into_iter().flatten();
+    for (name, value) in VARIABLES.into_iter().chain(others) {
         if env::var_os(name).is_some() {
             continue;
         }
@@ -73,7 +95,7 @@ pub(crate) fn open_library(name: &str, ranks: u32) -> std::result::Result<Librar
 
 /// The library's first offer that fits.
 pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result<Info> {
-    let library = open_library(options.library_name(), ranks)?;
+    let library = open_library(options, ranks)?;
     let infos = match wanted {
         Use::Matching => {
             let infos = Infos::find(&library, options, Wanted::MATCHING_REMOTE)
@@ -93,4 +115,23 @@ pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result
         )
     };
     Ok(infos.take_first().ok_or_else(nothing)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_receives_are_posted_where_messages_wait_for_them() {
+        for (provider, waits) in [
+            ("tcp;ofi_rxm", true),
+            ("tcp", true),
+            ("net", true),
+            ("verbs;ofi_rxm", false),
+            ("shm", false),
+            ("", devices::missing("verbs").is_some()),
+        ] {
+            assert_eq!(waits_for_receives(provider), waits, "{provider}");
+        }
+    }
 }

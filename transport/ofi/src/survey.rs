@@ -78,7 +78,7 @@ impl Survey {
 /// Looks at the library that `options` name, and at all of its providers.
 #[must_use]
 pub fn survey(options: &OfiOptions) -> Survey {
-    let library = match open_library(options.library_name(), 1) {
+    let library = match open_library(options, 1) {
         Ok(library) => library,
         Err(error) => {
             return Survey {

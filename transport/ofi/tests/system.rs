@@ -6,6 +6,7 @@
 mod common;
 
 use common::{expect_published, published, system};
+use tagwire_ofi::Ofi;
 
 provider_conformance!(on_tcp_rxm, crate::common::system(), "tcp;ofi_rxm");
 provider_conformance!(
@@ -169,7 +170,7 @@ fn broken_matching_is_refused() {
 /// Writes tell of themselves as they are asked to, at best.
 #[test]
 fn the_order_of_writes_is_known_where_it_is_needed() {
-    use tagwire_ofi::{Notices, Ofi};
+    use tagwire_ofi::Notices;
     use tagwire_transport::{ByteTransport, Ordering};
 
     for provider in ["tcp;ofi_rxm", "net"] {
@@ -200,6 +201,56 @@ fn the_order_of_writes_is_known_where_it_is_needed() {
                 "{provider}, {notices:?}"
             );
         }
+    }
+}
+
+/// The receive buffers that `ofi_rxm` posts are in memory from the start: 4,096 of them, as many as it would post, are 68 MB. In a process of
+/// its own: the library reads the variable once.
+#[test]
+fn an_open_rank_takes_little_memory() {
+    const CHILD: &str = "TAGWIRE_TEST_MEMORY";
+    const MOST_KIB: u64 = 40 << 10;
+    if std::env::var_os(CHILD).is_none() {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "an_open_rank_takes_little_memory",
+                "--show-output",
+            ])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
+        let skipped = text.lines().filter(|line| line.starts_with("SKIPPED"));
+        skipped.for_each(|line| println!("{line}"));
+        return;
+    }
+    let resident_kib = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap()
+    };
+    let Some(library) = system() else {
+        println!("SKIPPED: no libfabric here");
+        return;
+    };
+    let job = tagwire_base::bootstrap::LocalJob::new(1).unwrap();
+    let member = job.member(tagwire_base::Rank::new(0));
+    let before = resident_kib();
+    match Ofi::open(&common::options(&library, "tcp;ofi_rxm"), &member) {
+        Ok(_open) => {
+            let grown = resident_kib() - before;
+            assert!(grown < MOST_KIB, "{grown} KiB");
+        }
+        Err(error) => println!("SKIPPED: no tcp;ofi_rxm here: {error}"),
     }
 }
 

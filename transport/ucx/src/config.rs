@@ -83,6 +83,11 @@ impl UcxOptions {
             .is_some_and(|names| !names.starts_with('^') && names.split(',').all(is_one))
     }
 
+    /// Whether messages to other ranks go by TCP alone.
+    pub(crate) fn goes_by_tcp(&self) -> bool {
+        self.allows("tcp") && self.names_only(|name| matches!(name, "tcp" | "self"))
+    }
+
     /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows
     /// the colon in `ucx:TLS`.
     #[must_use]

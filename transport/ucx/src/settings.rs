@@ -18,6 +18,7 @@ pub(crate) fn settings(
             (!options.avoids_shared_memory()).then_some("y"),
         ),
         ("ADAPTIVE_PROGRESS", polls_all(options).then_some("n")),
+        ("RNDV_THRESH", longest_at_once(options)),
         // Whoever started the ranks of this host sees them end. UCX would look after them every 20
         // seconds, and to know when, run a callback under a lock in every call of progress.
         (
@@ -73,9 +74,9 @@ const ALWAYS: (u32, u32, u32) = (u32::MAX, 0, 0);
 /// Settings of transports that go without saying.
 const OWN: [Own; 4] = [
     // The longest piece that is written at once. In segments of 8 KiB, as UCX sends by default, 1 MiB
-    // takes three times as long with 1.22, and a tenth longer with 1.13.
-    tcp("UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "256k"),
-    tcp("UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "256k"),
+    // takes three times as long with 1.22, and a tenth longer with 1.13; in those of 256 KiB a third longer with both.
+    tcp(TCP_SEGMENTS[0], "TX_SEG_SIZE", "640k"),
+    tcp(TCP_SEGMENTS[1], "RX_SEG_SIZE", "640k"),
     // Two ranks that connect to each other at once by blocking calls crash UCX: it frees a receive
     // buffer twice when it drops one of the two connections (docs/libraries.md).
     tcp("UCX_TCP_CONN_NB", "CONN_NB", "y"),
@@ -89,6 +90,18 @@ const OWN: [Own; 4] = [
         until: (1, 19, 0),
     },
 ];
+
+/// How long segments of TCP are.
+const TCP_SEGMENTS: [&str; 2] = ["UCX_TCP_TX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"];
+
+/// The length from which tagged messages are asked for, where they go by TCP alone: one that is sent at once is one segment. UCX's own
+/// choice by TCP is up to 600 KB. A receive that has matched the first of several segments never ends where the sender dies before
+/// the last, since UCX does not know then which endpoint it belongs to (docs/libraries.md). The user's segments may be shorter.
+fn longest_at_once(options: &UcxOptions) -> Option<&'static str> {
+    let of_user = |variable: &&str| std::env::var_os(variable).is_some();
+    let is_ours = options.goes_by_tcp() && !TCP_SEGMENTS.iter().any(of_user);
+    unless_set("UCX_RNDV_THRESH", "600k").filter(|_| is_ours)
+}
 
 const fn tcp(variable: &'static str, bare: &'static str, value: &'static str) -> Own {
     Own {
@@ -139,6 +152,11 @@ mod tests {
         assert!(!names("^tcp", (1, 22, 0)).contains(&"TCP_CONN_NB"));
         assert!(names("posix", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
         assert!(!names("tcp", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
+        assert!(names("tcp,self", (1, 13, 1)).contains(&"RNDV_THRESH"));
+        // Over others segments are as long as they are.
+        for transports in ["", "all", "rc_verbs,tcp,self", "posix", "^tcp", "self"] {
+            assert!(!names(transports, (1, 13, 1)).contains(&"RNDV_THRESH"));
+        }
         let datagrams = "rc_verbs,ud_verbs:aux,self";
         assert!(names(datagrams, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
         assert!(names("ud_v", (1, 18, 0)).contains(&"UD_VERBS_ETH_DGID_CHECK"));
@@ -146,5 +164,22 @@ mod tests {
         for unnamed in ["", "all", "^ud_verbs", "rc_verbs,tcp,self"] {
             assert!(!names(unnamed, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
         }
+    }
+
+    #[test]
+    fn what_is_sent_at_once_by_tcp_is_one_segment() {
+        let options = UcxOptions {
+            transports: Some("tcp,self".to_owned()),
+            ..UcxOptions::default()
+        };
+        let all: Vec<_> = settings(&options, (1, 13, 1)).collect();
+        let kib = |wanted: &str| -> usize {
+            let found = all.iter().find(|(name, _)| *name == wanted);
+            let value = found.and_then(|(_, value)| value.strip_suffix('k'));
+            value.expect("a length in KiB").parse().expect("a number")
+        };
+        // Headers of UCX and a tag are a few words.
+        assert!(kib("RNDV_THRESH") < kib("TX_SEG_SIZE"));
+        assert_eq!(kib("TX_SEG_SIZE"), kib("RX_SEG_SIZE"));
     }
 }

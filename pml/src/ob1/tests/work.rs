@@ -53,6 +53,49 @@ fn a_pull_does_not_look_at_all_requests() {
     assert!(seen < 20 * PULLS as usize, "{seen} receives looked at");
 }
 
+/// Three ranks send more to one at once than its budgets are by default, and that keeps no more than they are; all of it comes, in order.
+/// TAGWIRE_TEST_FLOOD is how many messages each of them sends.
+#[test]
+fn a_flood_of_three_ranks_stays_within_the_budgets() {
+    const LEN: usize = 1024;
+    let each = std::env::var("TAGWIRE_TEST_FLOOD").map_or(40_000, |text| text.parse().unwrap());
+    let options = Ob1Options::default();
+    let mut world = World::new(4, MemoryOptions::default(), &options);
+    let data = |from: usize, number: usize| {
+        let mut data = [from as u8; LEN];
+        data[..8].copy_from_slice(&number.to_le_bytes());
+        data
+    };
+    let mut sends = Vec::new();
+    for number in 0..each {
+        for from in 1..4 {
+            let sent = world.send(from, 0, tag(1), &data(from, number), SendMode::Standard);
+            sends.push((from, sent));
+        }
+    }
+    world.settle();
+    let core = &world.ranks[0].core;
+    let kept = || core.matcher.messages();
+    let bytes: usize = kept().map(|message| message.content.arrived().len()).sum();
+    let envelopes = kept().count() * size_of::<unexpected::Unexpected>();
+    assert!(bytes <= options.unexpected_payload, "{bytes} bytes");
+    assert!(envelopes <= options.unexpected_headers, "{envelopes} bytes");
+    assert!(bytes >= options.unexpected_payload / 2, "{bytes} bytes");
+    assert!(!core.budget.starving().is_empty(), "no test");
+    for from in 1..4 {
+        let source = SourceSelector::exact(Rank::new(from as u32));
+        for number in 0..each {
+            let (received, place) = world.recv(0, source, TagSelector::ANY, LEN);
+            assert_eq!(world.finish(0, received).failure, None);
+            assert_eq!(world.lent[place][..], data(from, number));
+            world.lent.pop();
+        }
+    }
+    for (from, sent) in sends {
+        assert_eq!(world.finish(from, sent).failure, None);
+    }
+}
+
 /// A peer that takes nothing in has thousands of replies wait. A call tries some of them, and those that were not tried come first in
 /// the next one.
 #[test]
