@@ -50,7 +50,7 @@ pub enum Step {
     },
     /// Waits for all edges of an exchange.
     Finish(usize),
-    /// Computes.
+    /// Computes until so much time has passed.
     Compute(Duration),
 }
 
@@ -243,7 +243,7 @@ impl Team {
 
     async fn step(&self, rank: &SimRank, step: Step) -> Result<()> {
         match step {
-            Step::Compute(time) => rank.compute(time).await,
+            Step::Compute(time) => rank.compute_by_clock(time).await,
             Step::Start(exchange) => self.start(rank, exchange)?,
             Step::Ready {
                 exchange,

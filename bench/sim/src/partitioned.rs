@@ -39,7 +39,7 @@ pub struct Case {
     pub policy: Policy,
     /// Rounds of each kind.
     pub rounds: u32,
-    /// How long threads compute.
+    /// How long threads compute, by the clock.
     pub delays: Delays,
 }
 
@@ -259,7 +259,9 @@ impl Worker {
         let (number, team) = (self.number, &self.team);
         for (round, phase) in case.phases() {
             self.fork(round).await;
-            self.rank.compute((case.delays)(round, number)).await;
+            self.rank
+                .compute_by_clock((case.delays)(round, number))
+                .await;
             if phase != Phase::Message {
                 let called = now(&self.rank);
                 ends.data.ready(number)?;

@@ -396,6 +396,13 @@ impl SimRank {
         }
     }
 
+    /// Computes until `time` has passed since the thread had a core, as a loop does that looks at the clock.
+    pub async fn compute_by_clock(&self, time: Duration) {
+        if !time.is_zero() {
+            self.actor.compute_by_clock(time).await;
+        }
+    }
+
     async fn wait_for(&self, request: &Request) -> Result<()> {
         self.until(|| match request.take() {
             None => Ok(None),

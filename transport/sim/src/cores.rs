@@ -13,7 +13,37 @@ use crate::time::{Moment, Span};
 struct Job {
     place: Place,
     thread: ThreadNumber,
-    left: Span,
+    left: Left,
+}
+
+/// Until when a thread computes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Left {
+    /// Until it has had a core for so long.
+    Work(Span),
+    /// Until so much time has passed since it first had a core: it looks at the clock.
+    Clock(Span),
+    /// The same, once it has had one.
+    Until(Moment),
+}
+
+impl Left {
+    /// Returns for how long it keeps a core that it gets now, if others leave it to it.
+    fn from(self, now: Moment) -> Span {
+        match self {
+            Self::Work(span) | Self::Clock(span) => span,
+            Self::Until(end) => end.since(now),
+        }
+    }
+
+    /// Returns what is left after a slice that begins now.
+    fn after(self, now: Moment, slice: Span) -> Self {
+        match self {
+            Self::Work(span) => Self::Work(span.less(slice)),
+            Self::Clock(span) => Self::Until(now + span),
+            Self::Until(_) => self,
+        }
+    }
 }
 
 /// The threads of a node that compute.
@@ -29,12 +59,12 @@ struct Node {
 pub(crate) struct Cores(HashMap<u32, Node>);
 
 impl State {
-    /// A thread computes for `span` of a core's time, once it is free, and goes on then.
-    pub(crate) fn compute(&mut self, place: Place, number: ThreadNumber, span: Span) {
+    /// A thread computes on a core, once it is free, and goes on then.
+    pub(crate) fn compute(&mut self, place: Place, number: ThreadNumber, left: Left) {
         let now = self.now;
         let machine = self.machine().unwrap_or_default();
         if machine.cores == 0 {
-            return self.sleep(place, number, span);
+            return self.sleep(place, number, left.from(now));
         }
         let thread = self.member(place).threads.at(number);
         thread.is_computing = true;
@@ -43,7 +73,7 @@ impl State {
         let job = Job {
             place,
             thread: number,
-            left: span,
+            left,
         };
         let cores = self.cores.0.entry(node).or_default();
         match cores.running.len() < machine.cores as usize {
@@ -74,12 +104,13 @@ impl State {
 
     fn begin_slice(&mut self, begin: Moment, node: u32, job: Job) {
         let slice = self.machine().map_or(Span::ZERO, |machine| machine.slice);
+        let whole = job.left.from(begin);
         let span = match slice {
-            Span::ZERO => job.left,
-            slice => job.left.min(slice),
+            Span::ZERO => whole,
+            slice => whole.min(slice),
         };
         self.cores.0.entry(node).or_default().running.push(Job {
-            left: job.left.less(span),
+            left: job.left.after(begin, span),
             ..job
         });
         let (rank, thread) = (job.place.0, job.thread.0);
@@ -98,7 +129,7 @@ impl State {
             return;
         };
         let job = cores.running.swap_remove(index);
-        if job.left > Span::ZERO {
+        if job.left.from(now) > Span::ZERO {
             cores.waiting.push_back(job);
         } else {
             self.computed(now, place, number);

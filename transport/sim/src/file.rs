@@ -42,6 +42,7 @@ impl Machine {
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
     /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
     /// | `matching` | a time; nothing |
+    /// | `eager` | bytes; 0 for 64 KiB |
     /// | `socket`, `far-handover` | cores of a socket, and the handover of ranks with more threads; 0, nothing |
     ///
     /// # Errors
@@ -92,6 +93,7 @@ impl Machine {
             "slice" => self.slice = Span::picos(femtos(value)? / 1000),
             "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
             "socket" => self.socket = number(value, 0)?,
+            "eager" => self.eager = number(value, 0)?,
             "handover" => self.handover = Span::picos(femtos(value)? / 1000),
             "matching" => self.matching = Span::picos(femtos(value)? / 1000),
             "detection" => self.detection = Span::picos(femtos(value)? / 1000),
@@ -170,6 +172,8 @@ mod tests {
         assert_eq!(network.process, PerByte::femtos(400_000));
         assert_eq!(network.crowding, PerByte::femtos(100_000));
         assert_eq!(network.crowding_up_to, 16_000);
+        let known = Machine::from_text(&format!("{TEXT}eager = 8192")).unwrap();
+        assert_eq!((machine.eager, known.eager), (0, 8192));
         let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();
         assert!(shared.shares_local);
     }

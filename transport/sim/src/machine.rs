@@ -64,6 +64,8 @@ pub struct Machine {
     pub far_handover: Span,
     /// What receiving a message takes the core of a rank more where the rank matches it, and no network has.
     pub matching: Span,
+    /// Bytes of the longest message that the machine's library sends before it is matched; 0 where that is not known: 64 KiB.
+    pub eager: u32,
     /// From the death of a rank until its peers find out.
     pub detection: Span,
 }

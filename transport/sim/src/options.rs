@@ -118,12 +118,16 @@ impl SimOptions {
         }
     }
 
-    /// Returns the options of a network of a machine as those of the presets are: messages of up to 64 KiB, remote writes and reads.
+    /// Returns the options of a network of a machine as those of the presets are: messages as long as the machine's library sends them
+    /// before they are matched, remote writes and reads.
     #[must_use]
     pub fn of(machine: Machine) -> Self {
         Self {
             cooperative: false,
-            max_send: 64 << 10,
+            max_send: match machine.eager {
+                0 => 64 << 10,
+                eager => eager as usize,
+            },
             remote: true,
             machine: Some(machine),
             ..Self::full()

@@ -86,6 +86,7 @@ const fn machine(network: Link, local: Link, cores: u32) -> Machine {
         socket: 0,
         far_handover: Span::ZERO,
         matching: Span::ZERO,
+        eager: 0,
         detection: Span::nanos(1_000_000),
     }
 }
@@ -122,7 +123,9 @@ pub const PRESETS: &[Preset] = &[
             handover: Span::nanos(250),
             socket: 20,
             far_handover: Span::nanos(2950),
-            ..machine(link(900, 250, 150, 82_600), NODE, 80)
+            eager: 16 << 10,
+            slice: Span::nanos(12_000_000),
+            ..machine(link(900, 250, 150, 82_600), NODE, 40)
         },
         values: &[
             value("latency", Source::Assumed, "0.9 us; the text has none"),
@@ -135,8 +138,13 @@ pub const PRESETS: &[Preset] = &[
             ),
             value(
                 "cores",
+                Source::Text,
+                "2 x 20: 64 threads are more than the cores, as the text has it",
+            ),
+            value(
+                "eager",
                 Source::Elsewhere,
-                "80: each of 2 x 20 Skylake cores runs two threads (jobs there have 80 tasks a node), and threads compute by the clock",
+                "16 KiB: over reliable connections UCX reads longer messages that are not blocking from their sender (openucx/ucx, pull request 4572: 16 to 19 KB)",
             ),
             value("socket", Source::Text, "20 cores"),
             value(
@@ -150,7 +158,11 @@ pub const PRESETS: &[Preset] = &[
                 "2.95 us, on 59.4 times one message with 32 partitions (fig. 4)",
             ),
             LOCAL,
-            SLICE,
+            value(
+                "slice",
+                Source::Elsewhere,
+                "12 ms: two threads of a core take turns of 24 ms together (sysctl_sched_latency of Linux 3.10, that of CentOS 7, on 8 CPUs and more)",
+            ),
             DETECTION,
         ],
     },
@@ -375,6 +387,7 @@ mod tests {
                 ("copy-in", network.copy_in.as_femtos() > 0),
                 ("ranks-per-node", machine.ranks_per_node > 1),
                 ("matching", machine.matching > Span::ZERO),
+                ("eager", machine.eager > 0),
             ] {
                 assert_eq!(named(field), is_set, "{}: {field}", preset.name);
             }

@@ -11,6 +11,7 @@ use tagwire_transport::wait::Waiter;
 use tagwire_transport::{Body, ByteTransport, Class, Post, Transport};
 
 use crate::flight::{Cargo, Flight, Message};
+use crate::machine::Machine;
 use crate::member::Status;
 use crate::network::NAME;
 use crate::place::Place;
@@ -236,12 +237,18 @@ impl ByteTransport for SimTransport {
 
     fn preference(&self, to: EndpointId) -> Preference {
         let _ = to;
-        match self.shared.options.remote && self.shared.options.machine.is_some() {
-            true => Preference {
-                coalesce: false,
-                ..Preference::NETWORK
+        let options = &self.shared.options;
+        let network = Preference {
+            coalesce: false,
+            ..Preference::NETWORK
+        };
+        match options.machine.filter(|_| options.remote) {
+            Some(Machine { eager: 0, .. }) => network,
+            Some(Machine { eager, .. }) => Preference {
+                eager: eager as usize,
+                ..network
             },
-            false => Preference::SHARED_MEMORY,
+            None => Preference::SHARED_MEMORY,
         }
     }
 

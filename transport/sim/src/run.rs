@@ -14,6 +14,7 @@ use std::time::Duration;
 use tagwire_base::Rank;
 
 use crate::carry::Stepped;
+use crate::cores::Left;
 use crate::member::Status;
 use crate::network::SimNetwork;
 use crate::place::Place;
@@ -245,7 +246,15 @@ impl Actor {
 
     /// Computes for `time` of a core's time. What comes meanwhile waits.
     pub fn compute(&self, time: Duration) -> impl Future<Output = ()> + use<> {
-        self.busy(move |state, place, thread| state.compute(place, thread, Span::from(time)))
+        let left = Left::Work(Span::from(time));
+        self.busy(move |state, place, thread| state.compute(place, thread, left))
+    }
+
+    /// Computes until `time` has passed since it had a core, as a loop does that looks at the clock: what others of its node
+    /// have of the core meanwhile counts. What comes meanwhile waits.
+    pub fn compute_by_clock(&self, time: Duration) -> impl Future<Output = ()> + use<> {
+        let left = Left::Clock(Span::from(time));
+        self.busy(move |state, place, thread| state.compute(place, thread, left))
     }
 
     /// Sleeps for `time`, without a core. What comes meanwhile waits.

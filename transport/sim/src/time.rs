@@ -102,6 +102,11 @@ impl Moment {
         Span(self.0)
     }
 
+    /// Returns the time since a moment; nothing where that is later.
+    pub(crate) const fn since(self, before: Self) -> Span {
+        Span(self.0.saturating_sub(before.0))
+    }
+
     /// Returns the whole nanoseconds since the start, which a rank's clock shows.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {

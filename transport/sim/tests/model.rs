@@ -390,25 +390,45 @@ fn ranks_of_a_node_may_share_its_local_link() {
     assert_eq!(at(exchange(machine(true))), [100 + bytes, 100 + 2 * bytes]);
 }
 
-#[test]
-fn ranks_that_compute_share_their_nodes_cores() {
+/// When three ranks of a node with two cores and slices of 1 us have computed for 2 us, by the clock or of a core's time.
+fn computed(by_clock: bool) -> Vec<(u64, String)> {
     let machine = Machine {
         ranks_per_node: 3,
         cores: 2,
         slice: Span::nanos(1000),
         ..machine()
     };
-    let seen = run(3, SimOptions::of(machine), |rank, node, seen| async move {
-        node.actor.compute(Duration::from_nanos(2000)).await;
+    let mut seen = run(3, SimOptions::of(machine), |rank, node, seen| async move {
+        let time = Duration::from_nanos(2000);
+        match by_clock {
+            true => node.actor.compute_by_clock(time).await,
+            false => node.actor.compute(time).await,
+        }
         let now = node.actor.now().as_nanos();
         seen.borrow_mut().push((now, format!("rank {rank}")));
         std::mem::forget(node);
     });
-    // Three times 2 us on two cores, by slices of 1 us.
-    let expected = [(2000, "rank 0"), (3000, "rank 2"), (3000, "rank 1")];
-    let mut seen: Vec<_> = seen.iter().map(|(at, what)| (*at, what.as_str())).collect();
-    seen.sort_unstable_by_key(|(at, what)| (*at, std::cmp::Reverse(*what)));
-    assert_eq!(seen, expected);
+    seen.sort_unstable();
+    seen
+}
+
+#[test]
+fn ranks_that_compute_share_their_nodes_cores() {
+    let at = |at: u64, rank: u32| (at, format!("rank {rank}"));
+    assert_eq!(computed(false), [at(2000, 0), at(3000, 1), at(3000, 2)]);
+    // Rank 1 has had a core for 1 us. Rank 2 has its first one at 1 us.
+    assert_eq!(computed(true), [at(2000, 0), at(2000, 1), at(3000, 2)]);
+}
+
+#[test]
+fn messages_are_as_long_as_the_machines_library_sends_them_before_they_match() {
+    for (eager, longest) in [(0, 64 << 10), (8192, 8192)] {
+        let machine = Machine { eager, ..machine() };
+        let network = SimNetwork::new(1, SimOptions::of(machine));
+        let rank = network.rank(Rank::new(0));
+        assert_eq!(rank.limits().max_send, longest);
+        assert_eq!(rank.preference(EndpointId(0)).eager, longest);
+    }
 }
 
 #[test]
