@@ -954,22 +954,6 @@ impl Messenger {
         looked && self.rhythm.count()
     }
 
-    /// The same of a test that has found nothing, which yields then where ranks take turns.
-    #[inline(always)]
-    fn counts_on_in_test(&self) -> bool {
-        self.rhythm.count_unless_due() || self.look_in_test()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_in_test(&self) -> bool {
-        let counts = self.look_now();
-        if counts {
-            self.policy.after_test(0);
-        }
-        counts
-    }
-
     #[inline(never)]
     fn look_at_times(&self, events: usize) -> Result<()> {
         let looked = self.look_if_due(self.clock.now());
