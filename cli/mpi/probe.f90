@@ -4,8 +4,8 @@ program probe
   use mpi, only: MPI_STATUS_SIZE
   implicit none
   interface
-    subroutine tagwire_mpi_probe(section, part, yes, no, text, answer, absent)
-      type(*), dimension(..) :: section, part
+    subroutine tagwire_mpi_probe(section, part, inner, yes, no, text, answer, absent)
+      type(*), dimension(..) :: section, part, inner
       logical :: yes, no
       character(len=*) :: text
       integer :: answer
@@ -15,8 +15,13 @@ program probe
   type triple
     real(4) :: first, second, third
   end type triple
+  type outer
+    real(4) :: first
+    type(triple) :: inner
+  end type outer
   real(8), target :: array(5, 3)
   type(triple), target :: triples(4)
+  type(outer), target :: outers(2)
   type(MPI_Comm) :: world
   integer :: answer
   world = MPI_COMM_WORLD
@@ -24,7 +29,7 @@ program probe
   if (storage_size(answer) /= 32 .or. storage_size(1.0) /= 32 .or. storage_size(1d0) /= 64 .or. MPI_STATUS_SIZE /= 8) &
     call fail('INTEGER, REAL or DOUBLE PRECISION has another size than 4, 4 and 8 bytes')
   answer = 99
-  call tagwire_mpi_probe(array(1:5:2, 1:3:2), triples%second, .true., .false., 'probe', answer)
+  call tagwire_mpi_probe(array(1:5:2, 1:3:2), triples%second, outers%inner, .true., .false., 'probe', answer)
   select case (answer)
   case (0)
   case (1, 2)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::process::installed::{said, tree};
-use crate::process::{run_line, wheels};
+use crate::process::{Line, run_line, wheels};
 
 /// Whether there is a Fortran compiler. Where there is none, the test is skipped and says so.
 fn has_compiler(test: &str) -> bool {
@@ -72,6 +72,39 @@ fn a_program_with_other_reals_runs_and_so_it_does_over_the_library_of_mpich() {
         .unwrap();
     assert!(output.status.success(), "{output:#?}");
     assert_eq!(output.stdout, b"reals: good\n", "{output:#?}");
+}
+
+/// A rank of a launcher that cannot be joined, and ranks that would load another library and be jobs of one, are told by name.
+#[test]
+fn a_program_under_another_library_is_refused_by_name() {
+    if !has_compiler("a_program_under_another_library_is_refused_by_name") {
+        return;
+    }
+    let program = program("header", &[]);
+    let alone = Line::of(&program, ["header.tmp"])
+        .env("OMPI_COMM_WORLD_RANK", "1")
+        .env("OMPI_COMM_WORLD_SIZE", "4")
+        .finish();
+    let said = "tagwire: MPI_Init: this process is one of 4 that mpiexec of Open MPI has started";
+    assert_ne!(alone.status, 0, "{alone:#?}");
+    assert!(alone.errors().starts_with(said), "{alone:#?}");
+    let folder = tree().join("another");
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("libmpi_abi.so.1");
+    let library = library.to_str().unwrap();
+    let words = ["-shared", "-x", "c", "/dev/null", "-o", library];
+    let made = Command::new("gfortran").args(words).status();
+    assert!(made.unwrap().success());
+    let other = run_line(2, &[])
+        .args([&program])
+        .env("LD_LIBRARY_PATH", folder.to_str().unwrap())
+        .finish();
+    let said = format!(
+        "tagwire: run: {} would load {library}, which is not Tagwire's",
+        program.display()
+    );
+    assert_ne!(other.status, 0, "{other:#?}");
+    assert!(other.errors().starts_with(&said), "{other:#?}");
 }
 
 #[test]

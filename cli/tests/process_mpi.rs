@@ -45,6 +45,24 @@ fn programs_run_with_any_number_of_ranks() {
     }
 }
 
+/// Each call that finds nothing is done before any progress, and yields now and then all the same: one that has the core until its
+/// slice ends tests millions of times.
+#[test]
+fn ranks_that_test_and_probe_take_turns() {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let ranks = cores as u32 + 1;
+    let program = program("turns");
+    for how in ["test", "probe"] {
+        let outcome = run_line(ranks, &[]).args([&program]).args([how]).finish();
+        assert_eq!(outcome.status, 0, "{how}: {outcome:#?}");
+        for number in 0..ranks {
+            let line = outcome.line(&format!("{number} tested in vain "));
+            let tests: u64 = line.split(' ').nth(4).unwrap().parse().unwrap();
+            assert!(tests < 50 * 1_000, "{how}: {line}");
+        }
+    }
+}
+
 /// What `match stats` counts of the traces in a folder, for each rank and part.
 fn counted(traces: &Path) -> Vec<Value> {
     let line = ["match", "stats", "--by", "rank", "--format", "json"];

@@ -134,7 +134,7 @@ impl AtOnce<'_> {
     }
 
     /// Whether `look` finds so, and progress would do nothing for anybody: a call that makes progress is done then. The clock is
-    /// looked at when it is time.
+    /// looked at when it is time, and the core is yielded then where ranks take turns.
     #[inline(always)]
     fn is_quiet_and(self, look: impl FnOnce(&Ob1) -> bool) -> bool {
         let messenger = self.0;
@@ -147,7 +147,7 @@ impl AtOnce<'_> {
         is_quiet
             && messenger.partitioned.is_idle()
             && messenger.drivers.are_idle()
-            && messenger.counts_on()
+            && (!messenger.rhythm.count() || messenger.look_at_times(0).is_ok())
     }
 }
 

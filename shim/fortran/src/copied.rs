@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::abi::ERR_BUFFER;
 use crate::descriptor::Array;
 use crate::{address, peers};
 
@@ -16,11 +17,19 @@ pub(crate) struct Copied<'a> {
 impl<'a> Copied<'a> {
     /// Copies the elements of a section.
     ///
+    /// # Errors
+    ///
+    /// `MPI_ERR_BUFFER` where the section is not contiguous, and its elements may be longer than they are told to be.
+    ///
     /// # Safety
     ///
     /// The elements may be read.
-    pub(crate) unsafe fn new(array: Array<'a>) -> Self {
-        let elements = (!array.is_contiguous()).then(|| {
+    pub(crate) unsafe fn new(array: Array<'a>) -> Result<Self, i32> {
+        let is_contiguous = array.is_contiguous();
+        if array.may_be_longer && !is_contiguous {
+            return Err(ERR_BUFFER);
+        }
+        let elements = (!is_contiguous).then(|| {
             let mut elements = Vec::new();
             array.each(|element, length| {
                 // SAFETY: as for this function.
@@ -28,21 +37,25 @@ impl<'a> Copied<'a> {
             });
             elements
         });
-        Self { array, elements }
+        Ok(Self { array, elements })
     }
 
     /// Copies the elements of a section that has a meaning at the root alone.
     ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new), where this process is the root.
+    ///
     /// # Safety
     ///
     /// The elements may be read, where this process is the root.
-    pub(crate) unsafe fn at_root(array: Array<'a>, root: i32, comm: i32) -> Self {
+    pub(crate) unsafe fn at_root(array: Array<'a>, root: i32, comm: i32) -> Result<Self, i32> {
         if peers::is_root(root, comm) {
             // SAFETY: as for this function.
             return unsafe { Self::new(array) };
         }
         let elements = None;
-        Self { array, elements }
+        Ok(Self { array, elements })
     }
 
     /// Returns the address of the first element for C.

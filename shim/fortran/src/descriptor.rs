@@ -7,6 +7,9 @@
 //!  32  bytes of a step: an element is so long, or the variable that it is a component of
 //!  40  for each dimension: stride in steps, lower bound, upper bound
 //! ```
+//!
+//! A polymorphic array has the bytes of its declared type at 16 (no such where that is `CLASS(*)`), and those of what it holds at 32.
+//! Of characters in an array of `CLASS(*)` gfortran passes no length: a step has the bytes of one character.
 
 use std::ffi::c_void;
 
@@ -38,6 +41,8 @@ pub(crate) struct Array<'a> {
     pub(crate) base: *mut c_void,
     /// The bytes of an element.
     pub(crate) element: i64,
+    /// Whether elements may have more bytes than the descriptor says: they may be characters in an array of `CLASS(*)`.
+    pub(crate) may_be_longer: bool,
     step: i64,
     rows: &'a [Row],
 }
@@ -51,6 +56,11 @@ pub(crate) struct Dimension {
 
 /// The most dimensions that Fortran has.
 const MOST: i8 = 15;
+/// Types of elements, as gfortran numbers them: a derived one, declared by `TYPE` or `CLASS`.
+const DERIVED: i8 = 5;
+/// What gfortran 12 and gfortran 11 give as the type of `CLASS(*)`.
+const VOID: i8 = 10;
+const ASSUMED: i8 = 11;
 
 impl Descriptor {
     /// Returns whether the elements lie one behind the other in memory, as [`Array::is_contiguous`] does.
@@ -95,16 +105,23 @@ impl Descriptor {
         unsafe {
             let rank = (*from).rank.clamp(0, MOST).unsigned_abs();
             let rows = from.add(1).cast::<Row>();
-            let element = (*from).element;
+            let of = (*from).of;
             // A step that is not set is an element.
             let step = if (*from).step == 0 {
-                element
+                (*from).element
             } else {
                 (*from).step
+            };
+            // A step is an element too where the array is not polymorphic: components of a derived type are passed as copies, which
+            // the trial of the compiler checks.
+            let element = match of {
+                DERIVED | VOID | ASSUMED if rank > 0 => step,
+                _ => (*from).element,
             };
             Array {
                 base: (*from).base,
                 element,
+                may_be_longer: matches!(of, VOID | ASSUMED) && step == 1,
                 step,
                 rows: std::slice::from_raw_parts(rows, usize::from(rank)),
             }

@@ -144,6 +144,7 @@ entries! {
     work_probe(
         section: *const Descriptor,
         part: *const Descriptor,
+        inner: *const Descriptor,
         yes: *mut i32,
         no: *mut i32,
         text: *mut u8,
@@ -156,9 +157,11 @@ entries! {
         // gfortran passes a copy of it, others the components where they are.
         let extents = component.dimensions().map(|dimension| dimension.extent);
         let is_component = component.element == 4 && extents.eq([4]);
+        // Of a derived type it is a copy: else its steps could not be told from elements of a polymorphic array.
+        let is_copy = Descriptor::read(inner).element == 12;
         *answer = match () {
             () if array.element != 8 || !array.dimensions().eq(TRIED) => 1,
-            () if !is_component => 2,
+            () if !is_component || !is_copy => 2,
             () if (*yes, *no) != (1, 0) => 3,
             () if length != 5 || *text != b'p' => 4,
             () if !absent.is_null() => 5,

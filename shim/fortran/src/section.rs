@@ -29,8 +29,8 @@ impl Section {
     ///
     /// # Errors
     ///
-    /// `MPI_ERR_BUFFER` where the section is not contiguous, and its elements are fewer or are no whole number of the datatype's; a code
-    /// of the library that makes no datatype.
+    /// `MPI_ERR_BUFFER` where the section is not contiguous, and its elements are fewer, are no whole number of the datatype's or may
+    /// be longer than they are told to be; a code of the library that makes no datatype.
     pub(crate) fn elements<C: Into<i64>>(
         array: &Array<'_>,
         count: C,
@@ -85,7 +85,8 @@ impl Section {
         if count <= 0 || size == 0 {
             return Ok(());
         }
-        let is_whole = lower == 0 && extent == size && array.element % size == 0;
+        let is_whole =
+            lower == 0 && extent == size && array.element % size == 0 && !array.may_be_longer;
         let each = if is_whole { array.element / size } else { 0 };
         if each == 0 || count % each != 0 {
             return Err(ERR_BUFFER);

@@ -2,6 +2,12 @@
 module functions
   use mpi_f08
   implicit none
+  type point
+    integer :: x
+  end type point
+  type, extends(point) :: solid
+    integer :: y, z
+  end type solid
 contains
   subroutine largest(from, to, n, datatype)
     use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
@@ -125,6 +131,8 @@ program sections
   call MPI_Ialltoall(from(1:8:2, 1, 1), 1, MPI_INTEGER, to, 1, MPI_INTEGER, MPI_COMM_SELF, requests(1), ierror)
   call fails(MPI_ERR_BUFFER, 26)
   call copies
+  call polymorphic([(10*rank + i, i = 1, 6)], [(solid(i, 10*i, 100*i), i = 1, 4)])
+  call of_characters([character(len=3) :: 'one', 'two', 'thr', 'fou', 'fiv'])
   to = -1
   if (rank == 0) then
     call MPI_Gather(from(1:3:2, 1, 1), 2, MPI_INTEGER, flat, 2, MPI_INTEGER, 0, comm)
@@ -235,6 +243,49 @@ contains
     call MPI_File_close(file, ierror)
     call check(ierror == MPI_SUCCESS, 40)
   end subroutine copies
+
+  ! Elements are as long as what the arrays hold.
+  subroutine polymorphic(numbers, points)
+    class(*), intent(in) :: numbers(:)
+    class(point), intent(in) :: points(:)
+    class(*), allocatable :: copy(:)
+    integer :: got(6)
+    call MPI_Sendrecv(numbers, 6, MPI_INTEGER, right, 7, got, 6, MPI_INTEGER, left, 7, comm, MPI_STATUS_IGNORE)
+    call check(all(got == [(10*left + i, i = 1, 6)]), 41)
+    call MPI_Sendrecv(numbers(6:1:-2), 3, MPI_INTEGER, right, 7, got, 6, MPI_INTEGER, left, 7, comm, MPI_STATUS_IGNORE)
+    call check(all(got(1:3) == 10*left + [6, 4, 2]), 42)
+    allocate (copy(6), source=[(-1, i = 1, 6)])
+    call MPI_Sendrecv(numbers, 3, MPI_INTEGER, right, 7, copy(2::2), 3, MPI_INTEGER, left, 7, comm, MPI_STATUS_IGNORE)
+    select type (copy)
+    type is (integer)
+      call check(all(copy == [-1, 10*left + 1, -1, 10*left + 2, -1, 10*left + 3]), 43)
+    end select
+    call MPI_Allreduce(numbers(1::2), copy(1::2), 3, MPI_INTEGER, MPI_MAX, comm)
+    select type (copy)
+    type is (integer)
+      call check(all(copy(1::2) == 10*(ranks - 1) + [1, 3, 5]) .and. all(copy(2::2) == 10*left + [1, 2, 3]), 44)
+    end select
+    call MPI_Sendrecv(points, 6, MPI_INTEGER, right, 7, got, 6, MPI_INTEGER, left, 7, comm, MPI_STATUS_IGNORE)
+    call check(all(got == [1, 10, 100, 2, 20, 200]), 45)
+    call MPI_Sendrecv(points(2::2), 6, MPI_INTEGER, right, 7, got, 6, MPI_INTEGER, left, 7, comm, MPI_STATUS_IGNORE)
+    call check(all(got == [2, 20, 200, 4, 40, 400]), 46)
+    call MPI_Sizeof(points, n)
+    call check(n == 12, 47)
+  end subroutine polymorphic
+
+  ! The compiler passes no length of these: one behind the other they need none.
+  subroutine of_characters(words)
+    class(*), intent(in) :: words(:)
+    character(len=3) :: got(5)
+    call MPI_Sendrecv(words, 15, MPI_CHARACTER, right, 8, got, 15, MPI_CHARACTER, left, 8, comm, MPI_STATUS_IGNORE)
+    call check(all(got == [character(len=3) :: 'one', 'two', 'thr', 'fou', 'fiv']), 48)
+    call MPI_Send(words(1::2), 3, MPI_CHARACTER, right, 8, comm, ierror)
+    call fails(MPI_ERR_BUFFER, 49)
+    call MPI_Allgather(words(1::2), 3, MPI_CHARACTER, got, 3, MPI_CHARACTER, MPI_COMM_SELF, ierror)
+    call fails(MPI_ERR_BUFFER, 50)
+    call MPI_Reduce_scatter_block(words(1::2), got, 3, MPI_INTEGER8, MPI_SUM, MPI_COMM_SELF, ierror)
+    call fails(MPI_ERR_BUFFER, 51)
+  end subroutine of_characters
 
   subroutine exchange
     call MPI_Sendrecv(from(1:8:2, 2:6:2, 1:3:2), 24, MPI_INTEGER, right, 0, flat, 24, MPI_INTEGER, left, 0, comm, MPI_STATUS_IGNORE)

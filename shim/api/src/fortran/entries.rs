@@ -295,14 +295,16 @@ impl Body {
 
     /// A buffer of a call that is over when it returns: where it is not contiguous, a copy.
     fn copied(&mut self, routine: &Routine<'_>, buffer: &Argument<'_>) {
-        let name = buffer.name;
+        let (name, fails) = (buffer.name, fails(routine));
         let copy = if is_of_root(routine, buffer) {
             format!("at_root({name}_a, *root, *comm)")
         } else {
             format!("new({name}_a)")
         };
-        self.before
-            .push(format!("let mut {name}_c = Copied::{copy};"));
+        self.before.push(format!(
+            "let mut {name}_c = match Copied::{copy} {{\n            \
+             Ok(copied) => copied,\n            Err(code) => return {fails},\n        }};"
+        ));
         self.call.push(format!("{name}_c.address()"));
         if buffer.intent != Some(Intent::In) {
             self.after.push(format!("{name}_c.put_back();"));
