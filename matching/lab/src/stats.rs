@@ -278,10 +278,10 @@ fn note(group: &mut Group, key: Key, call: &Call, search: Option<Search>, walk: 
         }
         Event::ArriveExpected(message) => group.note_message(&message),
         Event::Probe(_) => {
-            group.probes += 1;
+            group.note_probe(call.matched);
             return;
         }
-        Event::Claim(_) => group.probes += 1,
+        Event::Claim(_) => group.note_probe(call.matched),
         _ => {}
     }
     match search {
@@ -358,7 +358,7 @@ fn apply(groups: &mut Groups, call: &Call, change: Change) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
-    use tagwire_base::{SourceSelector, TagSelector};
+    use tagwire_base::{Rank, SourceSelector, TagSelector};
     use tagwire_matching::trace::Size;
 
     use super::*;
@@ -413,12 +413,17 @@ mod tests {
             tag: TagSelector::ANY,
             context: ContextId::WORLD,
         };
+        let other = Pattern {
+            source: SourceSelector::exact(Rank::new(9)),
+            ..any
+        };
         let mut one = trace(&[
             (Event::Post(any), false),
             post(0, 1),
             arrive(3, 7, true),
             arrive(3, 8, false),
             (Event::Probe(any), true),
+            (Event::Claim(other), false),
             (Event::Cancel(1), true),
             (Event::Claim(any), true),
             arrive(0, 4, false),
@@ -430,7 +435,8 @@ mod tests {
         let group = count(&one).unwrap()[&Key::PROGRAM].summary();
         assert_eq!((group.any_both, group.wildcard_share), (1, 0.5));
         assert_eq!(group.longest_wildcard_ns, 200);
-        assert_eq!((group.cancels, group.discards, group.probes), (1, 1, 2));
+        assert_eq!((group.cancels, group.discards), (1, 1));
+        assert_eq!((group.probes, group.probes_found), (3, 2));
         assert_eq!(group.receives.residence_ns.max, 200);
         assert_eq!(group.messages.residence_ns.max, 300);
         // 100 ns of one, 100 of two, 300 of one, 300 of none.
