@@ -133,19 +133,19 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     #[inline(never)]
     pub(super) fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> Told {
         let view = self.posted();
-        if view.queue.mode.load() == BINNED && receive.kind & WILD == 0 {
-            if let Some(head) = self.posted_bin(receive)
-                && let Some((slot, node)) = view.spare()
-            {
-                let first = head.load();
-                if view.node(first).is_some() {
-                    return self.post_into_bin(receive, cookie, first);
-                }
-                let handle = view.fill_spare((slot, node), receive, cookie);
-                view.push_first(CHAIN, head, slot, node);
-                toggle(view.queue, slot);
-                return Told::queued(handle);
+        if view.queue.mode.load() == BINNED
+            && receive.kind & WILD == 0
+            && let Some(head) = self.posted_bin(receive)
+            && let Some((slot, node)) = view.spare()
+        {
+            let first = head.load();
+            if view.node(first).is_some() {
+                return self.post_into_bin(receive, cookie, first);
             }
+            let handle = view.fill_spare((slot, node), receive, cookie);
+            view.push_first(CHAIN, head, slot, node);
+            toggle(view.queue, slot);
+            return Told::queued(handle);
         }
         self.place_posted(receive, cookie)
     }
