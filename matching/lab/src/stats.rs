@@ -358,7 +358,7 @@ fn apply(groups: &mut Groups, call: &Call, change: Change) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
-    use tagwire_base::{Rank, SourceSelector, TagSelector};
+    use tagwire_base::{SourceSelector, TagSelector};
     use tagwire_matching::trace::Size;
 
     use super::*;
@@ -413,17 +413,12 @@ mod tests {
             tag: TagSelector::ANY,
             context: ContextId::WORLD,
         };
-        let other = Pattern {
-            source: SourceSelector::exact(Rank::new(9)),
-            ..any
-        };
         let mut one = trace(&[
             (Event::Post(any), false),
             post(0, 1),
             arrive(3, 7, true),
             arrive(3, 8, false),
             (Event::Probe(any), true),
-            (Event::Claim(other), false),
             (Event::Cancel(1), true),
             (Event::Claim(any), true),
             arrive(0, 4, false),
@@ -435,13 +430,26 @@ mod tests {
         let group = count(&one).unwrap()[&Key::PROGRAM].summary();
         assert_eq!((group.any_both, group.wildcard_share), (1, 0.5));
         assert_eq!(group.longest_wildcard_ns, 200);
-        assert_eq!((group.cancels, group.discards), (1, 1));
-        assert_eq!((group.probes, group.probes_found), (3, 2));
+        assert_eq!((group.cancels, group.discards, group.probes), (1, 1, 2));
         assert_eq!(group.receives.residence_ns.max, 200);
         assert_eq!(group.messages.residence_ns.max, 300);
         // 100 ns of one, 100 of two, 300 of one, 300 of none.
         assert_eq!(group.receives.length_over_time.mean, 600.0 / 800.0);
         assert_eq!((group.unexpected_share, group.span_ns), (2.0 / 3.0, 800));
+    }
+
+    #[test]
+    fn probes_that_find_nothing_are_told_apart() {
+        let (here, other) = (Pattern::exact(message(0, 4)), Pattern::exact(message(9, 4)));
+        let one = trace(&[
+            (Event::Claim(other), false),
+            arrive(0, 4, false),
+            (Event::Probe(other), false),
+            (Event::Probe(here), true),
+            (Event::Claim(here), true),
+        ]);
+        let group = count(&one).unwrap()[&Key::PROGRAM].summary();
+        assert_eq!((group.probes, group.probes_found), (4, 2));
     }
 
     #[test]
