@@ -42,6 +42,7 @@ use crate::concurrent as callers;
 use crate::error::{Error, Result};
 use crate::position::Position;
 use crate::sizes::Sizes;
+use crate::spread::Spread;
 use crate::suite::TestName;
 
 /// What the rank that computes does with the message.
@@ -212,6 +213,11 @@ pub struct BenchArgs {
     /// behind all of them (latency)
     #[arg(long, value_name = "LIST")]
     pub position: Option<List<Position>>,
+
+    /// What the entries of --posted or --unexpected differ by from the one that matches: tags, all of them from the peer; sources, the
+    /// ranks beside the two in turn, of which -n has to give some; or a list [default: tags] (latency)
+    #[arg(long, value_name = "LIST")]
+    pub spread: Option<List<Spread>>,
 
     /// Start each collective and wait for it, as in MPI_Iallreduce and MPI_Wait (barrier, bcast, reduce, allreduce,
     /// allgather, alltoall, gather, scatter)
@@ -424,7 +430,8 @@ impl BenchArgs {
         if let Some(known) = self.known_pattern() {
             self.check_pattern(known)?;
         } else if callers::asked(self).is_none() {
-            check_ranks(self.test, self.rank_count())?;
+            let has_others = self.has_option("spread") && self.has_sources();
+            check_ranks(self.test, has_others, self.rank_count())?;
         }
         self.check_without_ranks()?;
         self.check_groups()
@@ -461,7 +468,14 @@ impl BenchArgs {
                 ));
             }
             let single = self.threads == Some(1);
-            let matched = ["threads", "posted", "unexpected", "wild", "position"];
+            let matched = [
+                "threads",
+                "posted",
+                "unexpected",
+                "wild",
+                "position",
+                "spread",
+            ];
             let matched = &matched[usize::from(single)..];
             if let Some(name) = self.given.first_of(matched) {
                 return usage(format!(
@@ -628,13 +642,18 @@ fn last_level_cache() -> u64 {
 }
 
 /// Refuses a number of ranks that the test cannot use.
-pub(crate) fn check_ranks(test: TestName, ranks: u32) -> Result<()> {
-    if (test.ranks.fits)(ranks) {
+/// Refuses a number of ranks that a test does not run on, whose ranks have others beside their peers or not.
+pub(crate) fn check_ranks(test: TestName, has_others: bool, ranks: u32) -> Result<()> {
+    let (wanted, with) = match test.ranks.with_others.filter(|_| has_others) {
+        Some(wanted) => (wanted, " with --spread sources"),
+        None => (&test.ranks, ""),
+    };
+    if (wanted.fits)(ranks) {
         return Ok(());
     }
+    let wanted = wanted.wanted;
     usage(format!(
-        "{test} runs on {} ranks, not on {ranks} (option -n)",
-        test.ranks.wanted
+        "{test}{with} runs on {wanted} ranks, not on {ranks} (option -n)"
     ))
 }
 

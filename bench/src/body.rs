@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::port::{Endpoint, Port};
 use crate::time::nanoseconds;
 
+mod ahead;
 pub(crate) mod compute;
 mod latency;
 pub(crate) mod overlap;
@@ -19,6 +20,7 @@ mod placed;
 pub(crate) mod rotation;
 mod unexpected;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use latency::Latency;
 pub(crate) use placed::Placed;
 pub(crate) use unexpected::{Unexpected, UnexpectedAt};
@@ -57,6 +59,14 @@ pub(crate) struct Measured {
     pub elapsed: Duration,
     /// How many units of the test (one-way trips, messages, hops) all ranks did in it together.
     pub units: u64,
+}
+
+impl Measured {
+    /// That of a rank that takes no part.
+    pub(crate) const NOTHING: Self = Self {
+        elapsed: Duration::ZERO,
+        units: 0,
+    };
 }
 
 /// So many iterations at a size.

@@ -387,6 +387,7 @@ impl<W: Write + Send> Run<'_, W> {
                 unexpected: queue.unexpected,
                 wild: queue.wild,
                 position: queue.position,
+                spread: queue.spread,
                 transport,
                 library,
                 ..Series::default()

@@ -41,6 +41,7 @@ mod report;
 mod run;
 mod simulated;
 mod sizes;
+mod spread;
 mod stats;
 mod suite;
 mod time;
@@ -74,6 +75,7 @@ pub use simulated::{
     SimulatedReduction, Timed, results,
 };
 pub use sizes::{Sizes, SizesError};
+pub use spread::Spread;
 pub use stats::Summary;
 pub use suite::{Description, TestName};
 pub use tune::{TuneArgs, Tuned, run_tune};

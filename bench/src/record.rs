@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::environment::is_foreign;
 use crate::load::RankLoad;
 use crate::position::Position;
+use crate::spread::Spread;
 use crate::stats::Summary;
 
 mod device;
@@ -141,6 +142,9 @@ pub struct Series {
     /// Where among the entries of the queue the one that matched lay, where that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+    /// What the other entries of the queue differed by from it, where that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// User partitions of a partitioned operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitions: Option<u32>,

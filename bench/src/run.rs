@@ -45,7 +45,7 @@ pub(crate) trait Test {
     fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
         let (test, wanted) = (plan.test, plan.ranks);
         match plan.callers.unit {
-            None => args::check_ranks(test, ranks),
+            None => args::check_ranks(test, false, ranks),
             Some(_) if ranks == wanted => Ok(()),
             Some(unit) => args::usage(format!("{test} on {unit} has {wanted} ranks, not {ranks}")),
         }

@@ -84,18 +84,33 @@ pub(crate) struct Ranks {
     pub fits: fn(u32) -> bool,
     /// What fits, in words.
     pub wanted: &'static str,
+    /// What fits where ranks have others beside their peers.
+    pub with_others: Option<&'static Self>,
 }
 
 impl Ranks {
-    pub(crate) const TWO: Self = Self::of(2, "exactly 2", |ranks| ranks == 2);
-    pub(crate) const PAIRS: Self = Self::of(2, "an even number of", |ranks| {
-        ranks >= 2 && ranks.is_multiple_of(2)
-    });
+    pub(crate) const TWO: Self = Self {
+        with_others: Some(&Self::of(2, "at least 3", |ranks| ranks >= 3)),
+        ..Self::of(2, "exactly 2", |ranks| ranks == 2)
+    };
+    pub(crate) const PAIRS: Self = Self {
+        with_others: Some(&Self::of(2, "an even number (4 or more) of", |ranks| {
+            ranks >= 4 && ranks.is_multiple_of(2)
+        })),
+        ..Self::of(2, "an even number of", |ranks| {
+            ranks >= 2 && ranks.is_multiple_of(2)
+        })
+    };
     pub(crate) const SEVERAL: Self = Self::of(2, "at least 2", |ranks| ranks >= 2);
     pub(crate) const ANY: Self = Self::of(1, "at least 1", |ranks| ranks >= 1);
 
     const fn of(own: u32, wanted: &'static str, fits: fn(u32) -> bool) -> Self {
-        Self { own, fits, wanted }
+        Self {
+            own,
+            fits,
+            wanted,
+            with_others: None,
+        }
     }
 }
 

@@ -84,7 +84,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 17] = [
+const TESTS: [(&str, fn()); 18] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -114,6 +114,10 @@ const TESTS: [(&str, fn()); 17] = [
     (
         "lists_of_engines_and_lengths_are_series",
         lists_of_engines_and_lengths_are_series,
+    ),
+    (
+        "entries_of_other_sources_are_a_series",
+        entries_of_other_sources_are_a_series,
     ),
     ("waiting_costs_little", waiting_costs_little),
     (
@@ -340,6 +344,51 @@ fn lists_of_engines_and_lengths_are_series() {
     let mut lengths: Vec<u64> = lengths.collect();
     lengths.sort_unstable();
     assert_eq!(lengths, [0, 9]);
+}
+
+/// Receives and messages ahead that differ by their tags or by their sources: which engine looks at them, and that they are there.
+fn entries_of_other_sources_are_a_series() {
+    let looked = |what: &str, engine: &str| {
+        let line = format!(
+            "bench latency -n 5 --{what} 60 --spread sources -i 400 -x 1 -c --engine {engine} --profile"
+        );
+        let document = measure(&line);
+        let told: Vec<_> = rows(&document)
+            .iter()
+            .map(|row| {
+                (
+                    row["spread"].as_str().unwrap(),
+                    row["ranks"].as_u64(),
+                    row[what].as_u64(),
+                )
+            })
+            .collect();
+        assert!(told.contains(&("sources", Some(5), Some(60))), "{told:?}");
+        let profiles = document["profiles"].as_array().unwrap().iter();
+        let searches = profiles.map(|one| &one["matching"][what]);
+        let searches: Vec<_> = searches
+            .filter(|one| one["longest"].as_u64() >= Some(60))
+            .collect();
+        assert!(!searches.is_empty(), "{document:#}");
+        let each = searches.iter().map(|one| one["attempts"].as_u64().unwrap());
+        each.sum::<u64>() / searches.len() as u64
+    };
+    for what in ["posted", "unexpected"] {
+        // A list looks at all entries. Lists for each source hold those of others apart.
+        let (list, source) = (looked(what, "list"), looked(what, "source"));
+        assert!(list > 400 * 60, "{what}: {list}");
+        assert!(source < list / 8, "{what}: {list}, {source}");
+    }
+    // By their tags all are the peer's, beside the same ranks.
+    let line = "bench latency -n 3 --posted 9 --spread sources,tags -i 10 -x 1 -c";
+    let document = measure(line);
+    let spreads = rows(&document).iter().map(|row| row["spread"].as_str());
+    let mut spreads: Vec<_> = spreads.collect();
+    spreads.sort_unstable();
+    assert_eq!(spreads, [Some("sources"), Some("tags")]);
+    let document =
+        measure("bench multi-latency -n 4 --posted 9 --wild 50 --spread sources -i 10 -x 1 -c");
+    assert_eq!(rows(&document)[0]["spread"], "sources");
 }
 
 fn waiting_costs_little() {

@@ -1,9 +1,11 @@
 //! The default engine: a list while matches are in front, hash bins once a search looks far.
 
+mod arrival;
 #[cfg(feature = "engines")]
 mod chosen;
 mod hash;
 mod posted;
+mod told;
 mod unexpected;
 
 use std::fmt::Debug;
@@ -16,9 +18,10 @@ use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, Pos
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 #[cfg(feature = "engines")]
 use crate::recorded::Quick;
-use crate::storage::{Capacity, Cells, Private, Selector, Storage, Table};
+use crate::storage::{Capacity, Cells, Private, Selector, Storage, Table, Word};
 
 pub(crate) use hash::hash;
+use told::Told;
 
 pub(crate) static DESCRIPTION: Description = Description {
     named: Named {
@@ -118,24 +121,6 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         engine
     }
 
-    /// A message that is not for the first receive of a list.
-    #[inline(never)]
-    fn arrive_at_length(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
-        if self.is_binned() {
-            if let Some(taken) = self.take_binned_in_line(message, 0) {
-                return ArriveOutcome::Matched(taken);
-            }
-        } else if self.posted_len() != 0 {
-            if let Some(taken) = self.take_second_posted(message) {
-                return ArriveOutcome::Matched(taken);
-            }
-            if let Some(taken) = self.search_posted(message) {
-                return ArriveOutcome::Matched(taken);
-            }
-        }
-        self.queue_unexpected(message, cookie)
-    }
-
     /// Derives the masks from the tables.
     fn measure(&mut self) {
         self.posted_mask = mask(self.storage.table(Table::First).len());
@@ -156,7 +141,7 @@ impl<S: Storage<LINKS>, B: Bounds> Engine for HashBins<S, B> {
         let message = Selector::of_message(envelope);
         match self.take_first_posted(message) {
             Some(taken) => ArriveOutcome::Matched(taken),
-            None => self.arrive_at_length(message, cookie),
+            None => self.arrive_at_length(message, cookie).into_arrival(),
         }
     }
 
@@ -280,7 +265,7 @@ fn mask(bins: usize) -> usize {
     bins.checked_ilog2().map_or(0, |bits| (1 << bits) - 1)
 }
 
-fn clear<W: crate::storage::Word<u32>>(heads: &[W]) {
+fn clear<W: Word<u32>>(heads: &[W]) {
     heads
         .iter()
         .for_each(|head| head.store(crate::storage::NIL));

@@ -68,6 +68,16 @@ pub fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
     unexpected(storage).insert_anywhere(step, selector, cookie)
 }
 
+/// What is behind the first entry of a list.
+pub(crate) enum Behind<'a, C: Cells, const LINKS: usize> {
+    /// This one fitted, and is out of the list.
+    Taken(u32, &'a Node<C, LINKS>),
+    /// There is none that fits.
+    Nothing,
+    /// Not so far as was looked.
+    Unknown,
+}
+
 impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     /// Whether nothing is queued.
     #[inline]
@@ -198,19 +208,38 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     /// The same, with the node at hand.
     #[inline]
     pub fn push(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
+        match self.node(head.load()) {
+            None => self.push_first(link, head, slot, node),
+            Some(first) => self.push_last(link, first, slot, node),
+        }
+    }
+
+    /// Puts the entry at the end of the list whose first this is.
+    #[inline]
+    pub(crate) fn push_last(
+        self,
+        link: usize,
+        first: &Node<C, LINKS>,
+        slot: u32,
+        node: &Node<C, LINKS>,
+    ) {
         let own = &node.links[link];
         own.next.store(NIL);
-        let Some(first) = self.node(head.load()) else {
-            own.prev.store(slot);
-            head.store(slot);
-            return;
-        };
         let last = first.links[link].prev.load();
         own.prev.store(last);
         first.links[link].prev.store(slot);
         if let Some(last) = self.node(last) {
             last.links[link].next.store(slot);
         }
+    }
+
+    /// Makes the entry the only one of a list.
+    #[inline]
+    pub(crate) fn push_first(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
+        let own = &node.links[link];
+        own.next.store(NIL);
+        own.prev.store(slot);
+        head.store(slot);
     }
 
     /// The first node of a list, if its selector is this one: what most searches find.
@@ -235,19 +264,50 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         }
     }
 
-    /// Takes the second node out of a list, behind the first with its slot.
-    #[inline]
-    pub(crate) fn unlink_second(
+    /// Takes the earliest entry that fits out of a list whose first is `first`, which does not fit. Looks at no more than `limit`
+    /// entries, the first among them.
+    #[inline(always)]
+    pub(crate) fn take_behind(
         self,
         link: usize,
-        (slot, first): (u32, &Node<C, LINKS>),
+        first: &'a Node<C, LINKS>,
+        limit: usize,
+        fits: impl Fn(Selector) -> bool,
+    ) -> Behind<'a, C, LINKS> {
+        let mut before = first;
+        let mut looked = 1;
+        while looked < limit as u64 {
+            let slot = before.links[link].next.load();
+            let Some(node) = self.node(slot) else {
+                self.count_search(false, looked);
+                return Behind::Nothing;
+            };
+            if fits(node.selector()) {
+                self.unlink_behind(link, first, before, node);
+                self.queue.count_looked(looked, looked + 1);
+                return Behind::Taken(slot, node);
+            }
+            looked += 1;
+            before = node;
+        }
+        Behind::Unknown
+    }
+
+    /// Takes the node behind `before` out of the list whose first is `first`.
+    #[inline]
+    pub(crate) fn unlink_behind(
+        self,
+        link: usize,
+        first: &Node<C, LINKS>,
+        before: &Node<C, LINKS>,
         node: &Node<C, LINKS>,
     ) {
-        let next = node.links[link].next.load();
-        first.links[link].next.store(next);
+        let own = &node.links[link];
+        let next = own.next.load();
+        before.links[link].next.store(next);
         // The last node is the `prev` of the first.
         let after = self.node(next).unwrap_or(first);
-        after.links[link].prev.store(slot);
+        after.links[link].prev.store(own.prev.load());
     }
 
     /// Takes a node out of the list that begins at `head`.
@@ -311,14 +371,6 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
             let next = node.links[link].next.load();
             visit(slot, node);
             slot = next;
-        }
-    }
-
-    /// Counts entries that were looked at and left, before the one that was taken.
-    #[inline]
-    pub(crate) fn pass(self, looked: u64) {
-        if looked != 0 {
-            self.queue.count_looked(looked, looked + 1);
         }
     }
 

@@ -9,8 +9,8 @@ use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, Pos
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 use crate::storage::{Apart, Capacity, Private};
 use crate::trace::{
-    ARRIVE, ARRIVE_EXPECTED, Both, CANCEL, CLAIM, DISCARD, EXPECTS, POST, PROBE, Packed, Queues,
-    Sink, Size, entry, promised,
+    ARRIVE_EXPECTED, Both, CANCEL, CLAIM, DISCARD, EXPECTS, POST, PROBE, Packed, Queues, Sink,
+    Size, entry, promised,
 };
 
 /// Answers as the engine in it does, by default the default one, and gives each call with its answer to a sink.
@@ -88,8 +88,7 @@ impl<S: Sink, E: Quick + ?Sized> Recorded<S, E> {
     fn arrive_slowly(&mut self, envelope: Envelope, cookie: Cookie, bytes: usize) -> ArriveOutcome {
         let outcome = self.engine.arrive_sized(envelope, cookie, bytes);
         let matched = matches!(outcome, ArriveOutcome::Matched(_));
-        let size = Size::of(bytes as u64);
-        self.note(Packed::envelope(ARRIVE, envelope, size, matched));
+        self.note(Packed::arrival(envelope, bytes as u64, matched));
         outcome
     }
 }
@@ -122,8 +121,7 @@ impl<S: Sink, E: Quick + ?Sized> Engine for Recorded<S, E> {
         let Some(taken) = self.engine.take_quickly(envelope) else {
             return self.arrive_slowly(envelope, cookie, bytes);
         };
-        let size = Size::of(bytes as u64);
-        let record = Packed::envelope(ARRIVE, envelope, size, true);
+        let record = Packed::arrival(envelope, bytes as u64, true);
         if !note_quickly(&mut self.sink, record) {
             self.note_slowly(record);
         }

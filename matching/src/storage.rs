@@ -426,8 +426,15 @@ impl Selector {
     #[inline]
     pub fn of_receive(pattern: Pattern) -> Self {
         let mut kind = u32::from(pattern.context.as_u16());
-        kind |= u32::from(pattern.source.is_any()) << 16;
-        kind |= u32::from(pattern.tag.is_any()) << 17;
+        // Most receives are exact.
+        if pattern.source.is_any() {
+            cold();
+            kind |= ANY_SOURCE;
+        }
+        if pattern.tag.is_any() {
+            cold();
+            kind |= ANY_TAG;
+        }
         Self {
             key: key(pattern.source.as_u32(), pattern.tag.as_i32()),
             kind,
@@ -459,7 +466,7 @@ impl Selector {
         self.kind & WILD != 0 && self.accepts_wild(message)
     }
 
-    const fn accepts_wild(self, message: Self) -> bool {
+    pub(crate) const fn accepts_wild(self, message: Self) -> bool {
         if self.kind & !WILD != message.kind {
             return false;
         }
@@ -515,6 +522,11 @@ impl Selector {
         u16::try_from(self.kind & !WILD).ok().map(ContextId::new)
     }
 }
+
+/// Says that what leads here is seldom.
+#[cold]
+#[inline(always)]
+const fn cold() {}
 
 #[inline]
 fn rank(number: u32) -> Option<Rank> {

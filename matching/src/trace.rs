@@ -152,13 +152,7 @@ impl Size {
     #[inline]
     #[must_use]
     pub const fn of(bytes: u64) -> Self {
-        if bytes == 0 {
-            return Self(0);
-        }
-        let exponent = bytes.ilog2();
-        // The highest three bits, of which the first is one: 4 to 7.
-        let quarters = (bytes << 2 >> exponent) as u32;
-        Self((4 * exponent + quarters - 3) as u8)
+        Self(class(bytes) as u8)
     }
 
     /// Returns the bytes of the shortest message of this size.
@@ -189,6 +183,18 @@ impl Packed {
             first: first(call, matched, size.0, envelope.context)
                 | (envelope.source.as_u32() as u64) << 32,
             tag: envelope.tag.as_i32() as u32,
+        }
+    }
+
+    /// Returns the record of a message of so many bytes that arrived.
+    ///
+    /// As [`Packed::envelope`] with its [`Size`], in fewer instructions: nothing is cut off on the way.
+    #[inline]
+    pub(crate) const fn arrival(envelope: Envelope, bytes: u64, matched: bool) -> Self {
+        let Self { first, tag } = Self::envelope(ARRIVE, envelope, Size(0), matched);
+        Self {
+            first: first | class(bytes) << 8,
+            tag,
         }
     }
 
@@ -239,6 +245,18 @@ impl Packed {
         let second = self.tag as u64 | (nanos as u64) << 32;
         (self.first as u128 | (second as u128) << 64).to_le_bytes()
     }
+}
+
+/// Returns the number of a [`Size`].
+#[inline]
+const fn class(bytes: u64) -> u64 {
+    if bytes == 0 {
+        return 0;
+    }
+    let exponent = bytes.ilog2();
+    // The highest three bits, of which the first is one: 4 to 7.
+    let quarters = bytes << 2 >> exponent;
+    4 * exponent as u64 + quarters - 3
 }
 
 #[inline]

@@ -12,6 +12,7 @@ use crate::concurrent as callers;
 use crate::error::Result;
 use crate::position::Position;
 use crate::sizes::{Sizes, SizesError};
+use crate::spread::Spread;
 
 /// Values of an option with commas between them, each with jobs of its own.
 ///
@@ -97,6 +98,15 @@ impl FromStr for List<Position> {
     }
 }
 
+impl FromStr for List<Spread> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        Self::of(all, |one| format!("'{one}'"))
+    }
+}
+
 /// Matching engines by name, with parameters.
 impl FromStr for List<String> {
     type Err = String;
@@ -121,7 +131,14 @@ impl BenchArgs {
         let all = List::each(all, |args| &mut args.posted);
         let all = List::each(all, |args| &mut args.unexpected);
         let all = List::each(all, |args| &mut args.wild);
-        List::each(all, |args| &mut args.position)
+        let all = List::each(all, |args| &mut args.position);
+        List::each(all, |args| &mut args.spread)
+    }
+
+    /// Whether there are entries of other ranks than the two that play.
+    pub(crate) fn has_sources(&self) -> bool {
+        let spreads = self.spread.as_ref();
+        spreads.is_some_and(|list| list.0.contains(&Spread::Sources))
     }
 
     pub(crate) fn has_engines(&self) -> bool {
@@ -140,6 +157,19 @@ impl BenchArgs {
         }
         if self.position.is_some() && self.posted.is_none() && self.unexpected.is_none() {
             return usage("--position needs a queue: --posted or --unexpected");
+        }
+        if self.spread.is_some() && self.posted.is_none() && self.unexpected.is_none() {
+            return usage("--spread needs a queue: --posted or --unexpected");
+        }
+        if self.has_sources() && self.position.is_some() {
+            return usage(
+                "--spread sources has no meaning with --position, whose entries are the peer's and take turns to match",
+            );
+        }
+        if self.has_sources() && self.side_of_two().is_some() {
+            return usage(
+                "--listen and --connect have two ranks, and --spread sources needs others",
+            );
         }
         if self.has_engines() && callers::asked(self).is_some() {
             return usage(format!(
@@ -201,5 +231,9 @@ mod tests {
         assert_eq!(places.0, [Position::Head, Position::Shuffled]);
         let refused = "head,head".parse::<List<Position>>().unwrap_err();
         assert_eq!(refused, "'head' is given twice");
+        let spreads: List<Spread> = "sources,tags".parse().unwrap();
+        assert_eq!(spreads.0, [Spread::Sources, Spread::Tags]);
+        let refused = "tags,tags".parse::<List<Spread>>().unwrap_err();
+        assert_eq!(refused, "'tags' is given twice");
     }
 }

@@ -133,6 +133,35 @@ fn nonsense_is_refused_with_its_reason() {
             "latency --posted 5 --position front",
             "'front' is none of head, middle, tail, shuffled",
         ),
+        ("latency --spread tags", "--spread needs a queue"),
+        (
+            "latency --posted 5 --spread source",
+            "'source' is none of tags, sources; did you mean 'sources'?",
+        ),
+        (
+            "latency --posted 5 --spread sources",
+            "latency with --spread sources runs on at least 3 ranks, not on 2",
+        ),
+        (
+            "latency -n 4 --posted 5 --spread tags",
+            "latency runs on exactly 2 ranks, not on 4",
+        ),
+        (
+            "multi-latency -n 2 --posted 5 --spread sources",
+            "multi-latency with --spread sources runs on an even number (4 or more) of ranks, not on 2",
+        ),
+        (
+            "latency -n 4 --posted 5 --spread tags,sources --position head",
+            "--spread sources has no meaning with --position",
+        ),
+        (
+            "latency -n 4 --posted 5 --spread sources --raw",
+            "--posted needs a pml",
+        ),
+        (
+            "bandwidth --spread sources",
+            "--spread has no meaning for bandwidth",
+        ),
         (
             "latency --unexpected 5 --position head --wild 5",
             "--posted",

@@ -2,56 +2,61 @@
 
 use tagwire_base::Rank;
 
+use super::ahead::{Ahead, Pairs};
 use super::{Body, Measured, Repeat, Traffic};
 use crate::error::Result;
 use crate::port::{Port, barrier, tags};
 
-/// One unit is half a round trip of each pair of ranks: i and i + n/2.
+/// One unit is half a round trip of each pair of ranks. A rank that is in no pair does nothing, but for the entries of others
+/// that are of it.
 pub(crate) struct Latency<P: Port> {
     traffic: Traffic,
-    /// How many receives that nothing matches lie ahead of the others, on both ranks.
-    posted: u32,
-    /// How many percent of them are of any source.
-    wild: u32,
-    ahead: Vec<P::Request>,
+    ahead: Ahead,
+    /// Only ranks 0 and 1 are a pair, whatever ranks there are.
+    is_alone: bool,
+    posted: Vec<P::Request>,
 }
 
 impl<P: Port> Latency<P> {
-    pub(crate) const fn new(traffic: Traffic, posted: u32) -> Self {
+    /// Returns that of as many pairs as there can be.
+    pub(crate) const fn new(traffic: Traffic, ahead: Ahead) -> Self {
         Self {
             traffic,
-            posted,
-            wild: 0,
-            ahead: Vec::new(),
+            ahead,
+            is_alone: false,
+            posted: Vec::new(),
         }
     }
-}
 
-impl<P: Port> Latency<P> {
-    /// Has so many percent of the receives ahead be of any source.
-    pub(crate) fn with_wild(self, percent: u32) -> Self {
+    /// Returns the same of ranks 0 and 1 alone.
+    pub(crate) fn alone(self) -> Self {
         Self {
-            wild: percent,
+            is_alone: true,
             ..self
+        }
+    }
+
+    #[inline]
+    fn pairs(&self, port: &P) -> Pairs {
+        match self.is_alone {
+            true => Pairs::first(port.size()),
+            false => Pairs::all(port.size()),
         }
     }
 }
 
 impl<P: Port> Body<P> for Latency<P> {
     fn begin(&mut self, port: &P, _size: usize) -> Result<()> {
-        let (peer, _) = peer(port);
-        for number in 0..self.posted {
-            let empty = self.traffic.incoming(0, 0);
-            self.ahead.push(match is_wild(number, self.wild) {
-                true => port.irecv_any(empty, tags::never(number))?,
-                false => port.irecv(empty, peer, tags::never(number))?,
-            });
-        }
+        let pairs = self.pairs(port);
+        self.posted = self.ahead.post(pairs, port, &self.traffic)?;
         barrier(port)
     }
 
     fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
-        let ((peer, leads), size) = (peer(port), block.size);
+        let Some((peer, leads)) = self.pairs(port).peer(port.rank()) else {
+            return Ok(Measured::NOTHING);
+        };
+        let size = block.size;
         let traffic = &mut self.traffic;
         if leads {
             return block.run(2, || {
@@ -65,20 +70,9 @@ impl<P: Port> Body<P> for Latency<P> {
         })
     }
 
-    /// The receives end the way every port can end them: each gets its message after all. One
-    /// rank after the other, so that each sends to a rank that waits.
     fn end(&mut self, port: &P, _size: usize) -> Result<()> {
-        let (peer, leads) = peer(port);
-        for sends in [true, false] {
-            if leads != sends {
-                port.wait_all(&mut self.ahead)?;
-                continue;
-            }
-            for number in 0..self.posted {
-                port.send(self.traffic.empty(), peer, tags::never(number))?;
-            }
-        }
-        Ok(())
+        let pairs = self.pairs(port);
+        self.ahead.end(pairs, port, &self.traffic, &mut self.posted)
     }
 }
 
@@ -89,12 +83,9 @@ pub(super) const fn is_wild(number: u32, percent: u32) -> bool {
     (before + 1) * share / 100 > before * share / 100
 }
 
-/// The other rank of a pair, and whether this one sends first.
+/// The other rank of a pair, and whether this one sends first, where all ranks are in pairs.
 #[inline]
 pub(super) fn peer<P: Port>(port: &P) -> (Rank, bool) {
-    let (rank, pairs) = (port.rank().as_u32(), port.size() / 2);
-    match rank < pairs {
-        true => (Rank::new(rank + pairs), true),
-        false => (Rank::new(rank - pairs), false),
-    }
+    let pairs = Pairs::all(port.size());
+    pairs.peer(port.rank()).expect("an even number of ranks")
 }

@@ -1,9 +1,11 @@
+use super::ahead::Pairs;
 use super::*;
 use crate::args::Percentiles;
 use crate::error::Error;
 use crate::leader::Script;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::channel::{ChannelPort, Spoil, job};
+use crate::spread::{Sources, Spread};
 use crate::suite::bandwidth::{Bandwidth, Direction};
 use crate::suite::idle::Waits;
 use crate::suite::message_rate::{Rate, ThreadedRate};
@@ -71,16 +73,81 @@ fn assert_complete(samples: &[Sample]) {
 fn latency_with_receives_ahead() {
     for posted in [0, 5] {
         let samples = run(2, None, &effort(), |port| {
-            Latency::new(traffic(port, 0), posted)
+            Latency::new(traffic(port, 0), ahead(posted, Spread::Tags))
         })
         .unwrap();
         assert_complete(&samples);
     }
 }
 
+fn ahead(count: u32, spread: Spread) -> Ahead {
+    Ahead {
+        count,
+        wild: 0,
+        spread,
+    }
+}
+
+/// All receives are posted and ended, also where their sources are ranks that do not play, or that have receives themselves.
+#[test]
+fn latency_with_receives_ahead_from_other_ranks() {
+    for spread in [Spread::Tags, Spread::Sources] {
+        for ranks in [3, 5] {
+            let alone = run(ranks, None, &effort(), |port| {
+                Latency::new(traffic(port, 0), ahead(7, spread)).alone()
+            });
+            assert_complete(&alone.unwrap());
+        }
+        for ranks in [4, 6] {
+            let pairs = run(ranks, None, &effort(), |port| {
+                Latency::new(traffic(port, 0), ahead(7, spread))
+            });
+            assert_complete(&pairs.unwrap());
+        }
+    }
+    // What is received is checked as ever: sizes 0 and 1 take 9 messages each.
+    let spoil = Spoil {
+        message: 2 * 9 + 3,
+        offset: 8,
+    };
+    let spoiled = run(5, Some(spoil), &effort(), |port| {
+        Latency::new(traffic(port, 0), ahead(7, Spread::Sources)).alone()
+    });
+    assert!(matches!(spoiled, Err(Error::Validation(_))));
+}
+
+/// The receives of a rank that do not match, by tags and by sources.
+#[test]
+fn receives_ahead_differ_by_what_they_are_to() {
+    use crate::port::tags;
+    let of_all = |spread| {
+        job(6, None, |port: &ChannelPort| {
+            let pairs = Pairs::first(port.size());
+            ahead(5, spread)
+                .post(pairs, port, &traffic(port, 0))
+                .unwrap();
+            port.posted()
+        })
+    };
+    let by_tags = |peer| {
+        let tag = |number| (Rank::new(peer), tags::never(number));
+        (0..5).map(tag).collect::<Vec<_>>()
+    };
+    let by_sources = [2, 3, 4, 5, 2].map(|from| (Rank::new(from), tags::DATA));
+    let none = || vec![Vec::new(); 4];
+    let told = of_all(Spread::Tags);
+    assert_eq!(told, [vec![by_tags(1), by_tags(0)], none()].concat());
+    let told = of_all(Spread::Sources);
+    let wanted = [vec![by_sources.to_vec(); 2], none()].concat();
+    assert_eq!(told, wanted);
+}
+
 #[test]
 fn latency_of_many_pairs() {
-    let samples = run(6, None, &effort(), |port| Latency::new(traffic(port, 0), 3)).unwrap();
+    let samples = run(6, None, &effort(), |port| {
+        Latency::new(traffic(port, 0), ahead(3, Spread::Tags))
+    })
+    .unwrap();
     assert_complete(&samples);
 }
 
@@ -94,6 +161,16 @@ fn latency_behind_unexpected_messages() {
             Unexpected::new(traffic(0), traffic(1), ahead)
         });
         assert_complete(&samples.unwrap());
+        for ranks in [3, 5] {
+            let samples = run(ranks, None, &effort(), |port| {
+                let traffic = |thread| {
+                    Traffic::new(port.rank(), thread, 100, 16, Some(SEED), Memory::new).unwrap()
+                };
+                let sources = Sources::of(Rank::new(0), Rank::new(1), ranks);
+                Unexpected::new(traffic(0), traffic(1), ahead).with_sources(sources)
+            });
+            assert_complete(&samples.unwrap());
+        }
     }
 }
 
@@ -191,7 +268,10 @@ fn percentiles_are_of_single_iterations() {
         percentiles: Some(percentiles),
         ..effort()
     };
-    let samples = run(2, None, &effort, |port| Latency::new(traffic(port, 0), 0)).unwrap();
+    let samples = run(2, None, &effort, |port| {
+        Latency::new(traffic(port, 0), Ahead::default())
+    })
+    .unwrap();
     for sample in samples {
         let [(_, least), (_, middle), (_, most)] = sample.percentiles[..] else {
             panic!()
@@ -207,7 +287,10 @@ fn iterations_adapt_when_none_are_asked_for() {
         warmup: None,
         ..effort()
     };
-    let samples = run(2, None, &effort, |port| Latency::new(traffic(port, 0), 0)).unwrap();
+    let samples = run(2, None, &effort, |port| {
+        Latency::new(traffic(port, 0), Ahead::default())
+    })
+    .unwrap();
     assert!(
         samples
             .iter()
@@ -223,7 +306,7 @@ fn a_spoilt_byte_is_found_and_named() {
         offset: 8,
     };
     let error = run(2, Some(spoil), &effort(), |port| {
-        Latency::new(traffic(port, 0), 0)
+        Latency::new(traffic(port, 0), Ahead::default())
     })
     .unwrap_err();
     let Error::Validation(mismatch) = &error else {

@@ -3,33 +3,56 @@
 
 use std::time::{Duration, Instant};
 
+use tagwire_base::{Rank, Tag};
+
 use super::{Body, Measured, Repeat, Traffic, other};
 use crate::buffer::Incoming;
 use crate::error::Result;
 use crate::port::{Port, tags};
 use crate::position::{Position, Turns};
+use crate::spread::Sources;
 
 /// How many messages of one iteration are received in one go: the clock is read once for all.
 const BATCH: usize = 16;
 
-/// One unit is one receive. Rank 1 sends, rank 0 receives.
+/// One unit is one receive. Rank 1 sends, rank 0 receives; others send what lies ahead, where that is from several sources.
 pub(crate) struct Unexpected<P: Port> {
     traffic: Traffic,
     /// The messages that lie ahead.
     before: Traffic,
     /// How many messages lie ahead.
     ahead: u32,
+    /// Whose they are; without, rank 1's, with another tag.
+    sources: Option<Sources>,
+    /// How many of them rank 0 has received from each rank.
+    received: Vec<u64>,
     requests: Vec<P::Request>,
 }
 
 impl<P: Port> Unexpected<P> {
-    /// `traffic` has a window of at least [`BATCH`] messages, `before` one of `ahead` on rank 1.
+    /// `traffic` has a window of at least [`BATCH`] messages, `before` one of `ahead` on the ranks that send them.
     pub(crate) const fn new(traffic: Traffic, before: Traffic, ahead: u32) -> Self {
         Self {
             traffic,
             before,
             ahead,
+            sources: None,
+            received: Vec::new(),
             requests: Vec::new(),
+        }
+    }
+
+    /// Has the messages ahead be from these ranks, with the tag of the others.
+    pub(crate) fn with_sources(self, sources: Option<Sources>) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// Returns how many of the messages ahead this rank sends, and with which tag.
+    fn share(&self, rank: Rank) -> (u32, Tag) {
+        match self.sources {
+            Some(sources) => (sources.share(rank, self.ahead), tags::DATA),
+            None if rank.as_u32() == 1 => (self.ahead, tags::AHEAD),
+            None => (0, tags::AHEAD),
         }
     }
 }
@@ -58,30 +81,43 @@ impl<P: Port> Batches<P> for Unexpected<P> {
 
 impl<P: Port> Body<P> for Unexpected<P> {
     fn begin(&mut self, port: &P, size: usize) -> Result<()> {
-        let peer = other(port.rank());
-        if port.rank().as_u32() == 0 {
-            port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
-            return port.send(self.traffic.empty(), peer, tags::ACK);
+        let zero = Rank::new(0);
+        if port.rank() == zero {
+            self.received.resize(port.size() as usize, 0);
+            let others = || (1..port.size()).map(Rank::new);
+            for other in others() {
+                port.recv(self.traffic.incoming(0, 0), other, tags::SENT)?;
+            }
+            return others().try_for_each(|it| port.send(self.traffic.empty(), it, tags::ACK));
         }
-        for slot in 0..self.ahead as usize {
+        let (share, tag) = self.share(port.rank());
+        for slot in 0..share as usize {
             let data = self.before.outgoing(slot, size);
-            self.requests.push(port.isend(data, peer, tags::AHEAD)?);
+            self.requests.push(port.isend(data, zero, tag)?);
         }
-        port.send(self.traffic.empty(), peer, tags::SENT)?;
-        port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)
+        port.send(self.traffic.empty(), zero, tags::SENT)?;
+        port.recv(self.traffic.incoming(0, 0), zero, tags::ACK)
     }
 
     fn block(&mut self, port: &P, block: Repeat<'_>) -> Result<Measured> {
-        in_batches(self, port, block)
+        match port.rank().as_u32() {
+            0 | 1 => in_batches(self, port, block),
+            _ => Ok(Measured::NOTHING),
+        }
     }
 
     fn end(&mut self, port: &P, size: usize) -> Result<()> {
-        let peer = other(port.rank());
         if port.rank().as_u32() != 0 {
             return port.wait_all(&mut self.requests);
         }
-        for _ in 0..self.ahead {
-            self.before.recv(port, size, peer, tags::AHEAD)?;
+        for from in (1..port.size()).map(Rank::new) {
+            let (share, tag) = self.share(from);
+            for _ in 0..share {
+                port.recv(self.before.incoming(0, size), from, tag)?;
+                let sent = &mut self.received[from.index()];
+                self.before.check_sent(0, size, from, *sent)?;
+                *sent += 1;
+            }
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::machines::Director;
 use crate::position::Position;
 use crate::record::Row;
+use crate::spread::Spread;
 
 /// One of the jobs over each transport: most tests have one, and those that compare processes with threads one for each unit.
 #[derive(Debug, Clone)]
@@ -29,6 +30,7 @@ pub(crate) struct Queue {
     pub unexpected: Option<u32>,
     pub wild: Option<u32>,
     pub position: Option<Position>,
+    pub spread: Option<Spread>,
 }
 
 impl Queue {
@@ -43,6 +45,7 @@ impl Queue {
                 unexpected: row.series.unexpected,
                 wild: row.series.wild,
                 position: row.series.position,
+                spread: row.series.spread,
             },
         }
     }
@@ -135,6 +138,7 @@ fn by_queue(args: &BenchArgs, host: &Host, placement: &Placement) -> Result<Vec<
                 unexpected: own.unexpected.as_ref().map(List::only),
                 wild: own.wild.as_ref().map(List::only),
                 position: own.position.as_ref().map(List::only),
+                spread: own.spread.as_ref().map(List::only),
             },
             own: Some(Box::new(own)),
             ..Case::plain(placement.clone())

@@ -136,6 +136,13 @@ fn deliver(posted: &Posted, message: &Message) {
 }
 
 impl ChannelPort {
+    /// Returns from whom receives are posted, with their tags, in their order.
+    pub(crate) fn posted(&self) -> Vec<(Rank, Tag)> {
+        let state = self.state.lock().unwrap();
+        let posted = state.posted.iter();
+        posted.map(|posted| (posted.from, posted.tag)).collect()
+    }
+
     /// Counts a message, and spoils it where it is the one.
     fn spoil(&self, bytes: &mut [u8]) {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);

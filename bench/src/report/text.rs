@@ -97,6 +97,7 @@ impl Table {
                 ahead(row.series.unexpected, "unexpected"),
                 ahead(row.series.wild, "wild"),
                 row.series.position.map(|position| position.to_string()),
+                row.series.spread.map(|spread| spread.to_string()),
             ]
         };
         let own = of(row);
@@ -110,6 +111,7 @@ impl Table {
                     unexpected: row.series.unexpected,
                     wild: row.series.wild,
                     position: row.series.position,
+                    spread: row.series.spread,
                     ..one.series.clone()
                 };
                 alike == row.series && of(one)[place] != own[place]

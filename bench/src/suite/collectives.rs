@@ -143,7 +143,7 @@ impl Test for AllRanks {
         if let Some(device) = self.device() {
             device.group_among(ranks)?;
         }
-        check_ranks(plan.test, ranks)
+        check_ranks(plan.test, false, ranks)
     }
 
     fn label(&self, _: &Plan, row: &mut Row) {

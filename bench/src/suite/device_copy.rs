@@ -44,7 +44,7 @@ impl Test for DeviceCopy {
 
     fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
         self.0.group_among(ranks)?;
-        check_ranks(plan.test, ranks)
+        check_ranks(plan.test, false, ranks)
     }
 
     fn measure<P: PartitionedPort>(&self, _: Ports<'_, P>, run: &mut Run<'_>) -> Result<()> {

@@ -1,10 +1,11 @@
 //! `latency`: a message goes back and forth, as in OSU's `osu_latency`.
 
 use serde::{Deserialize, Serialize};
+use tagwire_base::Rank;
 
 use super::Description;
-use crate::args::{BenchArgs, List};
-use crate::body::{Latency, Placed, Unexpected, UnexpectedAt};
+use crate::args::{BenchArgs, List, check_ranks};
+use crate::body::{Ahead, Latency, Placed, Unexpected, UnexpectedAt};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
@@ -12,6 +13,7 @@ use crate::port::Port;
 use crate::position::Position;
 use crate::record::Row;
 use crate::run::Test;
+use crate::spread::{Sources, Spread};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PingPong {
@@ -19,6 +21,7 @@ pub(crate) struct PingPong {
     wild: Option<u32>,
     unexpected: Option<u32>,
     position: Option<Position>,
+    spread: Option<Spread>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -35,6 +38,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "wild",
         "unexpected",
         "position",
+        "spread",
     ],
     ..Description::PLAIN
 }];
@@ -46,12 +50,23 @@ impl Test for PingPong {
             wild: args.wild.as_ref().map(List::only),
             unexpected: args.unexpected.as_ref().map(List::only),
             position: args.position.as_ref().map(List::only),
+            spread: args.spread.as_ref().map(List::only),
         }
+    }
+
+    fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
+        // Jobs of `tags` that are compared with those of `sources` have the same ranks.
+        let has_others = match self.spread {
+            None => false,
+            Some(Spread::Tags) => ranks > 2,
+            Some(Spread::Sources) => true,
+        };
+        check_ranks(plan.test, has_others, ranks)
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = |thread, window| plan.traffic(port, thread, window);
-        // Messages that nobody has received are rank 1's: when bytes are checked, each needs memory of its own there until the end.
+        // Messages that nobody has received are those of ranks behind 0: when bytes are checked, each needs memory of its own there until the end.
         let kept = |messages| {
             if port.rank().as_u32() == 0 {
                 1
@@ -60,10 +75,16 @@ impl Test for PingPong {
             }
         };
         let posted = self.posted.unwrap_or(0);
+        let spread = self.spread.unwrap_or_default();
         Ok(match (self.unexpected, self.position) {
             (None, None) => {
-                let body = Latency::new(traffic(0, plan.window)?, posted);
-                Box::new(Runner::new(port, body.with_wild(self.wild.unwrap_or(0))))
+                let ahead = Ahead {
+                    count: posted,
+                    wild: self.wild.unwrap_or(0),
+                    spread,
+                };
+                let body = Latency::new(traffic(0, plan.window)?, ahead);
+                Box::new(Runner::new(port, body.alone()))
             }
             (None, Some(position)) => {
                 let body = Placed::new(traffic(0, posted + 1)?, position, posted);
@@ -72,7 +93,11 @@ impl Test for PingPong {
             (Some(unexpected), None) => {
                 let ahead = traffic(1, kept(unexpected.max(1)))?;
                 let body = Unexpected::new(traffic(0, plan.window)?, ahead, unexpected);
-                Box::new(Runner::new(port, body))
+                let sources = match spread {
+                    Spread::Tags => None,
+                    Spread::Sources => Sources::of(Rank::new(0), Rank::new(1), port.size()),
+                };
+                Box::new(Runner::new(port, body.with_sources(sources)))
             }
             (Some(unexpected), Some(position)) => {
                 let window = kept(UnexpectedAt::<P>::window(unexpected));
@@ -94,5 +119,6 @@ impl Test for PingPong {
         row.series.wild = self.wild;
         row.series.unexpected = self.unexpected;
         row.series.position = self.position;
+        row.series.spread = self.spread;
     }
 }

@@ -3,20 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Description, Ranks};
-use crate::args::{BenchArgs, List};
-use crate::body::{Body, Latency, Measured, Repeat};
+use crate::args::{BenchArgs, List, check_ranks};
+use crate::body::{Ahead, Body, Latency, Measured, Repeat};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Stage};
 use crate::plan::Plan;
 use crate::port::{Port, barrier};
 use crate::record::Row;
 use crate::run::Test;
+use crate::spread::Spread;
 use crate::time::nanoseconds;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MultiLatency {
     posted: Option<u32>,
     wild: Option<u32>,
+    spread: Option<Spread>,
 }
 
 pub(crate) const TESTS: &[Description] = &[Description {
@@ -31,6 +33,7 @@ pub(crate) const TESTS: &[Description] = &[Description {
         "layers",
         "posted",
         "wild",
+        "spread",
     ],
     ranks: Ranks::PAIRS,
     ..Description::PLAIN
@@ -41,14 +44,23 @@ impl Test for MultiLatency {
         Self {
             posted: args.posted.as_ref().map(List::only),
             wild: args.wild.as_ref().map(List::only),
+            spread: args.spread.as_ref().map(List::only),
         }
+    }
+
+    fn check_ranks(&self, plan: &Plan, ranks: u32) -> Result<()> {
+        let has_sources = self.spread == Some(Spread::Sources);
+        check_ranks(plan.test, has_sources, ranks)
     }
 
     fn stage<'p, P: Port>(&self, plan: &Plan, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let traffic = plan.traffic(port, 0, plan.window)?;
-        let pairs = Pairs(
-            Latency::new(traffic, self.posted.unwrap_or(0)).with_wild(self.wild.unwrap_or(0)),
-        );
+        let ahead = Ahead {
+            count: self.posted.unwrap_or(0),
+            wild: self.wild.unwrap_or(0),
+            spread: self.spread.unwrap_or_default(),
+        };
+        let pairs = Pairs(Latency::new(traffic, ahead));
         Ok(Box::new(Runner::new(port, pairs)))
     }
 
@@ -59,6 +71,7 @@ impl Test for MultiLatency {
     fn label(&self, _: &Plan, row: &mut Row) {
         row.series.posted = self.posted;
         row.series.wild = self.wild;
+        row.series.spread = self.spread;
     }
 }
 

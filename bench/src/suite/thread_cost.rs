@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Description;
 use super::concurrent_latency::SIZES;
 use crate::args::BenchArgs;
-use crate::body::{Body, Latency, Repeat, Traffic};
+use crate::body::{Ahead, Body, Latency, Repeat, Traffic};
 use crate::error::Result;
 use crate::measure::{Effort, Runner, Sample, Stage, measure};
 use crate::port::null::NullPort;
@@ -58,11 +58,11 @@ impl Test for ThreadCost {
         let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
         let mut units = Vec::new();
         if let Some(single) = single {
-            let body = Latency::new(run.traffic(0, largest, seed)?, 0);
+            let body = Latency::new(run.traffic(0, largest, seed)?, Ahead::default());
             stages.push(Box::new(Runner::new(single, body)));
             units.push(Unit::processes(1));
         }
-        let body = Latency::new(run.traffic(0, largest, seed)?, 0);
+        let body = Latency::new(run.traffic(0, largest, seed)?, Ahead::default());
         stages.push(Box::new(Runner::new(ports.own, body)));
         units.push(run.unit());
         let port = run.port;
@@ -90,7 +90,7 @@ impl Test for ThreadCost {
 
 /// The time of a unit where nothing is carried, in nanoseconds.
 fn harness(port: &NullPort, traffic: Traffic, size: usize) -> Result<f64> {
-    let mut body = Latency::new(traffic, 0);
+    let mut body = Latency::new(traffic, Ahead::default());
     least(5, || {
         let measured = body.block(port, Repeat::untimed(size, 1_000))?;
         Ok(nanoseconds(measured.elapsed) as f64 / measured.units as f64)

@@ -278,10 +278,10 @@ fn note(group: &mut Group, key: Key, call: &Call, search: Option<Search>, walk: 
         }
         Event::ArriveExpected(message) => group.note_message(&message),
         Event::Probe(_) => {
-            group.probes += 1;
+            group.note_probe(call.matched);
             return;
         }
-        Event::Claim(_) => group.probes += 1,
+        Event::Claim(_) => group.note_probe(call.matched),
         _ => {}
     }
     match search {
@@ -436,6 +436,20 @@ mod tests {
         // 100 ns of one, 100 of two, 300 of one, 300 of none.
         assert_eq!(group.receives.length_over_time.mean, 600.0 / 800.0);
         assert_eq!((group.unexpected_share, group.span_ns), (2.0 / 3.0, 800));
+    }
+
+    #[test]
+    fn probes_that_find_nothing_are_told_apart() {
+        let (here, other) = (Pattern::exact(message(0, 4)), Pattern::exact(message(9, 4)));
+        let one = trace(&[
+            (Event::Claim(other), false),
+            arrive(0, 4, false),
+            (Event::Probe(other), false),
+            (Event::Probe(here), true),
+            (Event::Claim(here), true),
+        ]);
+        let group = count(&one).unwrap()[&Key::PROGRAM].summary();
+        assert_eq!((group.probes, group.probes_found), (4, 2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tagwire_base::ContextId;
 
-use super::{Bounds, HashBins, LINKS, hash};
+use super::{Bounds, HashBins, LINKS, Told, hash};
 use crate::engine::{ContextAssertions, PostOutcome};
 use crate::envelope::{Cookie, Handle};
 use crate::queue::{self, View};
@@ -34,27 +34,8 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         Some(view.release(slot, node))
     }
 
-    /// Takes the second receive of the list if it is for exactly this message and the first is not for it: what a receive that
-    /// stays leaves to the others.
-    #[inline(always)]
-    pub(super) fn take_second_posted(&self, message: Selector) -> Option<Cookie> {
-        if self.bounds.few() < 2 {
-            return None;
-        }
-        let view = self.posted();
-        let head = view.queue.head.load();
-        let first = view.node(head)?;
-        let slot = first.links[CHAIN].next.load();
-        let node = view.node(slot)?;
-        if node.selector() != message || first.selector().accepts(message) {
-            return None;
-        }
-        view.unlink_second(CHAIN, (head, first), node);
-        view.pass(1);
-        Some(view.release(slot, node))
-    }
-
     /// Takes the earliest receive that accepts the message. A list that proves long gets bins.
+    #[inline]
     pub(super) fn search_posted(&mut self, message: Selector) -> Option<Cookie> {
         let view = self.posted();
         if view.is_empty() {
@@ -140,45 +121,65 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
                 view.push(CHAIN, &view.queue.head, handle.slot, node);
                 return PostOutcome::Queued(handle);
             }
-            return self.post_at_length(receive, cookie);
+            return self.post_at_length(receive, cookie).into_post();
         }
         if let Some(taken) = self.take_first_unexpected(receive) {
             return PostOutcome::Matched(taken);
         }
-        self.post_beside_messages(receive, cookie)
-    }
-
-    /// The same with messages queued, the first of which is not simply the one.
-    #[inline(never)]
-    fn post_beside_messages(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
-        if let Some((_, taken)) = self.search_unexpected(receive) {
-            return PostOutcome::Matched(taken);
-        }
-        self.post_at_length(receive, cookie)
+        self.post_beside_messages(receive, cookie).into_post()
     }
 
     /// Queues a receive, with bins, with promises, or with no used slot free.
     #[inline(never)]
-    fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+    pub(super) fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> Told {
         let view = self.posted();
         if view.queue.mode.load() == BINNED
             && receive.kind & WILD == 0
-            && (view.len() as usize) <= self.posted_mask
-            && let Some(bin) = self.posted_bin(receive)
-            && let Some((handle, node)) = view.insert(receive, cookie)
+            && let Some(head) = self.posted_bin(receive)
+            && let Some((slot, node)) = view.spare()
         {
-            view.push(CHAIN, bin, handle.slot, node);
-            toggle(view.queue, handle.slot);
-            return PostOutcome::Queued(handle);
+            let first = head.load();
+            if view.node(first).is_some() {
+                return self.post_into_bin(receive, cookie, first);
+            }
+            let handle = view.fill_spare((slot, node), receive, cookie);
+            view.push_first(CHAIN, head, slot, node);
+            toggle(view.queue, slot);
+            return Told::queued(handle);
         }
         self.place_posted(receive, cookie)
     }
 
+    /// Queues a receive in a bin with others, of which this slot is the first.
+    #[inline(never)]
+    fn post_into_bin(&mut self, receive: Selector, cookie: Cookie, first: u32) -> Told {
+        let view = self.posted();
+        if let Some(first) = view.node(first)
+            && let Some((handle, node)) = view.insert(receive, cookie)
+        {
+            view.push_last(CHAIN, first, handle.slot, node);
+            toggle(view.queue, handle.slot);
+            if view.len() as usize > self.posted_mask + 1 {
+                return self.spread_behind(handle);
+            }
+            return Told::queued(handle);
+        }
+        self.place_posted(receive, cookie)
+    }
+
+    /// Doubles the bins behind a receive that was queued: they have become crowded.
+    #[cold]
+    #[inline(never)]
+    fn spread_behind(&mut self, handle: Handle) -> Told {
+        self.spread_posted();
+        Told::queued(handle)
+    }
+
     /// Queues a receive, whatever that takes.
     #[inline(never)]
-    fn place_posted(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+    fn place_posted(&mut self, receive: Selector, cookie: Cookie) -> Told {
         let Some(handle) = queue::insert_posted(&mut self.storage, receive, cookie) else {
-            return PostOutcome::Full;
+            return Told::FULL;
         };
         let view = self.posted();
         let mode = view.queue.mode.load();
@@ -193,7 +194,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         } else {
             view.append(CHAIN, &view.queue.head, handle.slot);
         }
-        PostOutcome::Queued(handle)
+        Told::queued(handle)
     }
 
     /// Takes back the receive that the handle names.
@@ -234,34 +235,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
 
     /// Looks into the bins of the patterns that accept the message; the earliest receive wins.
     #[inline(never)]
-    fn take_binned(&self, message: Selector, looked: u64) -> Option<Cookie> {
-        self.take_binned_in_line(message, looked)
-    }
-
-    /// The same, in line for the arrival that is to find bins.
-    #[inline(always)]
-    pub(super) fn take_binned_in_line(&self, message: Selector, looked: u64) -> Option<Cookie> {
-        let view = self.posted();
-        if self.storage.control().wildcards.load() == 0
-            && let Some(head) = self.posted_bin(message)
-        {
-            if let Some((slot, node)) = view.first_equal(head, message) {
-                view.unlink_first(CHAIN, head, node);
-                view.pass(looked);
-                return Some(self.release_binned(slot, node));
-            }
-            let (found, steps) = view.find(CHAIN, head.load(), |entry, _| entry == message);
-            view.count_search(found.is_some(), looked + steps);
-            let (slot, node) = found?;
-            view.unlink(CHAIN, head, slot, node);
-            return Some(self.release_binned(slot, node));
-        }
-        self.take_beside_wildcards(message, looked)
-    }
-
-    /// Takes the earliest of the receives that accept the message, wildcards among them.
-    #[inline(never)]
-    fn take_beside_wildcards(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
+    fn take_binned(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
         let best = self.find_binned(message, &mut looked);
         self.posted().count_search(best.is_some(), looked);
         best.map(|best| self.remove_posted(&best))
@@ -326,7 +300,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
 
     /// One receive is left in the bins, or none: it is the list again.
     #[inline(never)]
-    fn list_last(&self) {
+    pub(super) fn list_last(&self) {
         let view = self.posted();
         view.queue.mode.store(view.queue.mode.load() & !BINNED);
         let slot = view.queue.reserved.load();
@@ -367,7 +341,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     }
 
     #[inline]
-    fn posted_bin(&self, selector: Selector) -> Option<&<S::Cells as Cells>::Word> {
+    pub(super) fn posted_bin(&self, selector: Selector) -> Option<&<S::Cells as Cells>::Word> {
         self.storage
             .table(Table::First)
             .get(hash(selector) & self.posted_mask)
@@ -424,7 +398,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
 /// Notes that a slot comes into the bins or leaves them: the word is the exclusive or of all that are there, so that it names the
 /// last one.
 #[inline(always)]
-fn toggle<C: Cells>(queue: &Queue<C>, slot: u32) {
+pub(super) fn toggle<C: Cells>(queue: &Queue<C>, slot: u32) {
     queue.reserved.store(queue.reserved.load() ^ slot);
 }
 
@@ -446,4 +420,4 @@ const KINDS: [u32; 3] = [ANY_SOURCE, ANY_TAG, WILD];
 const BINNED: u32 = 1;
 const PROMISED: u32 = 2;
 /// A posted receive is on one list: the queue's, or its bin's.
-const CHAIN: usize = 0;
+pub(super) const CHAIN: usize = 0;

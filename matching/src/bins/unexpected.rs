@@ -1,9 +1,8 @@
 //! The unexpected messages of [`HashBins`]: a list in order of arrival, and indexes over it.
 
-use super::{Bounds, HashBins, INDEXES, LINKS, clear, hash};
-use crate::engine::ArriveOutcome;
+use super::{Bounds, HashBins, INDEXES, LINKS, Told, clear, hash};
 use crate::envelope::{Cookie, Envelope, Handle};
-use crate::queue::{self, View};
+use crate::queue::{self, Behind, View};
 use crate::storage::{ANY_TAG, Cells, Node, Selector, Storage, Table, WILD, Word};
 
 impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
@@ -37,6 +36,70 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
         Some(view.release(slot, node))
     }
 
+    /// Handles a receive with messages queued, the first of which is not simply the one.
+    #[inline(never)]
+    pub(super) fn post_beside_messages(&mut self, receive: Selector, cookie: Cookie) -> Told {
+        let view = self.unexpected();
+        let indexed = view.queue.mode.load();
+        if receive.kind & WILD != 0 || indexed > Index::EXACT.bit() {
+            return self.post_by_search(receive, cookie);
+        }
+        if indexed != 0 {
+            return self.post_at_exact_index(receive, cookie);
+        }
+        let Some(first) = view.node(view.queue.head.load()) else {
+            return self.post_at_length(receive, cookie);
+        };
+        let few = self.bounds.few_unexpected();
+        match view.take_behind(ORDER, first, few, |entry| entry == receive) {
+            Behind::Taken(slot, node) => Told::matched(view.release(slot, node)),
+            Behind::Nothing => self.post_at_length(receive, cookie),
+            Behind::Unknown => self.post_by_search(receive, cookie),
+        }
+    }
+
+    /// Handles an exact receive that finds the index for such receives, and no other.
+    #[inline(never)]
+    fn post_at_exact_index(&mut self, receive: Selector, cookie: Cookie) -> Told {
+        let view = self.unexpected();
+        let link = Index::EXACT.link();
+        let Some(head) = self.unexpected_bin(Index::EXACT, receive) else {
+            return self.post_by_search(receive, cookie);
+        };
+        let (slot, node) = match view.first_equal(head, receive) {
+            Some((slot, node)) => {
+                view.unlink_first(link, head, node);
+                (slot, node)
+            }
+            None => {
+                let Some(first) = view.node(head.load()) else {
+                    view.count_search(false, 0);
+                    return self.post_at_length(receive, cookie);
+                };
+                let all = view.nodes.len() + 1;
+                match view.take_behind(link, first, all, |entry| entry == receive) {
+                    Behind::Taken(slot, node) => (slot, node),
+                    _ => return self.post_at_length(receive, cookie),
+                }
+            }
+        };
+        view.unlink(ORDER, &view.queue.head, slot, node);
+        let taken = view.release(slot, node);
+        if view.is_empty() {
+            view.queue.mode.store(0);
+        }
+        Told::matched(taken)
+    }
+
+    /// Handles a receive that looks far into the list, that is a wildcard, or that finds other indexes.
+    #[inline(never)]
+    fn post_by_search(&mut self, receive: Selector, cookie: Cookie) -> Told {
+        match self.search_unexpected(receive) {
+            Some((_, taken)) => Told::matched(taken),
+            None => self.post_at_length(receive, cookie),
+        }
+    }
+
     /// Takes the earliest message that the receive accepts, where it is not simply [the first](Self::take_first_unexpected).
     #[inline(never)]
     pub(super) fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
@@ -62,23 +125,39 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
     }
 
     /// Queues a message that found no receive.
-    #[inline]
-    pub(super) fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
+    #[inline(never)]
+    pub(super) fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> Told {
         let view = self.unexpected();
         if view.queue.mode.load() == 0
             && let Some((handle, node)) = view.insert(message, cookie)
         {
             view.push(ORDER, &view.queue.head, handle.slot, node);
-            return ArriveOutcome::Queued(handle);
+            return Told::queued(handle);
+        }
+        self.queue_at_length(message, cookie)
+    }
+
+    /// The same with indexes, or with no used slot free: in line with the index for exact receives alone.
+    #[inline(never)]
+    fn queue_at_length(&mut self, message: Selector, cookie: Cookie) -> Told {
+        let view = self.unexpected();
+        if view.queue.mode.load() == Index::EXACT.bit()
+            && (view.len() as usize) <= self.unexpected_mask
+            && let Some(head) = self.unexpected_bin(Index::EXACT, message)
+            && let Some((handle, node)) = view.insert(message, cookie)
+        {
+            view.push(ORDER, &view.queue.head, handle.slot, node);
+            view.push(Index::EXACT.link(), head, handle.slot, node);
+            return Told::queued(handle);
         }
         self.place_unexpected(message, cookie)
     }
 
-    /// The same with indexes, or with no used slot free.
+    /// Queues a message, whatever that takes.
     #[inline(never)]
-    fn place_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
+    fn place_unexpected(&mut self, message: Selector, cookie: Cookie) -> Told {
         let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
-            return ArriveOutcome::Full;
+            return Told::FULL;
         };
         let view = self.unexpected();
         view.append(ORDER, &view.queue.head, handle.slot);
@@ -89,7 +168,7 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
                 self.spread_unexpected();
             }
         }
-        ArriveOutcome::Queued(handle)
+        Told::queued(handle)
     }
 
     /// Throws away the message that the handle names.
@@ -244,6 +323,8 @@ impl<S: Storage<LINKS>, B: Bounds> HashBins<S, B> {
 struct Index(u32);
 
 impl Index {
+    const EXACT: Self = Self(0);
+
     #[inline]
     const fn of(kind: u32) -> Self {
         Self((kind & WILD) >> 16)

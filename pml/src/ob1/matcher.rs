@@ -54,12 +54,20 @@ pub(super) struct Matcher {
     unexpected: Slab<Unexpected>,
     /// How many receives were posted.
     posted: u64,
-    /// What a user sets to have more of them.
-    bound: &'static str,
+    bound: Bound,
+}
+
+/// What bounds the receives that are posted at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    /// The most of them.
+    pub(super) receives: u32,
+    /// What a user sets to have more.
+    pub(super) set_by: &'static str,
 }
 
 impl Matcher {
-    pub(super) fn new(engine: AnyEngine<Direct>, bound: &'static str) -> Self {
+    pub(super) fn new(engine: AnyEngine<Direct>, bound: Bound) -> Self {
         Self {
             engine,
             unexpected: Slab::default(),
@@ -69,7 +77,7 @@ impl Matcher {
     }
 
     /// Returns what bounds the receives.
-    pub(super) const fn bound(&self) -> &'static str {
+    pub(super) const fn bound(&self) -> Bound {
         self.bound
     }
 
@@ -285,7 +293,14 @@ mod tests {
 
     fn matcher(capacity: u32) -> Matcher {
         let capacity = Capacity::new(capacity, capacity);
-        Matcher::new(AnyEngine::by_name("list", capacity).unwrap().beside(), "it")
+        let bound = Bound {
+            receives: capacity.posted,
+            set_by: "it",
+        };
+        Matcher::new(
+            AnyEngine::by_name("list", capacity).unwrap().beside(),
+            bound,
+        )
     }
 
     fn envelope(tag: i32) -> Envelope {

@@ -59,7 +59,7 @@ use self::common::Buffer;
 use self::config::LAYER;
 use self::core::Core;
 use self::driver::Driver;
-use self::matcher::Matcher;
+use self::matcher::{Bound, Matcher};
 use self::protocols::State;
 use self::request::Request;
 use crate::contacts;
@@ -103,7 +103,10 @@ impl Ob1 {
     ) -> Result<Self> {
         let engine = options.engines.named(&options.engine)?;
         let capacity = Capacity::new(options.match_capacity, options.match_capacity);
-        let bound = engine.bound_of_receives(capacity);
+        let bound = Bound {
+            receives: engine.bounded(capacity).posted,
+            set_by: engine.bound_of_receives(capacity),
+        };
         let (timeout, contexts) = (options.open_timeout, TagLimits::ALL.contexts);
         let layer = (LAYER, Sequence::new(options.first_sequence));
         let lane = Lane::open(layer, &*rail, bootstrap, timeout, contexts)?;
@@ -229,7 +232,7 @@ impl Ob1 {
 impl PointToPoint for Ob1 {
     fn tag_limits(&self) -> TagLimits {
         TagLimits {
-            receives: self.driver.options.match_capacity as usize,
+            receives: self.core.matcher.bound().receives as usize,
             ..TagLimits::ALL
         }
     }

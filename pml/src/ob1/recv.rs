@@ -175,7 +175,7 @@ impl Core {
                 self.receive_unexpected(handle, message);
                 Ok(())
             }
-            Posted::Full => Err(Error::TooManyReceives(self.matcher.bound())),
+            Posted::Full => Err(Error::TooManyReceives(self.matcher.bound().set_by)),
         }
     }
 

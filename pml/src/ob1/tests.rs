@@ -1039,7 +1039,7 @@ fn nothing_takes_the_place_of_a_message_that_died_with_its_sender() {
 }
 
 #[test]
-fn a_receive_without_room_names_what_bounds_it() {
+fn how_many_receives_there_can_be_is_told_and_one_more_names_what_bounds_it() {
     for (engine, capacity, bound) in [
         ("bins", 4, "setting 'match-capacity'"),
         #[cfg(feature = "engines")]
@@ -1064,6 +1064,7 @@ fn a_receive_without_room_names_what_bounds_it() {
             Box::new(job.member(Rank::new(0))),
         );
         let mut rank = opened.unwrap();
+        assert_eq!(rank.tag_limits().receives, 4, "{engine}");
         let mut room = [0; 8];
         let mut post = |_| {
             // SAFETY: no message comes, and the rank is dropped before the bytes.

@@ -14,6 +14,7 @@ pub(crate) struct Group {
     pub(crate) posts: u64,
     pub(crate) arrivals: u64,
     pub(crate) probes: u64,
+    pub(crate) probes_found: u64,
     pub(crate) cancels: u64,
     pub(crate) discards: u64,
     any_source: u64,
@@ -59,7 +60,9 @@ pub(crate) struct Summary {
     pub(crate) span_ns: u64,
     pub(crate) posts: u64,
     pub(crate) arrivals: u64,
+    /// Probes and claims, and those of them for which a message was here.
     pub(crate) probes: u64,
+    pub(crate) probes_found: u64,
     pub(crate) cancels: u64,
     pub(crate) discards: u64,
     /// Receives of any source alone, any tag alone, both.
@@ -115,6 +118,11 @@ impl Group {
         }
     }
 
+    pub(crate) const fn note_probe(&mut self, has_found: bool) {
+        self.probes += 1;
+        self.probes_found += has_found as u64;
+    }
+
     pub(crate) fn note_message(&mut self, envelope: &Envelope) {
         let (source, tag) = (envelope.source.as_u32(), envelope.tag.as_i32());
         self.arrivals += 1;
@@ -144,6 +152,7 @@ impl Group {
         self.posts += other.posts;
         self.arrivals += other.arrivals;
         self.probes += other.probes;
+        self.probes_found += other.probes_found;
         self.cancels += other.cancels;
         self.discards += other.discards;
         self.any_source += other.any_source;
@@ -171,6 +180,7 @@ impl Group {
             posts: self.posts,
             arrivals: self.arrivals,
             probes: self.probes,
+            probes_found: self.probes_found,
             cancels: self.cancels,
             discards: self.discards,
             any_source: self.any_source,

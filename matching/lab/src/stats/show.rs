@@ -79,8 +79,9 @@ fn block(row: &Row) -> String {
     );
     let _ = writeln!(
         text,
-        "  {} probes, {} receives cancelled, {} messages discarded, {:.3} ms",
+        "  {} probes, {} of which found a message, {} receives cancelled, {} messages discarded, {:.3} ms",
         summary.probes,
+        summary.probes_found,
         summary.cancels,
         summary.discards,
         summary.span_ns as f64 / 1e6
