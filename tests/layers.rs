@@ -361,7 +361,6 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/src/shm/partner.rs",
     "transport/src/shm/remote.rs",
     "transport/src/shm/transfer.rs",
-    "transport/src/shm/transfer/early.rs",
     "transport/src/shm/transfer/pieces.rs",
     "transport/ucx/src/library.rs",
 ];
