@@ -70,6 +70,7 @@ pub(crate) struct SharedWrites {
 
 impl SharedWrites {
     /// Returns what decides about copies of `least` bytes and more: plain or past the caches.
+    #[cfg(any(test, feature = "coll"))]
     pub(crate) const fn new(least: usize) -> Self {
         Self::with(least, 2)
     }
