@@ -20,24 +20,22 @@ impl BoardWaker for Nobody {
     fn wake(&self) {}
 }
 
-const MEMBERS: usize = 3;
-
-/// Returns member 0 of a board, and the file that the board is.
-fn board<S: Shape>() -> (Board<S>, File) {
+/// Returns member 0 of a board of so many members, and the file that the board is.
+fn board<S: Shape>(members: usize) -> (Board<S>, File) {
     let file = File::from(memfd_create("test-board", MemfdFlags::CLOEXEC).unwrap());
-    let len = Board::<S>::bytes(MEMBERS);
+    let len = Board::<S>::bytes(members);
     file.set_len(len as u64).unwrap();
     let map = MmapOptions::new().len(len).map_raw(&file).unwrap();
     let memory = BoardMemory::new(map, Some(file.try_clone().unwrap())).unwrap();
-    let wakers = (1..MEMBERS).map(|_| Arc::new(Nobody) as Arc<dyn BoardWaker>);
+    let wakers = (1..members).map(|_| Arc::new(Nobody) as Arc<dyn BoardWaker>);
     (Board::new(memory, 0, wakers.collect()).unwrap(), file)
 }
 
 /// Writes a word somewhere among those by which members know what is shown.
-fn scribble<S: Shape>(file: &File, numbers: &mut SplitMix64, round: u64) {
+fn scribble<S: Shape>(file: &File, members: usize, numbers: &mut SplitMix64, round: u64) {
     let stride = Board::<S>::bytes(2) - Board::<S>::bytes(1);
     let words = stride.min(16 << 10) as u64 / 8;
-    let start = match numbers.below(MEMBERS as u64 + 1) {
+    let start = match numbers.below(members as u64 + 1) {
         0 => 0,
         member => PAGE + (member as usize - 1) * stride,
     };
@@ -51,14 +49,14 @@ fn scribble<S: Shape>(file: &File, numbers: &mut SplitMix64, round: u64) {
     file.write_all_at(&value.to_ne_bytes(), at).unwrap();
 }
 
-fn play<S: Shape>(seed: u64) {
-    let (mut board, file) = board::<S>();
+fn play<S: Shape>(members: usize, seed: u64) {
+    let (mut board, file) = board::<S>(members);
     let mut numbers = SplitMix64::new(seed);
     let data = vec![7; SLOT];
     let mut round = 0;
     for _ in 0..20_000 {
-        scribble::<S>(&file, &mut numbers, round);
-        let member = numbers.below(MEMBERS as u64 + 1) as usize;
+        scribble::<S>(&file, members, &mut numbers, round);
+        let member = numbers.below(members as u64 + 1) as usize;
         let near = (round + numbers.below(4)).saturating_sub(2);
         let len = [
             0,
@@ -88,7 +86,7 @@ fn play<S: Shape>(seed: u64) {
                 let read = board.read_result(member, near, len, <[u8]>::len);
                 assert!(read.is_none_or(|read| read == len));
             }
-            6 => assert!(board.broken().is_none_or(|member| member < MEMBERS)),
+            6 => assert!(board.broken().is_none_or(|member| member < members)),
             7 => {
                 let _ = board.head(member, near);
             }
@@ -112,7 +110,9 @@ fn play<S: Shape>(seed: u64) {
 #[test]
 fn nonsense_on_a_board_is_read_or_refused() {
     for seed in 0..10 {
-        play::<Slotted>(seed);
-        play::<Lined>(seed);
+        for members in [2, 3] {
+            play::<Slotted>(members, seed);
+            play::<Lined>(members, seed);
+        }
     }
 }

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
+use crate::data::copy_bytes;
 use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.
@@ -150,7 +151,7 @@ impl<S: Shape> Laid<S> {
         (S::LINES as usize * size_of::<Line>() + size_of::<Member>()).next_multiple_of(PAGE);
 
     /// Bytes of a member.
-    const STRIDE: usize = Self::HEAD + S::SLOTS as usize * SLOT;
+    const STRIDE: usize = Self::HEAD + (S::SLOTS as usize + S::HANDED) * SLOT;
 
     /// Returns how many bytes a board of so many members has.
     pub(super) const fn len(members: usize) -> usize {
@@ -205,7 +206,10 @@ impl<S: Shape> Laid<S> {
     /// Where a slot begins in the memory of its member.
     #[inline]
     const fn slot(index: usize) -> usize {
-        assert!(index < S::SLOTS as usize, "a slot of the member");
+        assert!(
+            index < S::SLOTS as usize + S::HANDED,
+            "a slot of the member"
+        );
         Self::HEAD + index * SLOT
     }
 
@@ -216,6 +220,11 @@ impl<S: Shape> Laid<S> {
             Place::Line(index) => (self.line(member, index).bytes.get().cast(), LINE),
             // SAFETY: the slots of a member follow the pages that it begins with.
             Place::Slot(index) => unsafe { (self.base(member).add(Self::slot(index)), SLOT) },
+            // SAFETY: as above. Those that are handed on follow the others.
+            Place::Handed(index) => unsafe {
+                let at = Self::slot(S::SLOTS as usize + index);
+                (self.base(member).add(at), SLOT)
+            },
             // SAFETY: as above.
             Place::Result(index) => unsafe {
                 (
@@ -268,9 +277,18 @@ impl<S: Shape> Cells for Laid<S> {
         unsafe { self.writes.copy(data.as_ptr(), start.add(at), data.len()) };
     }
 
+    #[inline]
+    fn write_read(&self, member: usize, place: Place, at: usize, data: &[u8]) {
+        let (start, len) = self.place(member, place);
+        assert!(at <= len && data.len() <= len - at, "within the place");
+        // SAFETY: as in `write`.
+        unsafe { copy_bytes(data.as_ptr(), start.add(at), data.len()) };
+    }
+
     fn give_back(&self, member: usize) -> bool {
         let at = PAGE + member * Self::STRIDE + Self::HEAD;
-        let len = Self::STRIDE - Self::HEAD;
+        // What is handed on may be the other member's at any time.
+        let len = S::SLOTS as usize * SLOT;
         assert!(member < self.members, "a member of the board");
         let map = &self.memory.map;
         // SAFETY: the range is that of the member's slots, in the mapping. It becomes zero, as if it was written so: the ring gives it

@@ -9,6 +9,7 @@
 //!                done      the last round that this member reads nothing of any more
 //!                results   the last round with a result
 //!                slots     64 KiB                     for what is longer than a line, used by turns
+//!                handed on 64 KiB                     see below
 //!     member 1   the same
 //!     ...
 //! ```
@@ -21,11 +22,16 @@
 //! `done` reports. What a member shows reports the same of earlier rounds: nobody shows a round more than
 //! [`AHEAD`](Shape::AHEAD) after the last one that it has done with.
 //!
+//! **What is handed on.** Of two members, who has read a long slot has its lines in its own caches, and writes there faster than anywhere else. So what
+//! is longer than half a slot goes into one of four slots besides, of either member, that its writer has just read, while that one's round is not
+//! further behind than [`AHEAD`](Shape::AHEAD) and one; else into one of its own of these, where neither member can come back to it; else into the slot
+//! of its round. The line of the round says which.
+//!
 //! **Memory.** A slot takes memory once it is written. A member [gives back](Board::give_back) that of its own slots where all others
 //! have done with what it has shown.
 //!
 //! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends. Nothing that lies on a board
-//! is a length, or an address in the memory of its reader: where members show where their own memory lies, that is an operand of the
+//! is a length, a place beyond those that there are, or an address in the memory of its reader: where members show where their own memory lies, that is an operand of the
 //! system's call, which checks it ([`MemberMemory`]).
 
 mod available;

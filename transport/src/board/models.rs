@@ -22,6 +22,7 @@ enum FewLines {}
 impl Shape for FewLines {
     const LINES: u64 = 2;
     const SLOTS: u64 = 0;
+    const HANDED: usize = 0;
     const AHEAD: u64 = 2;
     type Lengths = [usize; 0];
 }
@@ -36,6 +37,7 @@ struct Member {
     /// The lower half of each slot, and the upper one, where results are.
     slots: [UnsafeCell<u8>; SLOTS as usize],
     upper: [UnsafeCell<u8>; SLOTS as usize],
+    handed: [UnsafeCell<u8>; Slotted::HANDED],
 }
 
 struct Model<S = Slotted> {
@@ -55,6 +57,7 @@ impl<S> Model<S> {
             lines: std::array::from_fn(|_| UnsafeCell::new(0)),
             slots: std::array::from_fn(|_| UnsafeCell::new(0)),
             upper: std::array::from_fn(|_| UnsafeCell::new(0)),
+            handed: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
         Arc::new(Self {
             shape: PhantomData,
@@ -75,6 +78,7 @@ impl<S> Model<S> {
         let (lower, upper) = match place {
             Place::Line(index) => (Some(&member.lines[index]), None),
             Place::Result(index) => (None, Some(&member.upper[index])),
+            Place::Handed(index) => (Some(&member.handed[index]), None),
             Place::Slot(index) => {
                 let is_low = range.start < RESULTS_AT;
                 let is_high = range.end > RESULTS_AT;
@@ -267,6 +271,51 @@ fn both_ways_far_ahead() {
         run(0, memory)();
         other.join().unwrap();
     });
+}
+
+/// Members show what is long in some of the rounds, so that each writes where it has read.
+fn handed_on<const ROUNDS: usize>(shown: [[bool; 2]; ROUNDS]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        const LEN: usize = RESULTS_AT + 1;
+        let memory = Model::<Slotted>::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                for (index, shows) in shown.into_iter().enumerate() {
+                    let round = ring.begin(1);
+                    let value = |member: usize| (index * 2 + member) as u8;
+                    if shows[me] {
+                        wait(|| ring.has_room(round, LEN));
+                        assert!(ring.show(round, 0, &[&vec![value(me); LEN]]));
+                    }
+                    if shows[1 - me] {
+                        wait(|| ring.is_shown(1 - me, round));
+                        let seen = ring.read(1 - me, round, LEN, 0..LEN, |bytes| bytes[LEN - 1]);
+                        assert_eq!(seen, Some(value(1 - me)));
+                    }
+                    ring.finish(round);
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn what_was_read_is_handed_on() {
+    let (both, one, other) = ([true, true], [true, false], [false, true]);
+    handed_on([both, both, one, other, both]);
+}
+
+/// Who has not handed a slot on for some rounds may not any more: its owner has it again.
+#[test]
+fn what_is_not_handed_on_goes_back() {
+    let (both, one, none) = ([true, true], [false, true], [false, false]);
+    handed_on([one, none, none, none, none, both, both]);
 }
 
 /// Slots are given back when the other has read them, and are written again.

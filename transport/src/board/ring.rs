@@ -1,5 +1,6 @@
 //! The rings of a board: who may write and read what, and when.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -21,6 +22,8 @@ pub(super) enum Place {
     Line(usize),
     Slot(usize),
     Result(usize),
+    /// A slot that is handed on.
+    Handed(usize),
 }
 
 impl Place {
@@ -53,6 +56,31 @@ const fn slot_of<S: Shape>(round: u64) -> usize {
     }
 }
 
+/// A slot that two members hand on to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HandedSlot {
+    /// In whose memory it lies.
+    member: usize,
+    number: usize,
+}
+
+impl HandedSlot {
+    /// What the line of a round says: 0 for the slot of the round itself.
+    const fn pack(this: Option<Self>) -> u8 {
+        match this {
+            None => 0,
+            Some(slot) => 1 + (slot.member << 2 | slot.number) as u8,
+        }
+    }
+
+    /// Of a byte that the other member wrote: what there is not is the slot of the round.
+    fn unpack(byte: u8, slots: usize) -> Option<Self> {
+        let word = usize::from(byte).checked_sub(1)?;
+        let (member, number) = (word >> 2, word & 3);
+        (member < 2 && number < slots).then_some(Self { member, number })
+    }
+}
+
 /// The memory of a board.
 pub(super) trait Cells {
     type Shape: Shape;
@@ -71,6 +99,11 @@ pub(super) trait Cells {
 
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
+
+    /// The same, of a place that this member has read last.
+    fn write_read(&self, member: usize, place: Place, at: usize, data: &[u8]) {
+        self.write(member, place, at, data);
+    }
 
     /// Gives the memory of a member's slots back: they are zero then. Returns whether it did.
     fn give_back(&self, member: usize) -> bool;
@@ -103,6 +136,10 @@ pub(super) struct Ring<C: Cells> {
     finished: u64,
     /// All other members have done with this round.
     floor: u64,
+    /// Slots that were read last of those that are handed on, oldest first, and the rounds in which they were shown: this member may write there.
+    read: VecDeque<(HandedSlot, u64)>,
+    /// The round in which this member has shown something in each of its own of these, last.
+    handed: [u64; 4],
 }
 
 /// Returns what a member writes for a round in which it shows so many bytes.
@@ -124,6 +161,8 @@ impl<C: Cells> Ring<C> {
             results: 0,
             finished: 0,
             floor: 0,
+            read: VecDeque::new(),
+            handed: [0; 4],
         }
     }
 
@@ -164,23 +203,71 @@ impl<C: Cells> Ring<C> {
         if len > C::Shape::MOST || !is_next || !is_near || !self.has_room(round, len) {
             return false;
         }
+        let line = line_of::<C::Shape>(round);
+        let (member, place, was_read) = match len > RESULTS_AT && self.members == 2 {
+            true => self.hand_on(round, line),
+            false => (self.me, Place::of::<C::Shape>(round, len), false),
+        };
         let mut at = 0;
         for part in parts.iter().filter(|part| !part.is_empty()) {
-            self.cells
-                .write(self.me, Place::of::<C::Shape>(round, len), at, part);
+            match was_read {
+                true => self.cells.write_read(member, place, at, part),
+                false => self.cells.write(member, place, at, part),
+            }
             at += part.len();
         }
-        let line = line_of::<C::Shape>(round);
         self.cells.head(self.me, line).store(head, Relaxed);
         self.cells
             .round(self.me, line)
             .store(word(round, len), Release);
         self.shown = round;
-        self.written |= u64::from(len > LINE) << slot_of::<C::Shape>(round);
+        let is_own = matches!(place, Place::Slot(_));
+        self.written |= u64::from(is_own) << slot_of::<C::Shape>(round);
         if let Some(length) = self.lengths.as_mut().get_mut(slot_of::<C::Shape>(round)) {
             *length = len;
         }
         true
+    }
+
+    /// Returns where something long is shown in `round`, whose line says so, and whether this member has read the place last.
+    #[inline(never)]
+    fn hand_on(&mut self, round: u64, line: usize) -> (usize, Place, bool) {
+        let within = C::Shape::AHEAD + 1;
+        let is_new = round > self.finished;
+        // Who showed it writes there again once this member can no more.
+        let may = |(_, shown): &(HandedSlot, u64)| is_new && round - shown <= within;
+        while self.read.front().is_some_and(|read| !may(read)) {
+            self.read.pop_front();
+        }
+        let (slot, was_read) = match self.read.pop_front() {
+            Some((slot, _)) => (Some(slot), true),
+            None => {
+                // What the other member may have shown there since is read.
+                let before = self.floor.min(self.finished);
+                let is_free = |shown: u64| shown == 0 || before >= shown + within;
+                let mut own = 0..C::Shape::HANDED.min(self.handed.len());
+                let number = own.find(|number| is_free(self.handed[*number]));
+                let member = self.me;
+                (number.map(|number| HandedSlot { member, number }), false)
+            }
+        };
+        if let Some(slot) = slot.filter(|slot| slot.member == self.me) {
+            self.handed[slot.number] = round;
+        }
+        let says = HandedSlot::pack(slot);
+        self.cells.write(self.me, Place::Line(line), 0, &[says]);
+        match slot {
+            Some(slot) => (slot.member, Place::Handed(slot.number), was_read),
+            None => (self.me, Place::of::<C::Shape>(round, SLOT), false),
+        }
+    }
+
+    /// Returns which of the slots that are handed on has what the other of two members has shown in `round`, which is long.
+    #[inline]
+    fn handed_by(&self, member: usize, round: u64) -> Option<HandedSlot> {
+        let line = Place::Line(line_of::<C::Shape>(round));
+        let says = self.cells.read(member, line, 0..1, |bytes| bytes[0]);
+        HandedSlot::unpack(says, C::Shape::HANDED)
     }
 
     #[inline]
@@ -236,10 +323,15 @@ impl<C: Cells> Ring<C> {
         if range.end > RESULTS_AT && !self.is_long(member, round) {
             return None;
         }
-        Some(
-            self.cells
-                .read(member, Place::of::<C::Shape>(round, len), range, look),
-        )
+        let handed = match len > RESULTS_AT && self.members == 2 && self.is_long(member, round) {
+            true => self.handed_by(member, round),
+            false => None,
+        };
+        let (member, place) = match handed {
+            Some(slot) => (slot.member, Place::Handed(slot.number)),
+            None => (member, Place::of::<C::Shape>(round, len)),
+        };
+        Some(self.cells.read(member, place, range, look))
     }
 
     #[inline]
@@ -286,8 +378,27 @@ impl<C: Cells> Ring<C> {
     #[inline]
     pub(super) fn finish(&mut self, round: u64) {
         if round > self.finished && round <= self.begun {
+            if self.members == 2 && C::Shape::HANDED > 0 {
+                let first = round.saturating_sub(C::Shape::AHEAD).max(self.finished + 1);
+                (first..=round).for_each(|round| self.note_read(round));
+            }
             self.finished = round;
             self.cells.done(self.me).store(round, Release);
+        }
+    }
+
+    /// Takes note of the slot that the other of two members handed on in `round`.
+    #[inline]
+    fn note_read(&mut self, round: u64) {
+        let other = 1 - self.me;
+        let line = line_of::<C::Shape>(round);
+        if self.cells.round(other, line).load(Acquire) == word(round, SLOT)
+            && let Some(slot) = self.handed_by(other, round)
+        {
+            self.read.push_back((slot, round));
+            if self.read.len() > self.handed.len() {
+                self.read.pop_front();
+            }
         }
     }
 

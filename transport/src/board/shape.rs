@@ -8,6 +8,8 @@ pub trait Shape: Send + Sync + 'static {
     const LINES: u64;
     /// Slots.
     const SLOTS: u64;
+    /// Slots besides, which two members hand on to each other: as many as one may have shown that the other has not read, 4 at most.
+    const HANDED: usize;
     /// No member shows a round that is further from the last one that it has done with: at most as many as it has lines, and fewer
     /// than it has slots.
     const AHEAD: u64;
@@ -38,6 +40,7 @@ impl Shape for Slotted {
     /// As few as there may be, so that models come round: what is shown AHEAD rounds later needs no look at `done`.
     #[cfg(loom)]
     const SLOTS: u64 = Self::AHEAD + 1;
+    const HANDED: usize = Self::AHEAD as usize + 1;
     const AHEAD: u64 = 3;
     #[cfg(not(loom))]
     type Lengths = [usize; 32];
@@ -52,6 +55,7 @@ pub enum Lined {}
 impl Shape for Lined {
     const LINES: u64 = 128;
     const SLOTS: u64 = 0;
+    const HANDED: usize = 0;
     const AHEAD: u64 = Self::LINES;
     type Lengths = [usize; 0];
 }
