@@ -24,8 +24,8 @@
 //!
 //! **What is handed on.** Of two members, who has read a long slot has its lines in its own caches, and writes there faster than anywhere else. So what
 //! is longer than half a slot goes into one of four slots besides, of either member, that its writer has just read, while that one's round is not
-//! further behind than [`AHEAD`](Shape::AHEAD) and one; else into one of its own of these, where neither member can come back to it; else into the slot
-//! of its round. The line of the round says which.
+//! further behind than [`AHEAD`](Shape::AHEAD) and one; else into one of its own of these, where neither member can come back to it and the other
+//! shows what is long as well; else into the slot of its round. The line of the round says which.
 //!
 //! **Memory.** A slot takes memory once it is written. A member [gives back](Board::give_back) that of its own slots where all others
 //! have done with what it has shown.

@@ -203,20 +203,18 @@ fn lines_come_again() {
 }
 
 /// Both show and read, a round ahead; what they see of each other is all that they know of room.
-#[test]
-fn both_ways_one_ahead() {
+fn one_ahead<const ROUNDS: u64>(len: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    model.check(|| {
-        const ROUNDS: u64 = SLOTS + 1;
+    model.check(move || {
         let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
                 let first = ring.begin(ROUNDS);
                 let show = |ring: &mut Ring<_>, round: u64| {
-                    wait(|| ring.has_room(round, LINE + 1));
-                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                    wait(|| ring.has_room(round, len));
+                    assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
                 };
                 show(&mut ring, first);
                 for round in first..first + ROUNDS {
@@ -224,7 +222,7 @@ fn both_ways_one_ahead() {
                         show(&mut ring, round + 1);
                     }
                     wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
                     assert_eq!(value, Some(round as u8));
                     ring.finish(round);
                 }
@@ -234,6 +232,17 @@ fn both_ways_one_ahead() {
         run(0, memory)();
         other.join().unwrap();
     });
+}
+
+#[test]
+fn both_ways_one_ahead() {
+    one_ahead::<{ SLOTS + 1 }>(LINE + 1);
+}
+
+/// What is handed on is not written before it was read.
+#[test]
+fn what_is_handed_on_one_ahead() {
+    one_ahead::<4>(RESULTS_AT + 1);
 }
 
 /// Both are as far ahead as they may be.
@@ -311,11 +320,11 @@ fn what_was_read_is_handed_on() {
     handed_on([both, both, one, other, both]);
 }
 
-/// Who has not handed a slot on for some rounds may not any more: its owner has it again.
+/// A slot that nobody has handed on for some rounds is its owner's.
 #[test]
 fn what_is_not_handed_on_goes_back() {
-    let (both, one, none) = ([true, true], [false, true], [false, false]);
-    handed_on([one, none, none, none, none, both, both]);
+    let (both, none) = ([true, true], [false, false]);
+    handed_on([both, both, none, none, none, none, both, both]);
 }
 
 /// Slots are given back when the other has read them, and are written again.

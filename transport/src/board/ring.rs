@@ -140,6 +140,8 @@ pub(super) struct Ring<C: Cells> {
     read: VecDeque<(HandedSlot, u64)>,
     /// The round in which this member has shown something in each of its own of these, last.
     handed: [u64; 4],
+    /// The last round in which the other of two members has shown something long: what goes one way stays in the slots of the rounds.
+    answered: u64,
 }
 
 /// Returns what a member writes for a round in which it shows so many bytes.
@@ -163,6 +165,7 @@ impl<C: Cells> Ring<C> {
             floor: 0,
             read: VecDeque::new(),
             handed: [0; 4],
+            answered: 0,
         }
     }
 
@@ -245,8 +248,9 @@ impl<C: Cells> Ring<C> {
                 // What the other member may have shown there since is read.
                 let before = self.floor.min(self.finished);
                 let is_free = |shown: u64| shown == 0 || before >= shown + within;
+                let is_answered = self.answered != 0 && round <= self.answered + within;
                 let mut own = 0..C::Shape::HANDED.min(self.handed.len());
-                let number = own.find(|number| is_free(self.handed[*number]));
+                let number = own.find(|number| is_answered && is_free(self.handed[*number]));
                 let member = self.me;
                 (number.map(|number| HandedSlot { member, number }), false)
             }
@@ -392,9 +396,11 @@ impl<C: Cells> Ring<C> {
     fn note_read(&mut self, round: u64) {
         let other = 1 - self.me;
         let line = line_of::<C::Shape>(round);
-        if self.cells.round(other, line).load(Acquire) == word(round, SLOT)
-            && let Some(slot) = self.handed_by(other, round)
-        {
+        if self.cells.round(other, line).load(Acquire) != word(round, SLOT) {
+            return;
+        }
+        self.answered = round;
+        if let Some(slot) = self.handed_by(other, round) {
             self.read.push_back((slot, round));
             if self.read.len() > self.handed.len() {
                 self.read.pop_front();
