@@ -13,9 +13,9 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
 
-use super::{Buffer, Run, Step, Transfer, Transfers};
 use tagwire_base::Time;
 
+use super::{Buffer, Run, Step, Transfer, Transfers};
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Payload};
 use crate::shm::layout::MAX_SEND;
@@ -113,13 +113,14 @@ impl Transfer {
         if !self.buffer.is_source() {
             return Some(Step::Nothing);
         }
-        let count = match limit {
-            u32::MAX if self.has_space(PIECE * AT_ONCE, out) => PIECE * AT_ONCE,
-            limit => PIECE.min(limit),
-        };
-        if !self.has_space(count, out) {
+        let (several, one) = (PIECE * AT_ONCE, PIECE.min(limit));
+        let count = if limit == u32::MAX && self.has_space(several, out) {
+            several
+        } else if self.has_space(one, out) {
+            one
+        } else {
             return None;
-        }
+        };
         let line = self.line.get();
         let taken = offers::take(&line.claims, self.side, run.units, |free| count.min(free));
         Some(match taken {
