@@ -211,23 +211,7 @@ fn an_open_rank_takes_little_memory() {
     const CHILD: &str = "TAGWIRE_TEST_MEMORY";
     const MOST_KIB: u64 = 40 << 10;
     if std::env::var_os(CHILD).is_none() {
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "an_open_rank_takes_little_memory",
-                "--show-output",
-            ])
-            .env(CHILD, "1")
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{text}"
-        );
-        let skipped = text.lines().filter(|line| line.starts_with("SKIPPED"));
-        skipped.for_each(|line| println!("{line}"));
-        return;
+        return common::alone(&["an_open_rank_takes_little_memory"], CHILD, "1");
     }
     let resident_kib = || -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -208,10 +208,15 @@ macro_rules! provider_matching {
 /// Runs tests of this file in a process of their own, with the small buffers of `ofi_rxm` that its users may ask for: libfabric reads its
 /// variables when a process asks it for the first time, for whichever provider that is.
 pub fn with_small_buffers(tests: &[&str]) {
+    alone(tests, "FI_OFI_RXM_BUFFER_SIZE", "256");
+}
+
+/// Runs tests of this file in a process of their own, with a variable of its environment. Says which were skipped.
+pub fn alone(tests: &[&str], variable: &str, value: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--show-output"])
         .args(tests)
-        .env("FI_OFI_RXM_BUFFER_SIZE", "256")
+        .env(variable, value)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
