@@ -641,7 +641,6 @@ fn last_level_cache() -> u64 {
     (0..8).filter_map(length).max().unwrap_or(64 << 20)
 }
 
-/// Refuses a number of ranks that the test cannot use.
 /// Refuses a number of ranks that a test does not run on, whose ranks have others beside their peers or not.
 pub(crate) fn check_ranks(test: TestName, has_others: bool, ranks: u32) -> Result<()> {
     let (wanted, with) = match test.ranks.with_others.filter(|_| has_others) {
