@@ -306,3 +306,51 @@ fn without_modules_mpif_h_is_there() {
         "{error}"
     );
 }
+
+/// `tagwire mpi install` where its Fortran compiler is not there, whose modules the wrapper builds at first use, and with one by name.
+#[test]
+fn a_tree_has_the_modules_of_the_compiler_that_is_named() {
+    let prefix = tree().join("named");
+    let install = |compiler: &str| {
+        let library = tree().join("lib/libmpi_abi.so");
+        let outcome = Line::new(["mpi", "install"])
+            .args([&prefix, Path::new("--library"), &library])
+            .args(["--fortran", compiler])
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome
+    };
+    let wrapper = |words: &[&str], compiler: &str| {
+        let mut command = Command::new(prefix.join("bin/mpifort"));
+        command.args(words).env("MPI_FC", compiler);
+        command.output().unwrap()
+    };
+    let outcome = install("no-fortran-here");
+    outcome.line("No modules for Fortran: 'no-fortran-here' is not there; mpifort builds them when it is first used");
+    let none = wrapper(&["a.f90"], "");
+    let error = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(127), "{error}");
+    assert!(
+        error.contains("'no-fortran-here' is no Fortran compiler here: install one (gfortran 8 or later), or name one by MPI_FC"),
+        "{error}"
+    );
+    if !has_compiler("a_tree_has_the_modules_of_the_compiler_that_is_named") {
+        return;
+    }
+    assert!(!prefix.join("lib/fortran").exists());
+    let first = wrapper(&["-showme:incdirs"], "gfortran");
+    assert!(first.status.success() && first.stderr.is_empty());
+    let folders = String::from_utf8(first.stdout).unwrap();
+    let modules = Path::new(folders.split_whitespace().last().unwrap());
+    assert!(
+        modules.starts_with(prefix.join("lib/fortran")) && modules.join("mpi_f08.mod").exists()
+    );
+    // Of another compiler, those of the first are gone with the library that they were built for.
+    let named = compiler(96, "");
+    let named = named.strip_prefix("-fc=").unwrap();
+    let place = prefix.join("lib/fortran/gfortran-96");
+    install(named).line(&format!("Fortran's modules are in {}", place.display()));
+    assert!(place.join("mpi.mod").exists() && !modules.exists());
+    let shown = wrapper(&["-showme:command"], "");
+    assert_eq!(shown.stdout, format!("{named}\n").into_bytes());
+}
