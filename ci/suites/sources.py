@@ -125,9 +125,15 @@ def of_crate(source, folder):
         if locked[name] != source["sha256"]:
             raise Failed(f"the checksum of {name} {version} is {locked[name]}, and not {source['sha256']}")
         shutil.copytree(there / f"vendor/{name}-{version}", folder, dirs_exist_ok=True)
-    offline = run(["cargo", "vendor", "--quiet", "--locked"], folder)
+    vendor(folder)
+
+
+def vendor(folder):
+    """Brings all that a crate depends on into its folder, from where cargo takes it then."""
+    # What has to be written for that cargo says, unless it is to be quiet.
+    told = run(["cargo", "vendor", "--locked"], folder)
     (folder / ".cargo").mkdir(exist_ok=True)
-    (folder / ".cargo/config.toml").write_text(offline)
+    (folder / ".cargo/config.toml").write_text(told)
 
 
 def of_pypi(source, folder):

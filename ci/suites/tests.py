@@ -5,13 +5,16 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import pathlib
+import shutil
 import sys
 import tarfile
 import tempfile
 import time
 import types
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -217,6 +220,24 @@ class Sources(unittest.TestCase):
         self.assertIsNone(sources.wrong({**package, "with": ["b==2"], "sources": ["c==3"]}))
         self.assertIn("b of the source has no version", sources.wrong({**package, "with": ["b"]}))
         self.assertIn("no setting with", sources.wrong({"archive": "a", "sha256": digits, "with": ["b==2"]}))
+
+    def test_a_crate_is_built_from_its_folder_alone(self):
+        with tempfile.TemporaryDirectory() as there, unittest.mock.patch.dict(os.environ, CARGO_HOME=f"{there}/first"):
+            there = pathlib.Path(there)
+            other, crate = there / "other", there / "crate"
+            for folder, depends in [(other, ""), (crate, f'other = {{ git = "{other.as_uri()}" }}')]:
+                (folder / "src").mkdir(parents=True)
+                (folder / "src/lib.rs").write_text("")
+                (folder / "Cargo.toml").write_text(f'[package]\nname = "{folder.name}"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n{depends}\n\n[workspace]\n')
+            git = ["git", "-C", other, "-c", "user.name=a", "-c", "user.email=a@localhost"]
+            for words in [["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "a"]]:
+                sources.run([*git, *words])
+            sources.run(["cargo", "generate-lockfile", "--quiet"], crate)
+            sources.vendor(crate)
+            os.environ["CARGO_HOME"] = f"{there}/second"
+            shutil.rmtree(other)
+            known = json.loads(sources.run(["cargo", "metadata", "--format-version", "1", "--offline", "--locked"], crate))
+            self.assertEqual(sorted(package["name"] for package in known["packages"]), ["crate", "other"])
 
     def test_an_archive_is_there_whole_or_not_at_all(self):
         with tempfile.TemporaryDirectory() as there:

@@ -44,7 +44,8 @@ modules_build() {
         cat "$work/said" >&2
     else
         why=$(sed -n 's/^probe: //p' "$work/said")
-        [ -n "$why" ] || why=$(grep -i 'error' "$work/said" | head -n 1)
+        # The trial may end by a signal, which the runtime of Fortran tells in a line of its own.
+        [ -n "$why" ] || why=$(grep -i 'error\|signal' "$work/said" | head -n 1)
     fi
     rm -rf "$work"
     return $status
@@ -61,4 +62,5 @@ if [ ! -d "$modules" ] && ! modules_build 2>/dev/null; then
     chosen=''
     [ "$compiler" = "@COMPILER@" ] || chosen=" -fc='$compiler'"
     echo "@NAME@: $prefix/bin/mpifort --rebuild$chosen builds them, where lib/fortran may be written; mpif.h needs none" >&2
+    modules=''
 fi

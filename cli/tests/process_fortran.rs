@@ -260,3 +260,97 @@ fn modules_are_of_one_compiler() {
     );
     assert!(!tree().join("lib/fortran/gfortran-99").exists());
 }
+
+/// Without modules a program with `mpif.h` is linked, and one with `use mpi` is told how to have them.
+#[test]
+fn without_modules_mpif_h_is_there() {
+    if !has_compiler("without_modules_mpif_h_is_there") {
+        return;
+    }
+    // Only what the wrapper compiles for itself has this option: the modules end as a trial by a signal does.
+    let other = compiler(97, "");
+    let path = tree().join("gfortran-97");
+    let script = std::fs::read_to_string(&path).unwrap();
+    let crash = "echo 'Program received signal SIGSEGV'; echo 'Backtrace for this error:'; exit 1";
+    let refused = format!("case \" $* \" in *' -fPIC '*) {crash} ;; esac\n");
+    std::fs::write(&path, script.replacen("case", &format!("{refused}case"), 1)).unwrap();
+    let folder = tree().join("without");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, program) = (folder.join("a.f90"), folder.join("a"));
+    let [from, out] = [&source, &program].map(|path| path.to_str().unwrap());
+    let calls = "integer :: ierror\ncall MPI_INIT(ierror)\ncall MPI_FINALIZE(ierror)\nprint '(a)', 'mpif.h alone'\nend\n";
+    std::fs::write(&source, format!("include 'mpif.h'\n{calls}")).unwrap();
+    let built = mpifort(&[&other, "-Wall", from, "-o", out], &[]);
+    let error = String::from_utf8_lossy(&built.stderr);
+    assert!(
+        built.status.success() && error.contains("lib/fortran") && !error.contains("Warning"),
+        "{error}"
+    );
+    assert!(
+        error.contains("): Program received signal SIGSEGV\n"),
+        "{error}"
+    );
+    assert!(!tree().join("lib/fortran/gfortran-97").exists());
+    let outcome = run_line(1, &[]).args([&program]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("mpif.h alone");
+    let asked = mpifort(&["-showme:libs"], &[("MPI_FC", path.to_str().unwrap())]);
+    assert_eq!(asked.stdout, b"mpifort_abi mpi_abi\n", "{asked:#?}");
+    std::fs::write(&source, format!("use mpi\n{calls}")).unwrap();
+    let unbuilt = mpifort(&[&other, from, "-o", out], &[]);
+    let error = String::from_utf8_lossy(&unbuilt.stderr);
+    assert!(
+        !unbuilt.status.success()
+            && error.contains("no modules mpi and mpi_f08 for gfortran-97")
+            && error.contains("bin/mpifort --rebuild -fc='"),
+        "{error}"
+    );
+}
+
+/// `tagwire mpi install` where its Fortran compiler is not there, whose modules the wrapper builds at first use, and with one by name.
+#[test]
+fn a_tree_has_the_modules_of_the_compiler_that_is_named() {
+    let prefix = tree().join("named");
+    let install = |compiler: &str| {
+        let library = tree().join("lib/libmpi_abi.so");
+        let outcome = Line::new(["mpi", "install"])
+            .args([&prefix, Path::new("--library"), &library])
+            .args(["--fortran", compiler])
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome
+    };
+    let wrapper = |words: &[&str], compiler: &str| {
+        let mut command = Command::new(prefix.join("bin/mpifort"));
+        command.args(words).env("MPI_FC", compiler);
+        command.output().unwrap()
+    };
+    let outcome = install("no-fortran-here");
+    outcome.line("No modules for Fortran: 'no-fortran-here' is not there; mpifort builds them when it is first used");
+    let none = wrapper(&["a.f90"], "");
+    let error = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(127), "{error}");
+    assert!(
+        error.contains("'no-fortran-here' is no Fortran compiler here: install one (gfortran 8 or later), or name one by MPI_FC"),
+        "{error}"
+    );
+    if !has_compiler("a_tree_has_the_modules_of_the_compiler_that_is_named") {
+        return;
+    }
+    assert!(!prefix.join("lib/fortran").exists());
+    let first = wrapper(&["-showme:incdirs"], "gfortran");
+    assert!(first.status.success() && first.stderr.is_empty());
+    let folders = String::from_utf8(first.stdout).unwrap();
+    let modules = Path::new(folders.split_whitespace().last().unwrap());
+    assert!(
+        modules.starts_with(prefix.join("lib/fortran")) && modules.join("mpi_f08.mod").exists()
+    );
+    // Of another compiler, those of the first are gone with the library that they were built for.
+    let named = compiler(96, "");
+    let named = named.strip_prefix("-fc=").unwrap();
+    let place = prefix.join("lib/fortran/gfortran-96");
+    install(named).line(&format!("Fortran's modules are in {}", place.display()));
+    assert!(place.join("mpi.mod").exists() && !modules.exists());
+    let shown = wrapper(&["-showme:command"], "");
+    assert_eq!(shown.stdout, format!("{named}\n").into_bytes());
+}

@@ -51,15 +51,16 @@ impl Wrapper {
     pub(super) fn script(&self, compiler: &str, modules: &str) -> String {
         let words = match modules.is_empty() {
             true => ["", "", "", "", "", "", "-lmpi_abi", "mpi_abi", ""],
+            // Where the modules could not be built, `$modules` is empty: a program with mpif.h is compiled and linked all the same.
             false => [
-                " -I$modules",
-                "-L$modules ",
-                " $modules",
-                "$modules ",
-                " \"-I$modules\"",
-                " \"-L$modules\"",
-                "-lmpifort_mod -lmpifort_abi -lmpi_abi",
-                "mpifort_mod mpifort_abi mpi_abi",
+                "${modules:+ -I$modules}",
+                "${modules:+-L$modules }",
+                "${modules:+ $modules}",
+                "${modules:+$modules }",
+                " ${modules:+\"-I$modules\"}",
+                " ${modules:+\"-L$modules\"}",
+                "${modules:+-lmpifort_mod }-lmpifort_abi -lmpi_abi",
+                "${modules:+mpifort_mod }mpifort_abi mpi_abi",
                 REBUILD,
             ],
         };
