@@ -70,6 +70,9 @@ impl<S: Sink, E: Quick + ?Sized> Recorded<S, E> {
     #[cold]
     #[inline(never)]
     fn note_slowly(&mut self, record: Packed) {
+        if self.sink.keep(record) {
+            return;
+        }
         let engine = &*self.engine;
         self.sink.note(record, || queues(engine));
     }
@@ -77,6 +80,12 @@ impl<S: Sink, E: Quick + ?Sized> Recorded<S, E> {
     #[cold]
     #[inline(never)]
     fn post_slowly(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        let Self { engine, sink } = self;
+        // Where each record is to have its time, this is the usual way.
+        let keep = || sink.keep(Packed::pattern(POST, pattern, false));
+        if let Some(handle) = engine.post_quickly(pattern, cookie, keep) {
+            return PostOutcome::Queued(handle);
+        }
         let outcome = self.engine.post(pattern, cookie);
         let matched = matches!(outcome, PostOutcome::Matched(_));
         self.note(Packed::pattern(POST, pattern, matched));
@@ -238,32 +247,34 @@ mod tests {
     use crate::storage::Capacity;
     use crate::trace::{Event, RECORD, Record};
 
-    /// Keeps records; it has a place at hand for all but one in `every`.
+    /// Keeps records; it has a place at hand for all but one in `every`, and keeps every other one of these when asked to.
     #[derive(Default)]
     struct Kept {
         every: usize,
         calls: usize,
+        /// How often it was asked to keep one, which it does every other time.
+        asked: usize,
         /// What was stored into the place of before.
         place: Option<[u8; RECORD]>,
         records: Arc<Mutex<Vec<Record>>>,
     }
 
     impl Kept {
-        fn keep(&mut self, bytes: [u8; RECORD]) {
+        fn push(&mut self, bytes: [u8; RECORD]) {
             let read = Record::from_bytes(bytes).unwrap().unwrap();
             self.records.lock().unwrap().push(read);
         }
 
-        fn keep_place(&mut self) {
+        fn push_place(&mut self) {
             if let Some(bytes) = self.place.take() {
-                self.keep(bytes);
+                self.push(bytes);
             }
         }
     }
 
     impl Sink for Kept {
         fn place(&mut self) -> Option<&mut [u8; RECORD]> {
-            self.keep_place();
+            self.push_place();
             self.calls += 1;
             if self.calls.is_multiple_of(self.every) {
                 return None;
@@ -271,16 +282,25 @@ mod tests {
             Some(self.place.insert([0; RECORD]))
         }
 
+        fn keep(&mut self, record: Packed) -> bool {
+            self.asked += 1;
+            let keeps = self.asked.is_multiple_of(2);
+            if keeps {
+                self.push(record.after(0));
+            }
+            keeps
+        }
+
         fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
             let Queues { lengths, queued } = queues();
             assert!(lengths.posted <= queued.posted && lengths.unexpected <= queued.unexpected);
-            self.keep(record.after(0));
+            self.push(record.after(0));
         }
     }
 
     impl Drop for Kept {
         fn drop(&mut self) {
-            self.keep_place();
+            self.push_place();
         }
     }
 

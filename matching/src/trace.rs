@@ -143,6 +143,11 @@ pub trait Sink: Send {
     /// are to be stored into it at once.
     fn place(&mut self) -> Option<&mut [u8; RECORD]>;
 
+    /// Keeps a record of now where that takes little, and returns whether it did. Else nothing is kept.
+    ///
+    /// It is asked where there is no [`place`](Sink::place), and before [`note`](Sink::note).
+    fn keep(&mut self, record: Packed) -> bool;
+
     /// Keeps a record of now. What is in the queues behind the call can be asked for.
     fn note(&mut self, record: Packed, queues: impl Fn() -> Queues);
 }

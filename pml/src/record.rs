@@ -47,6 +47,8 @@ pub(crate) struct Recorder {
     file: File,
     path: PathBuf,
     room: Room,
+    /// Where the room ends that the disk keeps for parts to come.
+    reserved: u64,
     /// How often the chunk was written to another part.
     moved: u64,
     /// Calls before the chunk.
@@ -165,6 +167,7 @@ impl Recorder {
             every: recording.every,
             unread: 0,
             laps: Laps::new(clock),
+            reserved: if chunk::is_in_memory(&file) { NEVER } else { 0 },
             file,
             path,
             room: Room::of(recording),
@@ -190,6 +193,13 @@ impl Recorder {
         }
         self.unread -= 1;
         self.unread -= self.chunk.bring_near(self.unread as usize) as u32;
+    }
+
+    /// Stores a record with its time, where there is a place and the processor's counter tells the time; returns whether it did.
+    #[inline(always)]
+    fn store_by_counter(&mut self, record: Packed) -> bool {
+        let Self { chunk, laps, .. } = self;
+        chunk.take_if(|| Some(record.after(laps.lap_by_counter()?)))
     }
 
     /// Stores a record with the nanoseconds since the clock was read before.
@@ -255,10 +265,25 @@ impl Recorder {
                 ));
             }
         };
-        let begin = HEADER as u64 + (1 + part) * Chunk::BYTES;
+        let begin = end_of(part);
+        self.reserve(begin);
         self.chunk.move_to(&self.file, begin)?;
         self.moved += 1;
         Ok(())
+    }
+
+    /// Has the disk keep room for the part at `begin` and for those behind it, in one go.
+    ///
+    /// A part that is written where blocks are already takes a fifth less time. Where they cannot be had, the write tells.
+    fn reserve(&mut self, begin: u64) {
+        if begin < self.reserved {
+            return;
+        }
+        let end = end_of(self.room.parts()).min(begin + AHEAD);
+        self.reserved = match chunk::reserve_blocks(&self.file, begin..end) {
+            Ok(()) => end,
+            Err(_) => NEVER,
+        };
     }
 
     /// Stores what a part begins with.
@@ -284,6 +309,13 @@ impl Room {
             calls => Self::Ring(u64::from(calls).div_ceil(CALLS)),
         }
     }
+
+    /// The most parts behind the mapped one.
+    const fn parts(&self) -> u64 {
+        match self {
+            Self::Limit(parts) | Self::Ring(parts) => *parts,
+        }
+    }
 }
 
 impl Sink for Recorder {
@@ -292,24 +324,40 @@ impl Sink for Recorder {
         self.chunk.take_near()
     }
 
+    #[inline(always)]
+    fn keep(&mut self, record: Packed) -> bool {
+        self.every == 1 && self.store_by_counter(record)
+    }
+
     fn note(&mut self, record: Packed, queues: impl Fn() -> Queues) {
         self.store_slowly(record, &queues);
     }
 }
 
-/// A file of one part ends behind its last record.
+/// A file of one part ends behind its last record, another one behind its last part.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if self.moved > 0 || self.lost.is_some() {
-            return;
-        }
-        // With a record that ends it: without one it was cut.
-        let length = (HEADER + (self.chunk.taken() + 1) * RECORD) as u64;
+        let length = match self.moved.min(self.room.parts()) {
+            // With a record that ends it: without one it was cut.
+            0 if self.lost.is_none() => (HEADER + (self.chunk.taken() + 1) * RECORD) as u64,
+            parts => end_of(parts),
+        };
         if let Err(error) = self.file.set_len(length) {
             tracing::warn!("the trace {} keeps its room: {error}", self.path.display());
         }
     }
 }
+
+/// Where the file ends that has so many parts behind the mapped one.
+const fn end_of(parts: u64) -> u64 {
+    HEADER as u64 + (1 + parts) * Chunk::BYTES
+}
+
+/// Bytes of parts that the disk keeps room for in one go.
+const AHEAD: u64 = 16 << 20;
+
+/// What no file reaches: nothing more is reserved.
+const NEVER: u64 = u64::MAX;
 
 /// With a coarse clock, records for one look at it.
 const COARSE: u32 = 64;
@@ -364,6 +412,8 @@ mod tests {
     /// The folder's one trace: its header, and its records without the beginnings of parts.
     fn read(folder: &Path) -> (Header, Vec<Record>) {
         let (header, mut parts) = read_parts(folder);
+        // What is reserved has nothing.
+        parts.retain(|part| !part.is_empty());
         parts.sort_by_key(|part| match part[0].event {
             Event::Begin(calls) => calls,
             other => panic!("a part begins with {other:?}"),
@@ -373,7 +423,11 @@ mod tests {
     }
 
     fn open(recording: &Recording, clock: Clock) -> AnyEngine<Direct> {
-        let name: EngineName = "list".parse().unwrap();
+        open_engine("list", recording, clock)
+    }
+
+    fn open_engine(name: &str, recording: &Recording, clock: Clock) -> AnyEngine<Direct> {
+        let name: EngineName = name.parse().unwrap();
         let capacity = Capacity::new(8, 1 << 20);
         recording.open(&name, capacity, (2, 3), clock).unwrap()
     }
@@ -430,6 +484,56 @@ mod tests {
                 ));
             }
         }
+    }
+
+    /// What the disk kept for parts that never came is given back.
+    #[test]
+    fn a_trace_of_many_parts_ends_behind_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = open(&recording(folder.path(), 1 << 30), Clock::default());
+        let count = 2 * CALLS as i32 + 5;
+        for tag in 0..count {
+            let _ = engine.arrive_sized(message(tag), Cookie(0), 0);
+        }
+        let (_, alive) = read(folder.path());
+        assert_eq!(alive.len() as i32, count);
+        drop(engine);
+        let (_, records) = read(folder.path());
+        assert_eq!(records, alive);
+        let trace = fs::read_dir(folder.path()).unwrap().next().unwrap();
+        let length = trace.unwrap().metadata().unwrap().len();
+        assert_eq!(length, HEADER as u64 + 3 * Chunk::BYTES);
+    }
+
+    /// As long as the counter tells times, and when the clock is asked in between.
+    #[test]
+    fn each_record_has_the_time_since_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::default();
+        let before = clock.now();
+        let mut engine = open_engine("bins", &recording(folder.path(), 1 << 30), clock.clone());
+        let start = clock.now();
+        let mut pairs = 0;
+        while clock.now().since(start) < Duration::from_millis(4) {
+            let _ = engine.post(Pattern::exact(message(pairs)), Cookie(0));
+            let _ = engine.arrive_sized(message(pairs), Cookie(0), 64);
+            pairs += 1;
+        }
+        let _ = engine.expects(message(0));
+        let most = clock.now().since(before);
+        let (_, records) = read(folder.path());
+        assert_eq!(records.len() as i32, 2 * pairs + 1);
+        for (pair, tag) in records.chunks_exact(2).zip(0..pairs) {
+            let post = Event::Post(Pattern::exact(message(tag)));
+            let arrival = Event::Arrive(message(tag), Size::of(64));
+            assert_eq!((pair[0].event, pair[0].matched), (post, false));
+            assert_eq!((pair[1].event, pair[1].matched), (arrival, true));
+        }
+        let sum: u64 = records.iter().map(|record| u64::from(record.after)).sum();
+        // The counter is ahead of the clock by less than it is looked at without it.
+        let most = most + Duration::from_millis(1);
+        let told = Duration::from_nanos(sum);
+        assert!(told >= Duration::from_millis(3) && told <= most, "{told:?}");
     }
 
     #[test]

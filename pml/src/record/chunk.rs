@@ -4,13 +4,14 @@
 use std::fs::File;
 use std::io;
 use std::mem;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::slice;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::compiler_fence;
 
 use memmap2::{MmapMut, MmapOptions};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstatfs};
 use rustix::io::Errno;
 use tagwire_matching::trace::{PART, RECORD};
 
@@ -66,6 +67,19 @@ impl Chunk {
         self.far.split_off_first_mut()
     }
 
+    /// Stores what `record` returns into a place that is not near, where there is one; returns whether it did.
+    #[inline(always)]
+    pub(super) fn take_if(&mut self, record: impl FnOnce() -> Option<[u8; RECORD]>) -> bool {
+        if self.far.len() <= 1 {
+            return false;
+        }
+        let Some(record) = record() else {
+            return false;
+        };
+        let place = self.far.split_off_first_mut();
+        place.map(|place| *place = record).is_some()
+    }
+
     /// The last place.
     pub(super) fn last(&mut self) -> Option<&mut [u8; RECORD]> {
         self.far.last_mut()
@@ -116,6 +130,25 @@ fn places(map: &mut MmapMut) -> &'static mut [[u8; RECORD]] {
     // borrowed alone: `map` has no places yet, and `move_to` has dropped those of before.
     unsafe { slice::from_raw_parts_mut(first, PART / RECORD) }
 }
+
+/// Whether the file is in memory, where room that is kept is pages that are filled, and so no less work than to write them.
+pub(super) fn is_in_memory(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS_MAGIC)
+}
+
+/// Has the disk keep room for these bytes of the file, which is then at least so long.
+pub(super) fn reserve_blocks(file: &File, bytes: Range<u64>) -> io::Result<()> {
+    let length = bytes.end - bytes.start;
+    Ok(fallocate(
+        file,
+        FallocateFlags::empty(),
+        bytes.start,
+        length,
+    )?)
+}
+
+/// The type of a file system in memory (statfs(2)).
+const TMPFS_MAGIC: u64 = 0x0102_1994;
 
 /// Makes room for a chunk on the disk. A file system that cannot reserve is written to. So is one whose reserving a signal has
 /// interrupted (fallocate(2), EINTR): a program's timer may do so every time, and a write goes on where it was.

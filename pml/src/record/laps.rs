@@ -7,7 +7,7 @@ use tagwire_base::ticks::ticks;
 /// The times between looks at a clock, whose sum is never ahead of the clock by more than a look at it takes.
 ///
 /// A look at the machine's clock takes more than twice as long as one at the processor's own counter. So the counter is read, at a
-/// scale that the clock gives it, and the clock itself for one time in [`EVERY`], after a pause, and as long as there is no scale.
+/// scale that the clock gives it, and the clock itself after [`MOST`] ticks, and as long as there is no scale.
 pub(super) struct Laps {
     clock: Clock,
     start: Time,
@@ -24,10 +24,10 @@ struct Counter {
     /// Nanoseconds of a tick, times 2^32, and what is left of those of the laps before.
     scale: u64,
     rest: u64,
-    /// The longest lap that it tells; 0 without a scale.
+    /// The ticks behind a look at the clock within which it tells laps; 0 without a scale.
     most: u64,
-    /// Laps until the clock is read.
-    left: u32,
+    /// Where it was when the clock was read.
+    read: u64,
     /// A moment by both.
     base: Option<(Time, u64)>,
 }
@@ -46,13 +46,18 @@ impl Laps {
     /// Returns the nanoseconds since the call before, or since the start.
     #[inline]
     pub(super) fn lap(&mut self) -> u64 {
-        match self.counter.lap(ticks()) {
-            Some(nanos) => {
-                self.told += nanos;
-                nanos
-            }
+        match self.lap_by_counter() {
+            Some(nanos) => u64::from(nanos),
             None => self.look(),
         }
+    }
+
+    /// The same where the counter tells them.
+    #[inline(always)]
+    pub(super) fn lap_by_counter(&mut self) -> Option<u32> {
+        let nanos = self.counter.lap(ticks())?;
+        self.told += u64::from(nanos);
+        Some(nanos)
     }
 
     /// The same by the clock.
@@ -74,22 +79,21 @@ impl Laps {
 impl Counter {
     /// Returns the nanoseconds since it was read before; `None` where the clock is to be asked.
     #[inline]
-    fn lap(&mut self, ticks: u64) -> Option<u64> {
+    fn lap(&mut self, ticks: u64) -> Option<u32> {
         // Where counters of processors differ it may have gone back, and that is a long way ahead.
         let passed = ticks.wrapping_sub(self.ticks);
-        if passed >= self.most || self.left == 0 {
+        if passed >= self.most || ticks.wrapping_sub(self.read) >= self.most {
             return None;
         }
-        self.left -= 1;
         self.ticks = ticks;
         let nanos = passed * self.scale + self.rest;
         self.rest = nanos & u64::from(u32::MAX);
-        Some(nanos >> 32)
+        Some((nanos >> 32) as u32)
     }
 
     /// Goes on from a moment by the clock, read between two looks at the counter.
     fn follow(&mut self, now: Time, before: u64, ticks: u64) {
-        (self.ticks, self.left, self.rest) = (ticks, EVERY, 0);
+        (self.ticks, self.read, self.rest) = (ticks, ticks, 0);
         // Between them something else ran: the moment is not the same by both.
         if ticks.wrapping_sub(before) > NEAR {
             return;
@@ -111,16 +115,13 @@ impl Counter {
     }
 }
 
-/// Laps by the counter for one by the clock.
-const EVERY: u32 = 64;
-
 /// Most ticks between two looks at the counter that are taken for one moment.
 const NEAR: u64 = 2_000;
 
 /// Nanoseconds from which a scale is taken: a thousand times what a moment is uncertain by.
 const SPAN: u64 = 1_000_000;
 
-/// Most ticks that a lap has by the counter.
+/// Ticks behind a look at the clock within which the counter is taken for it: a quarter of a millisecond to half of one.
 const MOST: u64 = 1 << 20;
 
 #[cfg(all(test, not(loom)))]
@@ -147,20 +148,25 @@ mod tests {
         let (mut counter, _) = counter();
         // 0.4 ns a tick: fractions are not lost.
         let laps = (1..=50).map(|lap| counter.lap(5_000_100 + 3 * lap));
-        let sum: u64 = laps.map(|nanos| nanos.unwrap_or(1 << 40)).sum();
+        let sum: u64 = laps.map(|nanos| u64::from(nanos.unwrap_or(u32::MAX))).sum();
         assert!((59..=60).contains(&sum), "{sum}");
     }
 
     #[test]
-    fn the_clock_is_asked_after_many_laps_a_pause_and_a_counter_that_went_back() {
+    fn the_clock_is_asked_after_a_while_a_pause_and_a_counter_that_went_back() {
         for ticks in [5_000_100 + MOST, 5_000_099] {
             assert_eq!(counter().0.lap(ticks), None);
         }
+        // Laps of a thousand ticks, as long as the clock was read less than `MOST` ticks ago.
         let (mut counter, _) = counter();
-        for lap in 0..u64::from(EVERY) {
-            assert!(counter.lap(5_000_101 + lap).is_some());
+        for ticks in (1000..MOST).step_by(1000) {
+            assert!(counter.lap(5_000_100 + ticks).is_some());
         }
-        assert_eq!(counter.lap(5_000_200), None);
+        assert_eq!(counter.lap(5_000_100 + MOST), None);
+        // Back by less than that, behind laps.
+        let (mut counter, _) = self::counter();
+        assert!(counter.lap(5_001_000).is_some());
+        assert_eq!(counter.lap(5_000_900), None);
     }
 
     #[test]
@@ -193,7 +199,7 @@ mod tests {
             sum += laps.lap();
         }
         sum += laps.look();
-        // Never behind the clock after a look at it; ahead by no more than what 64 laps are uncertain by.
+        // Never behind the clock after a look at it; ahead by no more than what the laps since the one before are uncertain by.
         let now = clock.now().since(start).as_nanos() as u64;
         assert_eq!(sum, laps.told);
         assert!(sum <= now + MOST, "{sum} {now}");
