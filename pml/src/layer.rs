@@ -171,13 +171,17 @@ impl Layer {
         either!(self, pml => pml.progress())
     }
 
-    /// As [`Ob1::progress_for_one`], which is progress for other layers.
+    /// As [`Ob1::progress_for_one`], which is progress for other layers, and takes note where it found nothing.
     #[inline]
     pub(crate) fn progress_for_one(&mut self, events: usize) -> usize {
-        match self.ob1() {
-            Some(ob1) => ob1.progress_for_one(events),
-            None => self.progress(),
+        let Some(ob1) = self.ob1() else {
+            return self.progress();
+        };
+        let found = ob1.progress_for_one(events);
+        if found == 0 {
+            ob1.note_idle();
         }
+        found
     }
 }
 

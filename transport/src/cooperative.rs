@@ -39,6 +39,16 @@ pub trait CooperativeTransfers: Transport {
         false
     }
 
+    /// Returns whether a message of `data` to `to` is best sent before it is matched, in packets of [`Limits::max_send`]: what was offered
+    /// to `to` lately went the same way, and its receiver was there in time. Counts the message, since now and then one is to be
+    /// [offered](Self::offer), which shows whether that still holds.
+    ///
+    /// [`Limits::max_send`]: crate::Limits::max_send
+    fn goes_ahead(&mut self, to: EndpointId, data: &SendBuffer) -> bool {
+        let _ = (to, data);
+        false
+    }
+
     /// Joins the transfer that `from` offered under `ticket`: `data` is to be filled from its
     /// start, with as much as both sides have. [`Post::Unsupported`] leaves the offer open, to be
     /// [withdrawn](CooperativeTransfers::withdraw) by its maker.

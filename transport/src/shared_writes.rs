@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use tagwire_base::ticks::ticks;
 
@@ -51,16 +51,18 @@ impl Way {
 /// How copies of one writer are made.
 #[derive(Debug)]
 pub(crate) struct SharedWrites {
-    /// Shorter copies are plain: their reader waits for memory where the caches have been passed by.
+    /// Shorter copies are plain, and not counted.
     least: usize,
+    /// Shorter ones do not go past the caches: their reader waits for memory then.
+    streamed: usize,
     /// Long copies in the period.
     count: AtomicU32,
     /// How many of [`Way::ALL`] there are, the one that copies go by, and the one of those that find no memory to reuse.
     ways: u32,
     way: AtomicU32,
     other: AtomicU32,
-    /// Memory was reused in the block.
-    reused: AtomicBool,
+    /// How often memory was reused in the block.
+    reused: AtomicU32,
     /// When the timed part of a block began, and its bytes so far.
     since: AtomicU64,
     bytes: AtomicU64,
@@ -72,22 +74,23 @@ impl SharedWrites {
     /// Returns what decides about copies of `least` bytes and more: plain or past the caches.
     #[cfg(any(test, feature = "coll"))]
     pub(crate) const fn new(least: usize) -> Self {
-        Self::with(least, 2)
+        Self::with(least, least, 2)
     }
 
-    /// The same, of a writer who may reuse memory.
-    pub(crate) const fn with_reuse(least: usize) -> Self {
-        Self::with(least, 3)
+    /// The same, of a writer who may reuse memory, and passes the caches by with copies of `streamed` bytes and more.
+    pub(crate) const fn with_reuse(least: usize, streamed: usize) -> Self {
+        Self::with(least, streamed, 3)
     }
 
-    const fn with(least: usize, ways: u32) -> Self {
+    const fn with(least: usize, streamed: usize, ways: u32) -> Self {
         Self {
             least,
+            streamed,
             count: AtomicU32::new(0),
             ways,
             way: AtomicU32::new(0),
             other: AtomicU32::new(0),
-            reused: AtomicBool::new(false),
+            reused: AtomicU32::new(0),
             since: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             best: [const { AtomicU64::new(u64::MAX) }; 3],
@@ -109,7 +112,7 @@ impl SharedWrites {
             Way::Reuse => Way::of(self.other.load(Relaxed)),
             way => way,
         };
-        match way::CAN_STREAM && way == Way::Stream {
+        match way::CAN_STREAM && way == Way::Stream && len >= self.streamed {
             // SAFETY: as the caller promises.
             true => unsafe { way::stream(from, to, len) },
             // SAFETY: as the caller promises.
@@ -138,7 +141,7 @@ impl SharedWrites {
     /// Counts a copy of `len` bytes into memory that is reused.
     #[inline]
     pub(crate) fn count_reuse(&self, len: usize) {
-        self.reused.store(true, Relaxed);
+        self.reused.store(self.reused.load(Relaxed) + 1, Relaxed);
         self.count(len);
     }
 
@@ -177,15 +180,16 @@ impl SharedWrites {
                 let bytes = self.bytes.load(Relaxed).max(1);
                 let before = (block + self.ways - 1) % self.ways;
                 let best = &self.best[before as usize];
-                // A block that found nothing to reuse says nothing of it.
-                if Way::of(before) != Way::Reuse || self.reused.load(Relaxed) {
+                // A block that found little to reuse says nothing of it.
+                let most = (BLOCK - SETTLING) / 2;
+                if Way::of(before) != Way::Reuse || self.reused.load(Relaxed) > most {
                     best.fetch_min(took.saturating_mul(1024) / bytes, Relaxed);
                 }
             }
             SETTLING => {
                 self.since.store(now, Relaxed);
                 self.bytes.store(0, Relaxed);
-                self.reused.store(false, Relaxed);
+                self.reused.store(0, Relaxed);
             }
             _ => {}
         }
@@ -302,7 +306,7 @@ mod tests {
         let copies = (0..PERIOD).map(|_| {
             let next = writes.next(LEAST);
             if next == Way::Reuse {
-                writes.reused.store(true, Relaxed);
+                writes.reused.fetch_add(1, Relaxed);
             }
             let way = writes.choose(LEAST, || now);
             let is_last = writes.count.load(Relaxed) > writes.trials() && next != way;
@@ -313,10 +317,45 @@ mod tests {
         copies.collect()
     }
 
+    /// A block in which little was reused says nothing: what is found is what the others take.
+    #[test]
+    fn few_answers_say_nothing() {
+        for (reused, fastest) in [(4, Way::Plain), (9, Way::Reuse)] {
+            let writes = SharedWrites::with_reuse(LEAST, LEAST);
+            let mut now = 0;
+            for turn in 0..PERIOD {
+                let way = writes.next(LEAST);
+                if way == Way::Reuse
+                    && turn % BLOCK > SETTLING
+                    && turn % BLOCK < SETTLING + 1 + reused
+                {
+                    writes.reused.fetch_add(1, Relaxed);
+                }
+                writes.choose(LEAST, || now);
+                now += if way == Way::Reuse { 500 } else { 1000 } * u64::from(JITTER);
+            }
+            assert_eq!(Way::of(writes.way.load(Relaxed)), fastest);
+        }
+    }
+
+    /// Copies that are too short for it do not pass the caches by, and are counted.
+    #[test]
+    fn short_copies_do_not_pass_the_caches_by() {
+        let writes = SharedWrites::with_reuse(256, 1024);
+        assert_eq!(writes.next(255), Way::Plain);
+        writes.count(255);
+        assert_eq!(writes.count.load(Relaxed), 0);
+        writes.count(256);
+        assert_eq!(writes.count.load(Relaxed), 1);
+    }
+
     /// Each way is tried as often, and what is faster with its waits is taken until the next period, which finds out anew.
     #[test]
     fn the_fastest_way_is_taken() {
-        let (both, all) = (SharedWrites::new(LEAST), SharedWrites::with_reuse(LEAST));
+        let (both, all) = (
+            SharedWrites::new(LEAST),
+            SharedWrites::with_reuse(LEAST, LEAST),
+        );
         for (writes, times, fastest) in [
             (&both, [1200, 800, 1], Way::Stream),
             (&both, [800, 1200, 1], Way::Plain),
@@ -340,7 +379,7 @@ mod tests {
     /// Where there is never anything to reuse copies go by the faster one of the other ways, in trials as well.
     #[test]
     fn what_cannot_be_reused_goes_by_another_way() {
-        let writes = SharedWrites::with_reuse(LEAST);
+        let writes = SharedWrites::with_reuse(LEAST, LEAST);
         for (plain, streamed, other) in [(1200, 800, 1), (800, 1200, 0), (1200, 800, 1)] {
             let mut now = 0;
             for _ in 0..PERIOD {

@@ -94,6 +94,7 @@ impl Ob1Options {
             packet,
             eager,
             at_once,
+            ahead: max_send,
             inline: limits.max_inline.min(at_once),
             zero_copy: limits.max_zero_copy.min(eager),
             coalesce: self.coalesce.unwrap_or(preferred).min(most),

@@ -207,7 +207,7 @@ impl Driver {
             ticket = target.and_then(|target| target.for_message(common.wanted, eager));
             common.target = target.map(|target| target.number);
         }
-        let mut number = 0;
+        let (mut number, mut is_ahead) = (0, false);
         loop {
             let fills = ticket.take();
             if let Some(ticket) = fills {
@@ -219,7 +219,15 @@ impl Driver {
                 let stays = common.wanted > peer.path.terms.at_once
                     && self.rail.maps(peer.endpoint, common.send_buffer());
                 let has_credit = has_credit && !stays;
-                let protocols = peer.path.choose(common.wanted, synchronous, has_credit);
+                let (path, wanted) = (&peer.path, common.wanted);
+                if number == 0 {
+                    is_ahead = !synchronous
+                        && has_credit
+                        && wanted > path.terms.eager
+                        && self.rail.goes_ahead(peer.endpoint, common.send_buffer());
+                }
+                let length = if is_ahead { path.terms.eager } else { wanted };
+                let protocols = path.choose(length, synchronous, has_credit);
                 let Some(protocol) = protocols.get(number) else {
                     debug_assert!(false, "the last protocol takes every message");
                     return Turned::Lost;

@@ -19,6 +19,8 @@ pub(super) struct Terms {
     pub eager: usize,
     /// The longest of these that goes in one packet.
     pub at_once: usize,
+    /// Most payload in one packet of a longer message that is sent before it is matched, since its transport says so.
+    pub ahead: usize,
     /// The longest message that shares its header's slot.
     pub inline: usize,
     /// The longest message that goes in one packet without a copy; 0 where none does.
@@ -40,6 +42,7 @@ impl Default for Terms {
             packet: 0,
             eager: 0,
             at_once: 0,
+            ahead: 0,
             inline: 0,
             zero_copy: 0,
             coalesce: 0,

@@ -317,6 +317,11 @@ impl CooperativeTransfers for FaultTransport {
         inner.is_some_and(|inner| inner.maps(to, data))
     }
 
+    fn goes_ahead(&mut self, to: EndpointId, data: &SendBuffer) -> bool {
+        let inner = self.inner.as_deref_mut();
+        inner.is_some_and(|inner| inner.goes_ahead(to, data))
+    }
+
     fn claim(
         &mut self,
         lane: Lane,

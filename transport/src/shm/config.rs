@@ -195,7 +195,7 @@ pub const SETTINGS: &[Setting] = &[
         "shm-reuse",
         "auto",
         &["auto", "on", "off"],
-        "Whether messages of 4 KiB to 16 KiB go into memory from which their sender has just read others of their receiver: as is found by trial, \
+        "Whether messages of 256 B to 16 KiB go into memory from which their sender has just read others of their receiver: as is found by trial, \
          or always where there is such memory, or never. Pieces of longer messages do unless it is off",
     ),
     Setting::integer(
@@ -212,7 +212,8 @@ pub const SETTINGS: &[Setting] = &[
         &["auto", "halves", "one-side", "ring"],
         "How two ranks copy a long message: as is found by trial for each pair and length (auto), \
          or always by halves, by the kernel with the side that joins last alone, or through the memory of their ring. Messages \
-         that a rank moves one at a time, and those that it moves beside others, are tried apart",
+         that a rank moves one at a time, and those that it moves beside others, are tried apart. Those of 1 MiB at most that go through the ring are \
+         sent before they are matched while their receiver is there in time",
     ),
 ];
 

@@ -62,6 +62,8 @@ pub(super) const LARGEST_ROOM: Size = Size(ROOMS.len() as u8 - 1);
 /// The shortest payload that goes into a room: while the payload ring is full. Shorter ones stay where both sides have their lines in the
 /// nearest cache.
 pub(super) const LONG: usize = 4096;
+/// The shortest payload that may go back and forth in rooms.
+pub(super) const REUSED: usize = 256;
 /// The shortest payload that goes into a room whenever there is space.
 pub(super) const ROOMY: usize = 6144;
 /// Offers that may be open in one direction between two ranks.

@@ -14,6 +14,9 @@
 //! **Positions travel.** B reuses what it read last, from its end on, so that A can go back: where A has written nothing behind it, its next
 //! payload goes where the answer was. Else it goes on as before. Each payload in a room says at which position its producer stood.
 //!
+//! **Answers.** Where trials decide, only the first payloads after one of the peer's go there. Short ones lie in the payload ring otherwise, which both
+//! sides have in their nearest caches; once a trial finds it faster, who begins writes them into the room, and whoever answers follows.
+//!
 //! **Credits.** What B holds is at most a quarter of the room, so that A never waits for an answer. No credit goes beyond an answer that A
 //! may not have read yet. B sees that it has by the position of A's next payload, or by the credits for B's messages, which A gives at once.
 //! Where A finds no space in its room after such an answer, its next payload goes through the payload ring: B sees both then.
@@ -39,7 +42,13 @@ pub(super) struct Reuse {
     returned: AtomicU64,
     /// The peer may hold credits back since it does not know that an answer was read.
     is_owed: AtomicBool,
+    /// Payloads that were sent since one was received.
+    row: AtomicU32,
 }
+
+/// So many payloads are an answer at most. What is sent in longer rows does not go back and forth: its writer would be faster, and who reads it
+/// slower, so that trials of the writer's time are misled.
+const ROW: u32 = 4;
 
 /// A place in memory that the consumer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +88,30 @@ impl Reuse {
         let end = u64::from(end.position) | u64::from(end.offset) << 32;
         self.end.store(end, Relaxed);
         self.held.store(held, Relaxed);
+    }
+
+    /// A payload was sent.
+    #[inline]
+    pub(super) fn count_sent(&self) {
+        let row = self.row.load(Relaxed);
+        self.row.store(row.saturating_add(1), Relaxed);
+    }
+
+    /// A payload was received.
+    #[inline]
+    pub(super) fn count_received(&self) {
+        self.row.store(0, Relaxed);
+    }
+
+    /// Whether one was sent since the last one was received.
+    pub(super) fn has_sent(&self) -> bool {
+        self.row.load(Relaxed) != 0
+    }
+
+    /// Whether the next payload is part of an answer.
+    #[inline]
+    pub(super) fn answers(&self) -> bool {
+        self.row.load(Relaxed) < ROW
     }
 
     /// Returns where the producer may write a payload of `len` bytes, where so much is held.

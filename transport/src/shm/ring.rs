@@ -66,6 +66,8 @@ pub(super) trait RingMemory {
     const ROOMS: Table = [0; SIZES];
     /// The shortest payload that may go into the room, where there is one: while the payload ring is full.
     const LONG: usize = usize::MAX;
+    /// The shortest payload that may go back and forth in the memory of rooms.
+    const REUSED: usize = Self::LONG;
     /// The shortest payload that always does.
     const ROOMY: usize = usize::MAX;
 
@@ -163,6 +165,8 @@ pub(super) struct Producer<M> {
     reuse: Option<(Arc<Reuse>, M)>,
     /// Whether it is reused, where a setting says so.
     reuses: Option<bool>,
+    /// Bytes that are still to come of a message in several packets: they are stored as pieces are.
+    long_left: usize,
 }
 
 impl<M: RingMemory> Producer<M> {
@@ -176,7 +180,13 @@ impl<M: RingMemory> Producer<M> {
             room: RoomOut::NEW,
             reuse: None,
             reuses: None,
+            long_left: 0,
         }
+    }
+
+    /// A message of `bytes` in several packets is to be sent, whose way was found by trial.
+    pub(super) const fn begin_long(&mut self, bytes: usize) {
+        self.long_left = bytes;
     }
 
     /// Lets it write where `reuse` says, in `memory` of the other direction: always or never where `fixed` says so, or as is found by trial.
@@ -185,11 +195,18 @@ impl<M: RingMemory> Producer<M> {
         self.reuses = fixed;
     }
 
-    /// Whether a payload goes into memory that is held, where there is some. Pieces do: what goes through the ring is found by trial as a whole.
+    /// Whether a payload goes into memory that goes back and forth, where there is some. Pieces do: what goes through the ring is found by trial as a
+    /// whole. Of other payloads those may that answer something.
     #[inline]
     fn tries_reuse(&self, len: usize, is_piece: bool) -> bool {
-        self.reuses
-            .unwrap_or_else(|| is_piece || self.memory.tries_reuse(len))
+        let is_tried = || is_piece || (self.answers() && self.memory.tries_reuse(len));
+        self.reuses.unwrap_or_else(is_tried)
+    }
+
+    /// Whether the next payload is among the first after one of the peer's.
+    fn answers(&self) -> bool {
+        let reuse = self.reuse.as_ref();
+        reuse.is_some_and(|(reuse, _)| reuse.answers())
     }
 
     /// Begins to count at `first`, where nothing was sent yet and no consumer has looked at the ring. Returns where a consumer has to
@@ -326,6 +343,9 @@ impl<M: RingMemory> Producer<M> {
     /// them takes as long as to copy them, and is off the way now.
     #[inline(never)]
     fn take_over(&mut self, len: usize) {
+        if let Some((start, _)) = self.place_in_ring(len, false) {
+            return self.memory.will_write_payload(Place::Bulk(start), len);
+        }
         match self.reserve(len, false) {
             // This side has read it last.
             Some(Reserved::Reused(_)) | None => {}
@@ -338,24 +358,57 @@ impl<M: RingMemory> Producer<M> {
     /// to keep the way of short messages short.
     #[inline(never)]
     fn push_bulk(&mut self, index: usize, data: &[u8], is_piece: bool) -> Option<Size> {
+        let is_piece = is_piece || self.long_left != 0;
+        if let Some((start, next)) = self.place_in_ring(data.len(), is_piece) {
+            self.memory.write(Place::Bulk(start), data);
+            self.take_of_ring(next);
+            return Some(Size::NONE);
+        }
         let reserved = self.reserve(data.len(), is_piece)?;
+        self.long_left = self.long_left.saturating_sub(data.len());
         let (memory, place) = (self.memory_of(&reserved), reserved.place(0));
         let is_owned = match reserved {
             Reserved::Ring(..) => false,
             Reserved::Room(spot) => spot.is_owned,
-            Reserved::Reused(_) => {
-                if !is_piece && self.reuses.is_none() {
-                    self.memory.count_reuse(data.len());
-                }
-                true
-            }
+            Reserved::Reused(_) => true,
         };
+        if is_owned && !is_piece && self.reuses.is_none() {
+            self.memory.count_reuse(data.len());
+        }
         match is_piece || is_owned {
             true => memory.write_plain(place, data),
             false => memory.write(place, data),
         }
         self.take(index, reserved);
         Some(reserved.size())
+    }
+
+    /// Returns where a payload of `len` bytes goes in the payload ring, and the position behind it, where that is its place and has space: the usual
+    /// case of those that are not long, in short.
+    #[inline(always)]
+    fn place_in_ring(&self, len: usize, is_piece: bool) -> Option<(usize, Cursor)> {
+        if is_piece || len >= M::LONG {
+            return None;
+        }
+        if len >= M::REUSED
+            && let Some((reuse, _)) = &self.reuse
+            && (reuse.find(len).is_some() || self.tries_reuse(len, false))
+        {
+            return None;
+        }
+        let (start, next) = self.payload.advance(len, M::PAYLOAD);
+        let has_space = next.position.wrapping_sub(self.payload_consumed) <= M::PAYLOAD;
+        has_space.then_some((start, next))
+    }
+
+    /// A payload was written in the payload ring, before the position `next`.
+    #[inline]
+    fn take_of_ring(&mut self, next: Cursor) {
+        self.payload = next;
+        if let Some((reuse, _)) = &self.reuse {
+            reuse.count_sent();
+            reuse.tells();
+        }
     }
 
     /// The memory that a payload goes into.
@@ -370,18 +423,24 @@ impl<M: RingMemory> Producer<M> {
     /// Returns where a payload of `len` bytes goes, where there is space for it.
     #[inline]
     fn reserve(&mut self, len: usize, is_piece: bool) -> Option<Reserved> {
-        if len >= M::LONG
+        let mut reuses = false;
+        if len >= M::REUSED
             && let Some((reuse, _)) = &self.reuse
-            && self.tries_reuse(len, is_piece)
-            && let Some(held) = reuse.find(len)
         {
-            return Some(Reserved::Reused(held));
+            reuses = self.tries_reuse(len, is_piece);
+            // What a short one answers lay in the payload ring unless the peer tries it, or has found it to be faster.
+            let answers = || len < M::ROOMY && self.reuses.is_none() && reuse.answers();
+            if let Some(held) = reuse.find(len)
+                && (reuses || answers())
+            {
+                return Some(Reserved::Reused(held));
+            }
         }
         let (start, next) = self.payload.advance(len, M::PAYLOAD);
         let has_space =
             |this: &Self| next.position.wrapping_sub(this.payload_consumed) <= M::PAYLOAD;
-        // A ring that both sides have in the nearest cache is faster than a room, as long as it has space.
-        if len < M::ROOMY {
+        // A ring that both sides have in the nearest cache is faster than a room, as long as it has space, where nothing goes back and forth.
+        if len < M::ROOMY && !reuses {
             if len >= M::LONG && !has_space(self) {
                 self.refresh();
             }
@@ -389,7 +448,7 @@ impl<M: RingMemory> Producer<M> {
                 return Some(Reserved::Ring(start, next));
             }
         }
-        if len >= M::LONG && self.room.is_open() {
+        if (len >= M::LONG || reuses) && self.room.is_open() {
             self.go_back();
             let mut spot = self.room.spot(len, &M::ROOMS);
             if spot.is_none() {
@@ -430,13 +489,7 @@ impl<M: RingMemory> Producer<M> {
     #[inline]
     fn take(&mut self, index: usize, reserved: Reserved) {
         let word = match reserved {
-            Reserved::Ring(_, next) => {
-                self.payload = next;
-                if let Some((reuse, _)) = &self.reuse {
-                    reuse.tells();
-                }
-                return;
-            }
+            Reserved::Ring(_, next) => return self.take_of_ring(next),
             Reserved::Room(spot) => {
                 self.room.take(spot);
                 u64::from(spot.position)
@@ -448,6 +501,9 @@ impl<M: RingMemory> Producer<M> {
                 held.pack()
             }
         };
+        if let Some((reuse, _)) = &self.reuse {
+            reuse.count_sent();
+        }
         self.memory.write(Place::Inline(index), &word.to_le_bytes());
     }
 
@@ -738,6 +794,9 @@ impl<M: RingMemory> Consumer<M> {
     /// Whether so much payload was consumed that the producer is to know, after one that lay there.
     #[inline(never)]
     fn owes_payload(&mut self, bulk: &Bulk) -> bool {
+        if let Some((reuse, _)) = &self.reuse {
+            reuse.count_received();
+        }
         match (bulk, &self.reuse) {
             (Bulk::Room(_), Some((reuse, _))) => self.room.show_held(reuse),
             (Bulk::Reused(held), Some((reuse, _))) => {
@@ -795,15 +854,29 @@ impl<M: RingMemory> Consumer<M> {
                 self.room.note_reused(reuse);
             }
             let start = self.room.take(len, size, word as u32, &M::ROOMS);
-            self.room.long += len as u64;
+            self.count_for_room(len);
             return start.map_or(Bulk::Corrupt, Bulk::Room);
         }
-        if len >= M::LONG {
-            self.room.long += len as u64;
+        if len >= M::REUSED {
+            self.count_for_room(len);
         }
         let (start, next) = self.payload.advance(len, M::PAYLOAD);
         self.payload = next;
         Bulk::Ring(start)
+    }
+
+    /// Counts a payload that lay in a room, or was long enough for one.
+    fn count_for_room(&mut self, len: usize) {
+        let answers = || {
+            self.reuse
+                .as_ref()
+                .is_some_and(|(reuse, _)| reuse.has_sent())
+        };
+        if len >= M::LONG {
+            self.room.count_long(len);
+        } else if answers() {
+            self.room.count_short(len);
+        }
     }
 
     /// Bytes of payloads that were long enough for a room, in all.

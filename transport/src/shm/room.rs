@@ -34,6 +34,9 @@ const IDLE: Duration = Duration::from_secs(4);
 /// Of a room one part of so many is held for answers.
 const HELD: u32 = 4;
 
+/// So many bytes of short payloads are worth as much room as one of long ones.
+const SHORT: u64 = 16;
+
 /// Sizes of a room, with none.
 pub(super) const SIZES: usize = 4;
 
@@ -295,7 +298,7 @@ pub(super) struct RoomIn {
     is_withdrawn: bool,
     /// As it was before the last payload.
     before: Standing,
-    /// Bytes of payloads that were long enough for a room, wherever they lay.
+    /// Bytes of payloads that were long enough for a room, wherever they lay, and a part of those of shorter answers.
     pub long: u64,
 }
 
@@ -334,6 +337,19 @@ impl RoomIn {
     /// The size that it may have.
     pub(super) const fn granted(&self) -> Size {
         self.grant.size
+    }
+
+    /// Counts a long payload, wherever it lay.
+    pub(super) const fn count_long(&mut self, len: usize) {
+        self.long += len as u64;
+    }
+
+    /// Counts a short one that answers another. Many of them are worth a small room, and keep it.
+    pub(super) fn count_short(&mut self, len: usize) {
+        self.long += match self.grant.size {
+            Size::NONE => len as u64 / SHORT,
+            _ => 1,
+        };
     }
 
     /// Whether the producer may say that a payload lies in a room of `size`.

@@ -15,8 +15,8 @@ use tagwire_base::error::is_shortage;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
-    AREA, CONTROL_SLOTS, LONG, MAX_SEND, OFFERS, PAYLOAD, PairArea, REGISTRATIONS, ROOMS, ROOMY,
-    RegistrationLine, SLOTS, SegmentHeader, header_len, registrations_at,
+    AREA, CONTROL_SLOTS, LONG, MAX_SEND, OFFERS, PAYLOAD, PairArea, REGISTRATIONS, REUSED, ROOMS,
+    ROOMY, RegistrationLine, SLOTS, SegmentHeader, header_len, registrations_at,
 };
 use super::matching::{Shape, TargetMap};
 use super::memfd::{self, SEALS};
@@ -246,7 +246,7 @@ impl Segment {
         Ok(AreaMap {
             area: non_null(map.as_mut_ptr())?.cast(),
             room,
-            writes: Arc::new(SharedWrites::with_reuse(STREAMED)),
+            writes: Arc::new(SharedWrites::with_reuse(REUSED, STREAMED)),
             _map: Arc::new(map),
         })
     }
@@ -383,6 +383,7 @@ impl RingMemory for AreaMap {
     const MAX_SEND: u32 = MAX_SEND as u32;
     const ROOMS: Table = ROOMS;
     const LONG: usize = LONG;
+    const REUSED: usize = REUSED;
     const ROOMY: usize = ROOMY;
 
     #[inline]

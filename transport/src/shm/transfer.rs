@@ -697,7 +697,10 @@ impl Transfers {
         let line = &transfer.line;
         match transfer.side {
             Side::Claimer => {
-                offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
+                // A maker that looks only now learns from it, too, how its next offers go best.
+                let marks = transfer.run.map_or(0, |run| run.marks.bits());
+                let state = CLAIMED | RELEASED | marks;
+                offers::publish(&line.get().claimed, line.generation, state);
             }
             Side::Maker => self.give_back(transfer),
         }

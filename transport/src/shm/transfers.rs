@@ -36,6 +36,18 @@ impl CooperativeTransfers for Shm {
         region.is_some_and(|region| span.holds(region.address(), region.len()))
     }
 
+    fn goes_ahead(&mut self, to: EndpointId, data: &SendBuffer) -> bool {
+        let Some(Some(out)) = self.outbound.get_mut(to.index()) else {
+            return false;
+        };
+        let len = data.len();
+        let does = data.region().is_some() && self.transfers.goes_ahead(to, len as u64);
+        if does {
+            out.producer.begin_long(len);
+        }
+        does
+    }
+
     fn claim(
         &mut self,
         _lane: Lane,
@@ -329,7 +341,6 @@ impl Shm {
                 continue;
             }
             let (endpoint, words) = (transfer.endpoint, transfer.line.get());
-            let early = transfer.staged_early();
             let words_of_claim = words.claimed.load(Relaxed);
             let (_, room) = transfer.buffer.extent();
             let total = words.joined_len.load(Relaxed).min(room as u64);
@@ -340,8 +351,7 @@ impl Shm {
             let access = self.transfers.check(endpoint, access);
             let marks = Marks::of_bits(words_of_claim);
             self.transfers.is_disturbed = true;
-            self.transfers
-                .note_early(endpoint, room as u64, marks, early);
+            self.transfers.note_claim(at, room as u64, marks);
             let transfer = &mut self.transfers.offers[at];
             transfer.run = Some(Run::new(access, joined, total, units, marks));
             if access == Access::None && joined & IN_ARENA != 0 {

@@ -58,8 +58,13 @@ impl Protocol for Eager {
         };
         let length = common.wanted;
         let before = link.posted();
+        let terms = link.terms();
+        let packet = match length > terms.eager {
+            true => terms.ahead,
+            false => terms.packet,
+        };
         loop {
-            let end = length.min(*moved + link.terms().packet);
+            let end = length.min(*moved + packet);
             let kind = match (*moved == 0, end == length) {
                 (true, true) => Kind::MATCH,
                 (true, false) => Kind::HEAD,

@@ -437,6 +437,11 @@ impl CooperativeTransfers for Mixed {
         rail.is_some_and(|(rail, theirs)| rail.maps(theirs, data))
     }
 
+    fn goes_ahead(&mut self, to: EndpointId, data: &SendBuffer) -> bool {
+        self.way(to)
+            .is_some_and(|(rail, to)| rail.goes_ahead(to, data))
+    }
+
     fn claim(
         &mut self,
         lane: Lane,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tagwire_base::ManualClock;
 
 use super::*;
-use crate::shm::layout::{LONG, MAX_SEND, ROOMS};
+use crate::shm::layout::{AREA, LONG, MAX_SEND, REUSED, ROOMS};
 use crate::shm::segment::AreaMap;
 
 /// Two ranks, and what each has sent that the other has not taken.
@@ -21,10 +21,14 @@ struct Two {
 
 impl Two {
     fn new(budget: usize, seed: u64) -> Self {
+        Self::with(Some(true), budget, seed)
+    }
+
+    fn with(reuse: Option<bool>, budget: usize, seed: u64) -> Self {
         let (clock, job) = (ManualClock::default(), LocalJob::new(2).unwrap());
         let options = ShmOptions {
             room: Some(2 * budget),
-            reuse: Some(true),
+            reuse,
             ..ShmOptions::default()
         };
         let mut members = [0, 1].map(|rank| {
@@ -106,7 +110,7 @@ impl Two {
 /// An answer takes the memory of what it answers, and so does what comes after it: neither room is gone round.
 #[test]
 fn answers_take_the_memory_of_what_they_answer() {
-    for len in [LONG + 2500, MAX_SEND] {
+    for len in [REUSED, 1000, LONG, LONG + 2500, MAX_SEND] {
         let mut two = Two::new(4 << 20, 1);
         two.grow(0);
         let areas = [two.area(0), two.area(1)];
@@ -127,13 +131,91 @@ fn answers_take_the_memory_of_what_they_answer() {
     }
 }
 
+/// Short messages get the smallest room once many have gone back and forth, and none where they go one way or are shorter.
+#[test]
+fn short_answers_are_worth_a_small_room() {
+    // A rank with one peer and no room.
+    const PLAIN: u64 = AREA as u64 + 8192;
+    let memory = |two: &Two| two.members[1].shm.memory_in_use().unwrap();
+    let mut two = Two::new(16 << 20, 1);
+    for _ in 0..10_000 {
+        assert!(two.send(0, LONG - 1));
+        two.progress(1);
+    }
+    for _ in 0..10_000 {
+        two.exchange(REUSED - 1);
+    }
+    assert!(memory(&two) <= PLAIN, "{}", memory(&two));
+    for _ in 0..10_000 {
+        two.exchange(LONG - 1);
+    }
+    let small = u64::from(ROOMS[1]);
+    assert!(memory(&two) > PLAIN + small / 2, "{}", memory(&two));
+    assert!(memory(&two) <= PLAIN + small, "{}", memory(&two));
+}
+
+/// What is held is for answers: where trials decide, only the first payloads after one of the peer's go there.
+#[test]
+fn long_rows_are_no_answers() {
+    let mut two = Two::with(None, 4 << 20, 1);
+    two.grow(0);
+    // Short ones follow who began.
+    let held = |two: &Two, count: usize| {
+        let out = two.members[1].shm.outbound[two.to[1].index()].as_ref();
+        let tail = out.unwrap().producer.sent();
+        let area = two.area(1);
+        let is_held = |back: u32| {
+            let slot = &area.slots[(tail.wrapping_sub(1 + back)) as usize % 256];
+            slot.words[0].load(Relaxed) >> 40 & 0xff == 0x80
+        };
+        (0..count as u32).filter(|back| is_held(*back)).count()
+    };
+    for _ in 0..20 {
+        assert!(two.send(1, 1000));
+    }
+    assert_eq!(held(&two, 20), 4);
+    two.progress(0);
+    assert!(two.send(0, MAX_SEND));
+    two.progress(1);
+    for _ in 0..2 {
+        assert!(two.send(1, 1000));
+    }
+    assert_eq!(held(&two, 2), 2);
+    two.progress(0);
+}
+
+/// The packets of a message that goes ahead of its match are stored as pieces are, which need no trial of their own.
+#[test]
+fn packets_of_a_long_message_take_held_memory() {
+    let mut two = Two::with(None, 4 << 20, 1);
+    two.grow(0);
+    let before = two.area(1).credit.room.load(Acquire);
+    for _ in 0..200 {
+        for from in 0..2 {
+            let to = two.to[from];
+            let out = two.members[from].shm.outbound[to.index()].as_mut();
+            out.unwrap().producer.begin_long(6 * MAX_SEND);
+            for _ in 0..6 {
+                assert!(two.send(from, MAX_SEND));
+            }
+            assert_eq!(two.progress(1 - from), 6);
+        }
+    }
+    assert_eq!(
+        two.area(1).credit.room.load(Acquire),
+        before,
+        "nobody goes on"
+    );
+}
+
 /// Messages of either side, of all lengths, in every order, and rooms that grow and go back: each byte arrives, in order, and nobody waits
 /// for anything but the other's progress.
 #[test]
 fn every_order_of_messages_is_right() {
     for seed in 0..24 {
         let budget = [256 << 10, 1 << 20, 16 << 20][seed as usize % 3];
-        let mut two = Two::new(budget, seed);
+        let reuse = (seed % 2 == 0).then_some(true);
+        let mut two = Two::with(reuse, budget, seed);
         let mut idle = 0;
         for _ in 0..if cfg!(miri) { 100 } else { 12_000 } {
             let at = two.numbers.below(2) as usize;

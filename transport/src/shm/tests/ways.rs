@@ -596,3 +596,58 @@ fn what_is_staged_and_not_wanted_does_no_harm() {
     let moving = ways.begin(60_000, false);
     ways.finish(moving);
 }
+
+/// Messages of `len` go by an offer that is claimed at once, or after `late` looks of the receiver, where they do not go ahead; returns how many of
+/// them did.
+fn ahead_of(ways: &mut Ways, messages: usize, len: usize, is_late: bool) -> usize {
+    let mut ahead = 0;
+    for _ in 0..messages {
+        let mut moving = ways.make(len);
+        if ways.a.shm.goes_ahead(ways.to_b, &moving.data()) {
+            // Nothing of it is sent here.
+            ahead += 1;
+            continue;
+        }
+        let ticket = ways.offer(&moving);
+        ways.a.progress();
+        if is_late {
+            ways.b.progress();
+        }
+        ways.claim(&mut moving, ticket, len);
+        ways.finish(moving);
+    }
+    ahead
+}
+
+/// Messages go ahead of their match once offers of their length went through the ring and were claimed in time, but for one now and then.
+#[test]
+fn what_goes_through_the_ring_in_time_goes_ahead() {
+    for (len, goes) in [
+        (20_000, true),
+        (60_000, true),
+        (200_000, true),
+        (3 << 20, false),
+    ] {
+        let mut ways = Ways::new(Some(CopyWay::Ring));
+        assert_eq!(ahead_of(&mut ways, 8, len, false), 0);
+        let ahead = ahead_of(&mut ways, 320, len, false);
+        assert_eq!(ahead, if goes { 310 } else { 0 }, "{len}");
+        ways.assert_alive();
+    }
+}
+
+/// By the kernel's copies none does, nor where the receiver is late, and once it is none does any more.
+#[test]
+fn what_is_late_or_goes_by_the_kernel_is_offered() {
+    for way in [CopyWay::Halves, CopyWay::OneSide] {
+        let mut ways = Ways::new(Some(way));
+        assert_eq!(ahead_of(&mut ways, 100, 60_000, false), 0);
+    }
+    let mut ways = Ways::new(Some(CopyWay::Ring));
+    assert_eq!(ahead_of(&mut ways, 100, 60_000, true), 0);
+    let mut ways = Ways::new(Some(CopyWay::Ring));
+    assert!(ahead_of(&mut ways, 100, 60_000, false) > 80);
+    // Those that are left of the last offer's.
+    assert!(ahead_of(&mut ways, 100, 60_000, true) < 32);
+    assert_eq!(ahead_of(&mut ways, 100, 60_000, true), 0);
+}

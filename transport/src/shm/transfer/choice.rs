@@ -150,6 +150,49 @@ impl Pause {
     }
 }
 
+/// Whether messages go ahead of their match: where offers go through the ring anyway, agreeing on a transfer is lost time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Ahead {
+    /// Offers in a row that went through the ring, and were begun in time.
+    proven: u8,
+    /// Messages that go ahead before the next offer.
+    left: u8,
+}
+
+impl Ahead {
+    /// Offers in a row that prove it.
+    const PROVEN: u8 = 8;
+    /// Messages ahead between two offers.
+    const BETWEEN: u8 = 31;
+    /// The longest message that goes ahead, in bytes.
+    const LONGEST: u64 = 1 << 20;
+
+    const fn is_proven(self) -> bool {
+        self.proven == Self::PROVEN
+    }
+
+    /// Counts a message; returns whether it goes ahead.
+    fn covers(&mut self) -> bool {
+        let does = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        does
+    }
+
+    /// An offer went through the ring where `is_ring`, and its receiver was there `in_time`, where that is known.
+    fn note(&mut self, is_ring: bool, in_time: Option<bool>) {
+        match (is_ring, in_time) {
+            (true, None) => {}
+            (true, Some(true)) => {
+                self.proven = (self.proven + 1).min(Self::PROVEN);
+                if self.is_proven() {
+                    self.left = Self::BETWEEN;
+                }
+            }
+            _ => *self = Self::default(),
+        }
+    }
+}
+
 /// The choice towards one peer for one class of lengths.
 struct Choice {
     /// For messages that move alone, and beside others.
@@ -161,6 +204,7 @@ struct Choice {
     begins_early: bool,
     /// Of what is begun before the claim: it did not count.
     early: Pause,
+    ahead: Ahead,
 }
 
 impl Choice {
@@ -198,6 +242,7 @@ impl Choices {
             ring: Pause::new(),
             begins_early: fixed == Some(CopyWay::Ring),
             early: Pause::new(),
+            ahead: Ahead::default(),
         };
         Self(std::array::from_fn(|_| std::array::from_fn(choice)))
     }
@@ -222,18 +267,22 @@ impl Transfers {
         }
     }
 
-    /// Notes how an offer of `bytes` goes that was claimed, of which something was staged before where `early` says so; `None` of memory.
-    pub(in crate::shm) fn note_early(
-        &mut self,
-        endpoint: EndpointId,
-        bytes: u64,
-        marks: Marks,
-        early: Option<bool>,
-    ) {
-        if let Some(has_staged) = early {
+    /// Whether a message of `bytes` goes ahead of its match.
+    pub(in crate::shm) fn goes_ahead(&mut self, endpoint: EndpointId, bytes: u64) -> bool {
+        self.has_pieces
+            && bytes <= Ahead::LONGEST
+            && self.choices(endpoint).of(bytes, false).ahead.covers()
+    }
+
+    /// Notes how an offer, of which there are `bytes`, goes that was claimed.
+    pub(in crate::shm) fn note_claim(&mut self, at: usize, bytes: u64, marks: Marks) {
+        let offer = &self.offers[at];
+        let (endpoint, in_time) = (offer.endpoint, offer.was_in_time(marks));
+        if let Some(has_staged) = offer.staged_early() {
             let choice = self.choices(endpoint).of(bytes, false);
             choice.begins_early = marks.is_ring();
             choice.early.note(!has_staged || marks.keeps);
+            choice.ahead.note(marks.is_ring(), in_time);
         }
     }
 
@@ -357,6 +406,7 @@ impl Transfers {
         let Some(Some(choices)) = self.choices.get(endpoint.index()) else {
             return;
         };
+        let mut ahead = Vec::new();
         for (fills, classes) in choices.0.iter().enumerate() {
             for (class, choice) in classes.iter().enumerate() {
                 let role = if fills == 1 { "sent" } else { "received" };
@@ -373,11 +423,18 @@ impl Transfers {
                 if let (way, Some(time)) = choice.chooser.known() {
                     tell("", way, time);
                 }
+                if choice.ahead.is_proven() {
+                    ahead.push(format!(
+                        "shm: rank {rank}, long messages sent, {length}: before they are matched, but for one of {}",
+                        Ahead::BETWEEN + 1
+                    ));
+                }
                 if let Some((way, time)) = choice.beside.known() {
                     tell(" beside others", way, time);
                 }
             }
         }
+        out.append(&mut ahead);
     }
 }
 

@@ -5,7 +5,7 @@
 //! whoever claims later begins anew. Units from the back are staged first, in the order of their addresses within what is claimed at once.
 
 use super::pieces::{AT_ONCE, EARLY, PIECE, STAGED};
-use super::{Buffer, Line, Transfer, Transfers, entry};
+use super::{Buffer, Line, Marks, Transfer, Transfers, entry};
 use crate::message::{EndpointId, Outcome};
 use crate::shm::layout::OFFERS;
 use crate::shm::offers::{self, Chunk, Early};
@@ -23,6 +23,14 @@ impl Transfer {
     /// Whether some of the source was staged before anybody had claimed it; `None` of a target.
     pub(in crate::shm) fn staged_early(&self) -> Option<bool> {
         self.buffer.is_source().then_some(self.has_staged)
+    }
+
+    /// Whether its receiver was there in time, where that can be told: what was staged before the claim counts, or it claimed before anything was.
+    pub(in crate::shm) fn was_in_time(&self, marks: Marks) -> Option<bool> {
+        match self.has_staged {
+            true => Some(marks.keeps),
+            false => (self.early != 0).then_some(true),
+        }
     }
 
     /// Whether pieces count that were staged before the claim.

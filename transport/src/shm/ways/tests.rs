@@ -178,7 +178,8 @@ fn what_costs_much_is_tried_less_often() {
         [(2112, 766), (100, 20), (100, 453)],
         Chooser::new(CopyWay::Halves),
     );
-    model.send_many(300, 8);
+    // The first trials are repeated soon.
+    model.send_many(1000, 8);
     assert_eq!(model.known(), CopyWay::OneSide);
     let moved: Vec<_> = (0..20_000).map(|_| model.send(8)).collect();
     let [took, known] = [|one: &Moved| one.took, |one: &Moved| one.known]
@@ -329,7 +330,8 @@ proptest! {
         units in 8..300_u32,
     ) {
         let mut model = Model::new(costs, Chooser::new(CopyWay::Halves));
-        model.send_many(300, units);
+        // The first trials, which are repeated soon.
+        model.send_many(1000, units);
         let (mut took, mut known) = (0, 0);
         for _ in 0..20_000 {
             let moved = model.send(units);

@@ -15,11 +15,15 @@ pub(super) struct Turns {
     left: usize,
     /// What trials have cost since all were tried: messages that would have been moved in that time.
     spent: u32,
+    /// All were tried before.
+    is_seasoned: bool,
 }
 
 /// Messages between two trials for each that one has cost, so that trials cost less than a hundredth, and most of them.
 const WORTH: u32 = 128;
 const MOST: u32 = 32_768;
+/// The first trials find memory that nobody has touched yet, and are repeated after one part in so many of the usual messages, whatever they cost.
+const SOON: u32 = 16;
 
 impl Turns {
     pub(super) const fn new(known: CopyWay, gaps: [u32; 2]) -> Self {
@@ -30,6 +34,7 @@ impl Turns {
             last: known as usize,
             left: 0,
             spent: 0,
+            is_seasoned: false,
         }
     }
 
@@ -57,7 +62,10 @@ impl Turns {
         self.spent = self.spent.saturating_add(spent);
         self.due = self.gaps[usize::from(self.left == 0)];
         if self.left == 0 {
-            self.due = self.due.max(self.spent.saturating_mul(WORTH).min(MOST));
+            self.due = match std::mem::replace(&mut self.is_seasoned, true) {
+                true => self.due.max(self.spent.saturating_mul(WORTH).min(MOST)),
+                false => self.due / SOON,
+            };
             self.spent = 0;
         }
         self.count = 0;
