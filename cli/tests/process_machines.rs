@@ -123,6 +123,8 @@ fn a_server_serves_one_after_the_other() {
     let is_bound = |line: &&String| line.starts_with("# Other ranks: bound: ");
     let bound = outcome.stdout.iter().find(is_bound).unwrap();
     assert!(!bound.trim_end().ends_with(':'), "{bound}");
+    // One after the other: who is answered comes behind what it says of the last client.
+    say(&server.place, "nobody's");
     let said = server.end().errors();
     assert_eq!(said.matches(", done").count(), 5, "{said}");
     assert!(
