@@ -353,3 +353,17 @@ proptest! {
         }
     }
 }
+
+/// The first trials of all candidates find memory that nobody has touched: they are repeated soon, whatever they cost, and from then on by their cost.
+#[test]
+fn first_trials_are_repeated_soon() {
+    let mut turns = Turns::new(CopyWay::Halves, [16, 4096]);
+    let mut round = |spent| {
+        for _ in 0..2 {
+            assert!(turns.next(CopyWay::Halves, |_| true).is_some());
+            turns.end(spent);
+        }
+        turns.due
+    };
+    assert_eq!([round(1000), round(1000), round(0)], [256, 32_768, 4096]);
+}
