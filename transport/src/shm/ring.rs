@@ -66,10 +66,10 @@ pub(super) trait RingMemory {
     const ROOMS: Table = [0; SIZES];
     /// The shortest payload that may go into the room, where there is one: while the payload ring is full.
     const LONG: usize = usize::MAX;
-    /// The shortest payload that may go back and forth in the memory of rooms.
-    const REUSED: usize = Self::LONG;
     /// The shortest payload that always does.
     const ROOMY: usize = usize::MAX;
+    /// The shortest payload that may go back and forth in the memory of rooms.
+    const REUSED: usize = Self::LONG;
 
     /// The words of slot `index`.
     fn slot(&self, index: usize) -> &[Self::Word; 3];
@@ -198,15 +198,9 @@ impl<M: RingMemory> Producer<M> {
     /// Whether a payload goes into memory that goes back and forth, where there is some. Pieces do: what goes through the ring is found by trial as a
     /// whole. Of other payloads those may that answer something.
     #[inline]
-    fn tries_reuse(&self, len: usize, is_piece: bool) -> bool {
-        let is_tried = || is_piece || (self.answers() && self.memory.tries_reuse(len));
+    fn tries_reuse(&self, reuse: &Reuse, len: usize, is_piece: bool) -> bool {
+        let is_tried = || is_piece || (reuse.answers() && self.memory.tries_reuse(len));
         self.reuses.unwrap_or_else(is_tried)
-    }
-
-    /// Whether the next payload is among the first after one of the peer's.
-    fn answers(&self) -> bool {
-        let reuse = self.reuse.as_ref();
-        reuse.is_some_and(|(reuse, _)| reuse.answers())
     }
 
     /// Begins to count at `first`, where nothing was sent yet and no consumer has looked at the ring. Returns where a consumer has to
@@ -343,9 +337,6 @@ impl<M: RingMemory> Producer<M> {
     /// them takes as long as to copy them, and is off the way now.
     #[inline(never)]
     fn take_over(&mut self, len: usize) {
-        if let Some((start, _)) = self.place_in_ring(len, false) {
-            return self.memory.will_write_payload(Place::Bulk(start), len);
-        }
         match self.reserve(len, false) {
             // This side has read it last.
             Some(Reserved::Reused(_)) | None => {}
@@ -359,11 +350,6 @@ impl<M: RingMemory> Producer<M> {
     #[inline(never)]
     fn push_bulk(&mut self, index: usize, data: &[u8], is_piece: bool) -> Option<Size> {
         let is_piece = is_piece || self.long_left != 0;
-        if let Some((start, next)) = self.place_in_ring(data.len(), is_piece) {
-            self.memory.write(Place::Bulk(start), data);
-            self.take_of_ring(next);
-            return Some(Size::NONE);
-        }
         let reserved = self.reserve(data.len(), is_piece)?;
         self.long_left = self.long_left.saturating_sub(data.len());
         let (memory, place) = (self.memory_of(&reserved), reserved.place(0));
@@ -383,34 +369,6 @@ impl<M: RingMemory> Producer<M> {
         Some(reserved.size())
     }
 
-    /// Returns where a payload of `len` bytes goes in the payload ring, and the position behind it, where that is its place and has space: the usual
-    /// case of those that are not long, in short.
-    #[inline(always)]
-    fn place_in_ring(&self, len: usize, is_piece: bool) -> Option<(usize, Cursor)> {
-        if is_piece || len >= M::LONG {
-            return None;
-        }
-        if len >= M::REUSED
-            && let Some((reuse, _)) = &self.reuse
-            && (reuse.find(len).is_some() || self.tries_reuse(len, false))
-        {
-            return None;
-        }
-        let (start, next) = self.payload.advance(len, M::PAYLOAD);
-        let has_space = next.position.wrapping_sub(self.payload_consumed) <= M::PAYLOAD;
-        has_space.then_some((start, next))
-    }
-
-    /// A payload was written in the payload ring, before the position `next`.
-    #[inline]
-    fn take_of_ring(&mut self, next: Cursor) {
-        self.payload = next;
-        if let Some((reuse, _)) = &self.reuse {
-            reuse.count_sent();
-            reuse.tells();
-        }
-    }
-
     /// The memory that a payload goes into.
     #[inline]
     fn memory_of(&self, reserved: &Reserved) -> &M {
@@ -427,7 +385,7 @@ impl<M: RingMemory> Producer<M> {
         if len >= M::REUSED
             && let Some((reuse, _)) = &self.reuse
         {
-            reuses = self.tries_reuse(len, is_piece);
+            reuses = self.tries_reuse(reuse, len, is_piece);
             // What a short one answers lay in the payload ring unless the peer tries it, or has found it to be faster.
             let answers = || len < M::ROOMY && self.reuses.is_none() && reuse.answers();
             if let Some(held) = reuse.find(len)
@@ -488,22 +446,29 @@ impl<M: RingMemory> Producer<M> {
     /// What was reserved is written, for the message in slot `index`.
     #[inline]
     fn take(&mut self, index: usize, reserved: Reserved) {
+        let reuse = self.reuse.as_ref().map(|(reuse, _)| reuse);
+        if let Some(reuse) = reuse {
+            reuse.count_sent();
+        }
         let word = match reserved {
-            Reserved::Ring(_, next) => return self.take_of_ring(next),
+            Reserved::Ring(_, next) => {
+                self.payload = next;
+                if let Some(reuse) = reuse {
+                    reuse.tells();
+                }
+                return;
+            }
             Reserved::Room(spot) => {
                 self.room.take(spot);
                 u64::from(spot.position)
             }
             Reserved::Reused(held) => {
-                if let Some((reuse, _)) = &self.reuse {
+                if let Some(reuse) = reuse {
                     reuse.take(held, self.tail.wrapping_add(1));
                 }
                 held.pack()
             }
         };
-        if let Some((reuse, _)) = &self.reuse {
-            reuse.count_sent();
-        }
         self.memory.write(Place::Inline(index), &word.to_le_bytes());
     }
 

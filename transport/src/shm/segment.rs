@@ -383,8 +383,8 @@ impl RingMemory for AreaMap {
     const MAX_SEND: u32 = MAX_SEND as u32;
     const ROOMS: Table = ROOMS;
     const LONG: usize = LONG;
-    const REUSED: usize = REUSED;
     const ROOMY: usize = ROOMY;
+    const REUSED: usize = REUSED;
 
     #[inline]
     fn slot(&self, index: usize) -> &[AtomicU64; 3] {

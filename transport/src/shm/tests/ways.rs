@@ -597,8 +597,8 @@ fn what_is_staged_and_not_wanted_does_no_harm() {
     ways.finish(moving);
 }
 
-/// Messages of `len` go by an offer that is claimed at once, or after `late` looks of the receiver, where they do not go ahead; returns how many of
-/// them did.
+/// Messages of `len` that do not go ahead are offered, and claimed at once, or after a look of the receiver where it `is_late`. Returns how many went
+/// ahead.
 fn ahead_of(ways: &mut Ways, messages: usize, len: usize, is_late: bool) -> usize {
     let mut ahead = 0;
     for _ in 0..messages {

@@ -112,6 +112,13 @@ pub(in crate::shm) struct Stopwatch {
     since: Time,
 }
 
+/// Takes one of those that are left; returns whether there was one.
+const fn take_one(left: &mut u16) -> bool {
+    let is_left = *left > 0;
+    *left = left.saturating_sub(1);
+    is_left
+}
+
 /// Leaves out for a while what was in vain, for twice as long each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pause {
@@ -134,9 +141,7 @@ impl Pause {
 
     /// Counts a message; returns whether it goes without.
     fn covers(&mut self) -> bool {
-        let does = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        does
+        take_one(&mut self.left)
     }
 
     /// It was of use, or in vain.
@@ -156,14 +161,14 @@ struct Ahead {
     /// Offers in a row that went through the ring, and were begun in time.
     proven: u8,
     /// Messages that go ahead before the next offer.
-    left: u8,
+    left: u16,
 }
 
 impl Ahead {
     /// Offers in a row that prove it.
     const PROVEN: u8 = 8;
     /// Messages ahead between two offers.
-    const BETWEEN: u8 = 31;
+    const BETWEEN: u16 = 31;
     /// The longest message that goes ahead, in bytes.
     const LONGEST: u64 = 1 << 20;
 
@@ -173,9 +178,7 @@ impl Ahead {
 
     /// Counts a message; returns whether it goes ahead.
     fn covers(&mut self) -> bool {
-        let does = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        does
+        take_one(&mut self.left)
     }
 
     /// An offer went through the ring where `is_ring`, and its receiver was there `in_time`, where that is known.
@@ -277,13 +280,14 @@ impl Transfers {
     /// Notes how an offer, of which there are `bytes`, goes that was claimed.
     pub(in crate::shm) fn note_claim(&mut self, at: usize, bytes: u64, marks: Marks) {
         let offer = &self.offers[at];
-        let (endpoint, in_time) = (offer.endpoint, offer.was_in_time(marks));
-        if let Some(has_staged) = offer.staged_early() {
-            let choice = self.choices(endpoint).of(bytes, false);
-            choice.begins_early = marks.is_ring();
-            choice.early.note(!has_staged || marks.keeps);
-            choice.ahead.note(marks.is_ring(), in_time);
+        if !offer.buffer.is_source() {
+            return;
         }
+        let (endpoint, in_time) = (offer.endpoint, offer.was_in_time(marks));
+        let choice = self.choices(endpoint).of(bytes, false);
+        choice.begins_early = marks.is_ring();
+        choice.early.note(in_time != Some(false));
+        choice.ahead.note(marks.is_ring(), in_time);
     }
 
     fn choices(&mut self, endpoint: EndpointId) -> &mut Choices {
@@ -406,7 +410,6 @@ impl Transfers {
         let Some(Some(choices)) = self.choices.get(endpoint.index()) else {
             return;
         };
-        let mut ahead = Vec::new();
         for (fills, classes) in choices.0.iter().enumerate() {
             for (class, choice) in classes.iter().enumerate() {
                 let role = if fills == 1 { "sent" } else { "received" };
@@ -423,18 +426,17 @@ impl Transfers {
                 if let (way, Some(time)) = choice.chooser.known() {
                     tell("", way, time);
                 }
+                if let Some((way, time)) = choice.beside.known() {
+                    tell(" beside others", way, time);
+                }
                 if choice.ahead.is_proven() {
-                    ahead.push(format!(
+                    out.push(format!(
                         "shm: rank {rank}, long messages sent, {length}: before they are matched, but for one of {}",
                         Ahead::BETWEEN + 1
                     ));
                 }
-                if let Some((way, time)) = choice.beside.known() {
-                    tell(" beside others", way, time);
-                }
             }
         }
-        out.append(&mut ahead);
     }
 }
 

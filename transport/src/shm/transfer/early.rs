@@ -20,11 +20,6 @@ impl Transfer {
         self.early = MOST;
     }
 
-    /// Whether some of the source was staged before anybody had claimed it; `None` of a target.
-    pub(in crate::shm) fn staged_early(&self) -> Option<bool> {
-        self.buffer.is_source().then_some(self.has_staged)
-    }
-
     /// Whether its receiver was there in time, where that can be told: what was staged before the claim counts, or it claimed before anything was.
     pub(in crate::shm) fn was_in_time(&self, marks: Marks) -> Option<bool> {
         match self.has_staged {
