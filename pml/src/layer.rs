@@ -101,13 +101,19 @@ impl Layer {
     /// Makes progress for a rank that waits, and takes note where it found nothing.
     #[inline]
     pub(crate) fn progress_of_wait(&mut self) -> usize {
-        let events = self.progress();
-        if events == 0
+        let found = self.progress();
+        self.noted(found)
+    }
+
+    /// Takes note where progress found nothing while the rank waits. Returns what it found.
+    #[inline]
+    fn noted(&mut self, found: usize) -> usize {
+        if found == 0
             && let Some(ob1) = self.ob1()
         {
             ob1.note_idle();
         }
-        events
+        found
     }
 
     /// Whether messages wait for others to leave with.
@@ -174,14 +180,11 @@ impl Layer {
     /// As [`Ob1::progress_for_one`], which is progress for other layers, and takes note where it found nothing.
     #[inline]
     pub(crate) fn progress_for_one(&mut self, events: usize) -> usize {
-        let Some(ob1) = self.ob1() else {
-            return self.progress();
+        let found = match self.ob1() {
+            Some(ob1) => ob1.progress_for_one(events),
+            None => self.progress(),
         };
-        let found = ob1.progress_for_one(events);
-        if found == 0 {
-            ob1.note_idle();
-        }
-        found
+        self.noted(found)
     }
 }
 

@@ -195,7 +195,7 @@ impl Recorder {
         self.unread -= self.chunk.bring_near(self.unread as usize) as u32;
     }
 
-    /// Stores a record with its time, where there is a place and the processor's counter tells the time; returns whether it did.
+    /// Stores a record with its time, where there is a place and the time is known by the processor's counter. Returns whether it did.
     #[inline(always)]
     fn store_by_counter(&mut self, record: Packed) -> bool {
         let Self { chunk, laps, .. } = self;
@@ -274,7 +274,7 @@ impl Recorder {
 
     /// Has the disk keep room for the part at `begin` and for those behind it, in one go.
     ///
-    /// A part that is written where blocks are already takes a fifth less time. Where they cannot be had, the write tells.
+    /// A part that is written where blocks are already takes a fifth less time. Where they cannot be had, the write itself fails.
     fn reserve(&mut self, begin: u64) {
         if begin < self.reserved {
             return;
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(length, HEADER as u64 + 3 * Chunk::BYTES);
     }
 
-    /// As long as the counter tells times, and when the clock is asked in between.
+    /// Times by the counter, and by the clock in between.
     #[test]
     fn each_record_has_the_time_since_the_one_before() {
         let folder = tempfile::tempdir().unwrap();

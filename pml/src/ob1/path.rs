@@ -19,7 +19,7 @@ pub(super) struct Terms {
     pub eager: usize,
     /// The longest of these that goes in one packet.
     pub at_once: usize,
-    /// Most payload in one packet of a longer message that is sent before it is matched, since its transport says so.
+    /// Most payload in one packet of a longer message that [goes ahead](tagwire_transport::CooperativeTransfers::goes_ahead) of its match.
     pub ahead: usize,
     /// The longest message that shares its header's slot.
     pub inline: usize,

@@ -137,14 +137,9 @@ pub(super) fn is_in_memory(file: &File) -> bool {
 }
 
 /// Has the disk keep room for these bytes of the file, which is then at least so long.
-pub(super) fn reserve_blocks(file: &File, bytes: Range<u64>) -> io::Result<()> {
+pub(super) fn reserve_blocks(file: &File, bytes: Range<u64>) -> Result<(), Errno> {
     let length = bytes.end - bytes.start;
-    Ok(fallocate(
-        file,
-        FallocateFlags::empty(),
-        bytes.start,
-        length,
-    )?)
+    fallocate(file, FallocateFlags::empty(), bytes.start, length)
 }
 
 /// The type of a file system in memory (statfs(2)).
@@ -153,7 +148,7 @@ const TMPFS_MAGIC: u64 = 0x0102_1994;
 /// Makes room for a chunk on the disk. A file system that cannot reserve is written to. So is one whose reserving a signal has
 /// interrupted (fallocate(2), EINTR): a program's timer may do so every time, and a write goes on where it was.
 fn reserve(file: &File, begin: u64) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::empty(), begin, Chunk::BYTES) {
+    match reserve_blocks(file, begin..begin + Chunk::BYTES) {
         Ok(()) => Ok(()),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => {
             file.write_all_at(&vec![0; Chunk::BYTES as usize], begin)

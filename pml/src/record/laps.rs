@@ -24,7 +24,7 @@ struct Counter {
     /// Nanoseconds of a tick, times 2^32, and what is left of those of the laps before.
     scale: u64,
     rest: u64,
-    /// The ticks behind a look at the clock within which it tells laps; 0 without a scale.
+    /// Ticks behind a look at the clock within which laps are measured by it; 0 without a scale.
     most: u64,
     /// Where it was when the clock was read.
     read: u64,
@@ -52,7 +52,7 @@ impl Laps {
         }
     }
 
-    /// The same where the counter tells them.
+    /// The same by the counter; `None` where the clock is to be read.
     #[inline(always)]
     pub(super) fn lap_by_counter(&mut self) -> Option<u32> {
         let nanos = self.counter.lap(ticks())?;
