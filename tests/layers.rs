@@ -383,7 +383,6 @@ const UNSAFE_TESTS: &[&str] = &[
     "pml/src/rma/tests.rs",
     "pml/src/schedules/room.rs",
     "pml/src/partitioned/models.rs",
-    "pml/tests/ahead.rs",
     "pml/tests/at_once.rs",
     "pml/tests/contact.rs",
     "pml/tests/exposures.rs",

@@ -12,13 +12,11 @@ use tagwire_transport::shm::{Shm, ShmOptions};
 
 /// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
 /// messenger each.
-#[allow(dead_code, reason = "each test file uses its part")]
 pub(crate) fn pair(level: ThreadLevel, policy: WaitPolicy) -> [Messenger; 2] {
     pair_with(Ob1Options::default(), level, policy)
 }
 
 /// The same, with these options.
-#[allow(dead_code, reason = "each test file uses its part")]
 pub(crate) fn pair_with(
     options: Ob1Options,
     level: ThreadLevel,
