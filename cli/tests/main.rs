@@ -16,6 +16,7 @@ mod matching_traces;
 mod mpiexec;
 mod process_bench;
 mod process_bench_runs;
+mod process_cmake;
 mod process_collective_death;
 mod process_collectives;
 mod process_concurrent;
