@@ -39,7 +39,7 @@ use super::room::{Size, Table};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 7;
+pub(super) const VERSION: u64 = 8;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -108,10 +108,13 @@ pub(super) struct CreditLine {
     pub room: AtomicU64,
 }
 
-/// A futex word on its own line.
+/// What the owner's threads sleep on.
 #[repr(C, align(64))]
-pub(super) struct Line32 {
+pub(super) struct SleepLine {
+    /// A futex.
     pub word: AtomicU32,
+    /// The CPU of who woke them last, plus one.
+    pub woken_on: AtomicU32,
 }
 
 /// Memory of the owner's that peers may reach.
@@ -134,7 +137,7 @@ pub(super) struct SegmentHeader {
     /// The owner.
     pub identity: IdentityLine,
     /// What the owner's threads sleep on; see `waiter`.
-    pub sleeping: Line32,
+    pub sleeping: SleepLine,
     /// Counts what a peer wants noticed: first contact, a peer that closes.
     pub contacts: Line64,
     /// Set once the owner has closed: [`CLOSED_LEFT`] or [`CLOSED_FAILED`].

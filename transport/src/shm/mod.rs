@@ -55,6 +55,7 @@ mod room;
 mod rooms;
 mod segment;
 mod sighting;
+mod slept_on;
 mod transfer;
 mod transfers;
 mod waiter;

@@ -225,8 +225,8 @@ impl Outbound {
     pub(super) fn wake(&self) {
         // The barrier of a sleeper orders what the processor does here; this orders the compiler.
         compiler_fence(SeqCst);
-        let sleeping = &self.header.sleeping.word;
-        if waiter::word::is_armed(sleeping) {
+        let sleeping = &self.header.sleeping;
+        if waiter::word::is_armed(&sleeping.word) {
             waiter::wake(sleeping);
         }
     }
@@ -292,7 +292,7 @@ impl Inbound {
         if let Some(header) = &self.header {
             compiler_fence(SeqCst);
             if waiter::word::is_armed(&header.sleeping.word) {
-                waiter::wake(&header.sleeping.word);
+                waiter::wake(&header.sleeping);
             }
         }
     }

@@ -17,6 +17,8 @@
 //! for it, wherever it is in its program: either the sender's load comes after it and sees the
 //! bit, or its store came before and the sleeper's last look finds the message. Where `membarrier`
 //! is not to be had (a seccomp filter) sleeps are bounded instead.
+//!
+//! Who is woken on the CPU of its waker goes back to the one where it slept (`slept_on`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -26,7 +28,9 @@ use std::time::Duration;
 use rustix::thread::futex::{self, Flags, Timespec};
 use rustix::thread::{MembarrierCommand, membarrier};
 
+use super::layout::SleepLine;
 use super::segment::HeaderMap;
+use super::slept_on::SleptOn;
 use crate::wait::{WaitKey, Waiter};
 use crate::word::Word;
 
@@ -64,12 +68,13 @@ pub(super) mod word {
     }
 }
 
-/// Wakes everybody who sleeps on a rank's word.
+/// Wakes everybody who sleeps on a rank's line.
 #[cold]
-pub(super) fn wake(word: &AtomicU32) {
-    if word::advance(word) {
+pub(super) fn wake(line: &SleepLine) {
+    line.woken_on.store(SleptOn::here().number(), Relaxed);
+    if word::advance(&line.word) {
         // It can fail only for addresses that are not mapped.
-        let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
+        let _ = futex::wake(&line.word, Flags::empty(), i32::MAX as u32);
     }
 }
 
@@ -78,8 +83,8 @@ pub(super) fn wake(word: &AtomicU32) {
 pub(super) fn wake_sleeper(header: &HeaderMap) {
     // The barrier of a sleeper orders what the processor does here; this orders the compiler.
     compiler_fence(SeqCst);
-    let sleeping = &header.sleeping.word;
-    if word::is_armed(sleeping) {
+    let sleeping = &header.sleeping;
+    if word::is_armed(&sleeping.word) {
         wake(sleeping);
     }
 }
@@ -150,11 +155,13 @@ impl Waiter for ShmWaiter {
             true => timeout.min(BOUNDED),
             false => timeout,
         };
-        let word = &self.header.sleeping.word;
+        let SleepLine { word, woken_on } = &self.header.sleeping;
         if word.load(Acquire) == key.0 {
             let limit = Timespec::try_from(timeout).ok();
+            let slept_on = SleptOn::here();
             // A wake, a signal, the timeout, or a word that has moved on: all end the sleep.
             let _ = futex::wait(word, Flags::empty(), key.0, limit.as_ref());
+            slept_on.leave_to_waker(woken_on.load(Relaxed));
         }
         self.leave();
     }
@@ -165,7 +172,7 @@ impl Waiter for ShmWaiter {
 
     fn wake(&self) {
         if word::is_armed(&self.header.sleeping.word) {
-            wake(&self.header.sleeping.word);
+            wake(&self.header.sleeping);
         }
     }
 }
@@ -180,6 +187,6 @@ pub(super) fn shared(waiter: &Arc<ShmWaiter>) -> Arc<dyn Waiter> {
 pub(super) fn wake_if_armed(header: &HeaderMap) {
     fence(SeqCst);
     if word::is_armed(&header.sleeping.word) {
-        wake(&header.sleeping.word);
+        wake(&header.sleeping);
     }
 }

@@ -240,3 +240,50 @@ fn who_sleeps_for_room_is_woken_by_credits() {
     sleeper.join().unwrap();
     assert!(start.elapsed() < patience / 2, "nobody woke it");
 }
+
+/// The kernel may wake a thread of a guest on the CPU of its waker, which goes on there.
+#[test]
+fn who_is_woken_beside_its_waker_does_not_stay_there() {
+    use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+    const ROUNDS: usize = 20;
+    let allowed = sched_getaffinity(None).unwrap();
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    let (Some(own), Some(other)) = (cpus.next(), cpus.next()) else {
+        eprintln!("SKIPPED: who_is_woken_beside_its_waker_does_not_stay_there needs two CPUs");
+        return;
+    };
+    let only = |cpu| {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        set
+    };
+    let (a, ..) = pair(&ShmOptions::default());
+    let (waiter, sleeping) = (a.shm.waiter(), a.shm.waiter());
+    let (tell, told) = std::sync::mpsc::channel();
+    let (go_on, next) = std::sync::mpsc::channel::<()>();
+    let sleeper = std::thread::spawn(move || {
+        let mut left = 0;
+        for _ in 0..ROUNDS {
+            sched_setaffinity(None, &only(own)).unwrap();
+            sched_setaffinity(None, &allowed).unwrap();
+            let key = sleeping.arm();
+            tell.send(gettid()).unwrap();
+            sleeping.sleep(key, std::time::Duration::from_secs(60));
+            left += usize::from(sched_getcpu() == own);
+            next.recv().unwrap();
+        }
+        left
+    });
+    sched_setaffinity(None, &only(other)).unwrap();
+    for _ in 0..ROUNDS {
+        let thread = told.recv().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        sched_setaffinity(Some(thread), &only(other)).unwrap();
+        waiter.wake();
+        sched_setaffinity(Some(thread), &allowed).unwrap();
+        go_on.send(()).unwrap();
+    }
+    let left = sleeper.join().unwrap();
+    assert!(left > ROUNDS / 2, "{left} of {ROUNDS} times");
+}
