@@ -215,6 +215,51 @@ fn what_cannot_be_recorded_or_read_is_refused_with_the_reason() {
     );
 }
 
+/// The twin of text of a trace that begins with `good`, with this call behind.
+fn with_call(good: &str, call: &str, folder: &Path) -> std::path::PathBuf {
+    let file = folder.join("wrong.csv");
+    std::fs::write(&file, format!("{good}{call}\n")).unwrap();
+    file
+}
+
+/// What reads traces refuses a call whose answer cannot be, and takes what comes before where that is asked for.
+#[test]
+fn a_call_whose_answer_cannot_be_is_refused_with_its_file_by_whatever_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = run(
+        "match app farm:workers=2,tasks=3 --arrivals posted --traces",
+        folder.path(),
+    );
+    assert_eq!(made.status, 0, "{made:#?}");
+    let trace = folder.path().join("posted/farm.0.twm");
+    let good = run("match cat", &trace).stdout;
+    let calls = good.lines().filter(|line| !line.starts_with('#')).count() - 1;
+    for (call, why) in [
+        (
+            "0,arrive,1,1,999,0,8,",
+            "it matched something, and there was nothing",
+        ),
+        ("0,cancel,0,,,,,4000", "it withdraws receive 4000, and "),
+    ] {
+        let wrong = with_call(&good, call, folder.path());
+        let told = format!("wrong.csv: call {}: {why}", calls + 1);
+        for line in [
+            "match stats",
+            "match replay --engine list --passes 1",
+            "match offload",
+        ] {
+            let refused = run(line, &wrong);
+            assert_eq!(refused.status, 2, "{line}: {refused:#?}");
+            assert!(refused.stderr.contains(&told), "{line}: {refused:#?}");
+            let partial = run(&format!("{line} --partial"), &wrong);
+            assert_eq!(partial.status, 0, "{line}: {partial:#?}");
+        }
+        let whole = rows("match offload --format json", &trace);
+        let partial = rows("match offload --partial --format json", &wrong);
+        assert_eq!(whole[0]["searches"], partial[0]["searches"]);
+    }
+}
+
 #[test]
 fn applications_and_imports_have_a_row_for_each_model() {
     let folder = tempfile::tempdir().unwrap();

@@ -29,6 +29,7 @@ use crate::replay::check;
 use crate::stats::{Part, part_of};
 use crate::trace::Trace;
 use crate::traffic::Model;
+use crate::walk::sound;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -231,7 +232,8 @@ fn traffic(args: &OffloadArgs) -> Result<Vec<(String, String, Vec<Trace>)>> {
     for source in &args.sources {
         if Path::new(source).exists() {
             let read = Trace::read_all(&[PathBuf::from(source)], args.partial)?;
-            let traces: Vec<Trace> = read.into_iter().map(|(_, trace)| trace).collect();
+            let sound = |(path, trace): (PathBuf, Trace)| sound(trace, &path, args.partial);
+            let traces: Vec<Trace> = read.into_iter().map(sound).collect::<Result<_>>()?;
             all.push((source.clone(), "as recorded".to_owned(), traces));
             continue;
         }
