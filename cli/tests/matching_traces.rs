@@ -1,6 +1,6 @@
 //! Traces of matching: recorded in jobs, counted, replayed; and those of other tools and of applications' patterns.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -215,38 +215,46 @@ fn what_cannot_be_recorded_or_read_is_refused_with_the_reason() {
     );
 }
 
-/// The twin of text of a trace that begins with `good`, with this call behind.
-fn with_call(good: &str, call: &str, folder: &Path) -> std::path::PathBuf {
+/// A trace of text with these calls, in a folder.
+fn trace_of(calls: &str, folder: &Path) -> PathBuf {
+    let made = run(
+        "match app farm:workers=2,tasks=3 --arrivals posted --traces",
+        folder,
+    );
+    assert_eq!(made.status, 0, "{made:#?}");
+    let text = run("match cat", &folder.join("posted/farm.0.twm")).stdout;
+    let is_head = |line: &&str| line.starts_with('#') || line.starts_with("ns,");
+    let head: Vec<&str> = text.lines().filter(is_head).collect();
     let file = folder.join("wrong.csv");
-    std::fs::write(&file, format!("{good}{call}\n")).unwrap();
+    std::fs::write(&file, format!("{}\n{calls}\n", head.join("\n"))).unwrap();
     file
 }
+
+/// A receive of rank 1 and its message.
+const PAIR: &str = "0,post,0,1,5,0,,\n0,arrive,1,1,5,0,8,";
 
 /// What reads traces refuses a call whose answer cannot be, and takes what comes before where that is asked for.
 #[test]
 fn a_call_whose_answer_cannot_be_is_refused_with_its_file_by_whatever_reads_it() {
     let folder = tempfile::tempdir().unwrap();
-    let made = run(
-        "match app farm:workers=2,tasks=3 --arrivals posted --traces",
-        folder.path(),
-    );
-    assert_eq!(made.status, 0, "{made:#?}");
-    let trace = folder.path().join("posted/farm.0.twm");
-    let good = run("match cat", &trace).stdout;
-    let calls = good.lines().filter(|line| !line.starts_with('#')).count() - 1;
     for (call, why) in [
         (
-            "0,arrive,1,1,999,0,8,",
+            "0,arrive,1,1,5,0,8,",
             "it matched something, and there was nothing",
         ),
-        ("0,cancel,0,,,,,4000", "it withdraws receive 4000, and "),
+        (
+            "0,cancel,0,,,,,1",
+            "it withdraws receive 1, and 1 were queued",
+        ),
     ] {
-        let wrong = with_call(&good, call, folder.path());
-        let told = format!("wrong.csv: call {}: {why}", calls + 1);
+        let wrong = trace_of(&format!("{PAIR}\n{call}"), folder.path());
+        let told = format!("wrong.csv: call 3: {why} (--partial takes what comes before)");
         for line in [
             "match stats",
             "match replay --engine list --passes 1",
             "match offload",
+            "match offload --refill ucx",
+            "match offload --capacity 1 --real",
         ] {
             let refused = run(line, &wrong);
             assert_eq!(refused.status, 2, "{line}: {refused:#?}");
@@ -254,10 +262,16 @@ fn a_call_whose_answer_cannot_be_is_refused_with_its_file_by_whatever_reads_it()
             let partial = run(&format!("{line} --partial"), &wrong);
             assert_eq!(partial.status, 0, "{line}: {partial:#?}");
         }
-        let whole = rows("match offload --format json", &trace);
         let partial = rows("match offload --partial --format json", &wrong);
-        assert_eq!(whole[0]["searches"], partial[0]["searches"]);
+        assert_eq!(partial[0]["searches"], 1, "{partial:#?}");
     }
+    // What real ranks cannot do is of a file too.
+    let gone = "0,arrive,0,1,5,0,8,\n0,discard,1,,,,,0";
+    let gone = trace_of(gone, folder.path());
+    let refused = run("match offload --capacity 1 --real", &gone);
+    assert_eq!(refused.status, 2, "{refused:#?}");
+    let told = "wrong.csv: call 2: a message is thrown away";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
 }
 
 #[test]
