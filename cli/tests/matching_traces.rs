@@ -243,27 +243,30 @@ fn a_call_whose_answer_cannot_be_is_refused_with_its_file_by_whatever_reads_it()
             "it matched something, and there was nothing",
         ),
         (
-            "0,cancel,0,,,,,1",
-            "it withdraws receive 1, and 1 were queued",
+            "0,cancel,0,,,,,4",
+            "it withdraws receive 4, and 4 were queued",
         ),
     ] {
-        let wrong = trace_of(&format!("{PAIR}\n{call}"), folder.path());
-        let told = format!("wrong.csv: call 3: {why} (--partial takes what comes before)");
+        let wrong = trace_of(&format!("{}\n{call}", [PAIR; 4].join("\n")), folder.path());
+        let told = format!("wrong.csv: call 9: {why} (--partial takes what comes before)");
         for line in [
             "match stats",
             "match replay --engine list --passes 1",
             "match offload",
             "match offload --refill ucx",
             "match offload --capacity 1 --real",
+            "match order --entries 4 --order",
+            "match threads --grid 1x1 --stencil 5 --order-from",
         ] {
             let refused = run(line, &wrong);
             assert_eq!(refused.status, 2, "{line}: {refused:#?}");
             assert!(refused.stderr.contains(&told), "{line}: {refused:#?}");
-            let partial = run(&format!("{line} --partial"), &wrong);
+            let partial = tagwire().args(line.split_whitespace()).arg(&wrong);
+            let partial = partial.arg("--partial").outcome();
             assert_eq!(partial.status, 0, "{line}: {partial:#?}");
         }
         let partial = rows("match offload --partial --format json", &wrong);
-        assert_eq!(partial[0]["searches"], 1, "{partial:#?}");
+        assert_eq!(partial[0]["searches"], 4, "{partial:#?}");
     }
     // What real ranks cannot do is of a file too.
     let gone = "0,arrive,0,1,5,0,8,\n0,discard,1,,,,,0";
