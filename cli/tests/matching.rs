@@ -26,6 +26,35 @@ fn run(line: &str) -> Outcome {
     tagwire().args(line.split_whitespace()).outcome()
 }
 
+/// Returns a file of the project.
+fn read(name: &str) -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+#[test]
+fn the_page_of_matching_has_each_call_of_an_engine() {
+    let (page, source) = (read("docs/matching.md"), read("matching/src/engine.rs"));
+    let (_, contract) = source.split_once("pub trait Engine {").unwrap();
+    let (contract, _) = contract.split_once("\n}").unwrap();
+    let calls = contract
+        .lines()
+        .filter_map(|line| line.strip_prefix("    fn "));
+    let calls: Vec<&str> = calls.filter_map(|line| line.split('(').next()).collect();
+    assert!(calls.contains(&"expects"), "{calls:?}");
+    let table = page.lines().filter(|line| line.starts_with("| `"));
+    let told: Vec<&str> = table.filter_map(|line| line.split('|').nth(1)).collect();
+    for call in calls {
+        // With its arguments, or without where there are none.
+        let names = match call.starts_with("for_each_") {
+            true => vec!["`for_each_*`".to_owned()],
+            false => vec![format!("`{call}("), format!("`{call}`")],
+        };
+        let has = |cell: &&str| names.iter().any(|name| cell.contains(name));
+        assert!(told.iter().any(has), "{call}: {told:?}");
+    }
+}
+
 #[test]
 fn an_engine_passes_its_grade_or_is_shown_a_program() {
     let line =
