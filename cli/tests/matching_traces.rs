@@ -7,9 +7,22 @@ use serde_json::Value;
 use crate::command::{Outcome, tagwire};
 use crate::process::{Job, example, run_line};
 
-/// Engines that are exact, with parameters that take other ways.
-const EXACT: &str = "list,source,bins,ucx,flajslik,chunks,list:per=context,source:dir=array,\
-                     source:dir=trie4,ranks=16,ucx:bins=64,flajslik:bins=16,key=tag,chunks:k=3";
+/// Parameters of exact engines that take other ways.
+const WAYS: &str = "list:per=context,source:dir=array,source:dir=trie4,ranks=16,ucx:bins=64,\
+                    flajslik:bins=16,key=tag,chunks:k=3,fuzzy:bits=16,adaptive:up=2,window=16,\
+                    offload:n=1,u=1,over=bins,partner:k=1,window=16";
+const WAY_COUNT: usize = 10;
+
+/// The engines that there are, by their names.
+fn engines() -> Vec<String> {
+    let listed = tagwire().args(["match", "list"]).outcome();
+    assert_eq!(listed.status, 0, "{listed:#?}");
+    let named = |line: &str| {
+        let (name, _) = line.split_once(": ")?;
+        (!line.starts_with(' ')).then(|| name.to_owned())
+    };
+    listed.stdout.lines().filter_map(named).collect()
+}
 
 fn run(line: &str, path: &Path) -> Outcome {
     tagwire().args(line.split_whitespace()).arg(path).outcome()
@@ -31,11 +44,14 @@ fn a_recorded_halo_of_four_ranks_replays_on_every_exact_engine() {
     let job = run_line(4, &["--record", record]);
     let job = job.args([example("halo")]).args(["50"]).finish();
     assert_eq!(job.status, 0, "{job:#?}");
+    let engines = engines();
+    assert!(engines.len() >= 12, "{engines:?}");
+    let all = format!("{},{WAYS}", engines.join(","));
     let replayed = rows(
-        &format!("match replay --engine {EXACT} --passes 1 --format json"),
+        &format!("match replay --engine {all} --passes 1 --format json"),
         folder.path(),
     );
-    assert_eq!(replayed.len(), 4 * 12);
+    assert_eq!(replayed.len(), 4 * (engines.len() + WAY_COUNT));
     for row in &replayed {
         assert_eq!(
             (&row["other"], &row["wrong"]),
