@@ -56,6 +56,28 @@ fn the_page_of_matching_has_each_call_of_an_engine() {
 }
 
 #[test]
+fn the_page_of_engines_has_each_engine_and_its_parameters() {
+    let page = read("docs/engines.md");
+    let listed = run("match list").stdout;
+    let mut parameters = 0;
+    for line in listed.lines() {
+        if let Some((name, _)) = line.split_once(": ").filter(|_| !line.starts_with(' ')) {
+            let row = |row: &str| row.starts_with(&format!("| `{name}"));
+            assert!(page.lines().any(row), "{name}");
+        } else if let Some((name, _)) = line.trim_start().split_once('=')
+            && !name.contains(' ')
+        {
+            parameters += 1;
+            let with_value = |before: &str| page.contains(&format!("{before}{name}="));
+            let is_told = [":", ",", "`"].into_iter().any(with_value);
+            let is_told = is_told || page.contains(&format!("`{name}`"));
+            assert!(is_told, "{name}: {line}");
+        }
+    }
+    assert!(parameters > 20, "{listed}");
+}
+
+#[test]
 fn an_engine_passes_its_grade_or_is_shown_a_program() {
     let line =
         "match check list,flajslik:bins=8,key=tag source:any=rotate --operations 3000 --seed 5";
