@@ -209,8 +209,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "LIST", requires = "posted")]
     pub wild: Option<List<u32>>,
 
-    /// Where among the entries of --posted or --unexpected the one lies that matches: head, middle, tail, shuffled, or a list; without,
-    /// behind all of them (latency)
+    /// Where among the entries of --posted or --unexpected the one lies that matches: head, middle, tail, shuffled, a place counted from
+    /// 1, or a list; without, behind all of them (latency)
     #[arg(long, value_name = "LIST")]
     pub position: Option<List<Position>>,
 

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use tagwire_base::config::parse;
 
 use crate::stats::Seeded;
 
 /// Where in a queue the entry lies that matches, among others that do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String", into = "String")]
 pub enum Position {
     /// Before all others.
     Head,
@@ -19,38 +20,60 @@ pub enum Position {
     Tail,
     /// At a place that is drawn anew for each match.
     Shuffled,
+    /// At this place, counted from 1.
+    At(u32),
 }
 
 impl Position {
-    const ALL: [Self; 4] = [Self::Head, Self::Middle, Self::Tail, Self::Shuffled];
-
-    /// Returns its name, as options and reports have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Head => "head",
-            Self::Middle => "middle",
-            Self::Tail => "tail",
-            Self::Shuffled => "shuffled",
-        }
-    }
+    const NAMED: [(&'static str, Self); 4] = [
+        ("head", Self::Head),
+        ("middle", Self::Middle),
+        ("tail", Self::Tail),
+        ("shuffled", Self::Shuffled),
+    ];
 }
 
 impl FromStr for Position {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|one| one.name() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("'{text}' is none of {names}")
+        let named = Self::NAMED.iter().find(|(name, _)| *name == text);
+        if let Some((_, position)) = named {
+            return Ok(*position);
+        }
+        let place = parse::bytes(text).ok();
+        let place = place.and_then(|place| u32::try_from(place).ok());
+        let place = place.filter(|place| *place > 0);
+        place.map(Self::At).ok_or_else(|| {
+            let names = Self::NAMED.map(|(name, _)| name).join(", ");
+            format!("'{text}' is none of {names}, and no place, counted from 1")
         })
     }
 }
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self {
+            Self::At(place) => place.fmt(f),
+            _ => {
+                let named = Self::NAMED.iter().find(|(_, one)| one == self);
+                f.pad(named.map_or("", |(name, _)| name))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Position {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Position> for String {
+    fn from(position: Position) -> Self {
+        position.to_string()
     }
 }
 
@@ -63,6 +86,7 @@ impl fmt::Display for Position {
 ///   head       | r0 r1 r2 r3 |            r0 matches and comes back behind r3; then r1 does
 ///   middle     f0 f1 | r0 r1 |            f0, f1 never match
 ///   tail       f0 f1 f2 | r0 |
+///   2          f0 | r0 r1 r2 |
 ///   shuffled   | r0 r1 r2 r3 |            any of them
 /// ```
 ///
@@ -87,6 +111,7 @@ impl Turns {
             Position::Head | Position::Shuffled => 0,
             Position::Middle => others / 2,
             Position::Tail => others,
+            Position::At(place) => others.min(place.saturating_sub(1)),
         };
         Self {
             fixed,
@@ -153,6 +178,9 @@ mod tests {
                 (Position::Head, 0),
                 (Position::Middle, 20),
                 (Position::Tail, 40),
+                (Position::At(1), 0),
+                (Position::At(17), 16),
+                (Position::At(41), 40),
             ] {
                 let places = places(position, 40, together);
                 assert!(places.iter().all(|one| *one == place), "{position}");
@@ -166,10 +194,19 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for position in Position::ALL {
+        let named = Position::NAMED.map(|(_, position)| position);
+        for position in named.into_iter().chain([Position::At(17)]) {
             assert_eq!(position.to_string().parse(), Ok(position));
+            let json = serde_json::to_string(&position).unwrap();
+            assert_eq!(json, format!("\"{position}\""));
+            let read: Position = serde_json::from_str(&json).unwrap();
+            assert_eq!(read, position);
         }
-        let refused = "front".parse::<Position>().unwrap_err();
-        assert_eq!(refused, "'front' is none of head, middle, tail, shuffled");
+        assert_eq!("1K".parse(), Ok(Position::At(1024)));
+        for text in ["front", "0", "-1", "5G"] {
+            let refused = text.parse::<Position>().unwrap_err();
+            let told = "is none of head, middle, tail, shuffled, and no place, counted from 1";
+            assert_eq!(refused, format!("'{text}' {told}"));
+        }
     }
 }

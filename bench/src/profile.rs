@@ -66,6 +66,9 @@ pub struct Searches {
     pub misses: u64,
     /// Entries that searches looked at.
     pub attempts: u64,
+    /// The same of one search, on the average. Absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// The most that one looked at. Absent where the engine does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deepest: Option<u64>,
@@ -119,7 +122,7 @@ pub struct Call {
 }
 
 impl Matching {
-    pub(crate) const fn of(stats: Stats) -> Self {
+    pub(crate) fn of(stats: Stats) -> Self {
         Self {
             posted: Searches::of(stats.posted),
             unexpected: Searches::of(stats.unexpected),
@@ -128,12 +131,14 @@ impl Matching {
 }
 
 impl Searches {
-    const fn of(stats: QueueStats) -> Self {
+    fn of(stats: QueueStats) -> Self {
+        let searches = stats.hits + stats.misses;
         Self {
             longest: stats.high_water,
             hits: stats.hits,
             misses: stats.misses,
             attempts: stats.attempts,
+            mean: (searches > 0).then(|| stats.attempts as f64 / searches as f64),
             deepest: stats.deepest,
         }
     }
@@ -253,12 +258,14 @@ impl Profile {
                 hits,
                 misses,
                 attempts,
+                mean,
                 deepest,
             } = searches;
+            let mean = mean.map_or_else(String::new, |mean| format!(", {mean:.2} a search"));
             let deepest =
                 deepest.map_or_else(String::new, |most| format!(", {most} by one search"));
             line(format!(
-                "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at{deepest}"
+                "  matching, {queue}: at most {longest} entries, {hits} hits, {misses} misses, {attempts} entries looked at{mean}{deepest}"
             ));
         }
         for call in &self.calls {
@@ -309,11 +316,14 @@ mod tests {
 #   sent 10 messages of 80 bytes, received 5 into 40
 #   by protocol: sent short 6, sent long 4, unexpected 2, unexpected long and fetched 1, filled by their sender 3
 #   by halves
-#   matching, posted: at most 7 entries, 5 hits, 2 misses, 41 entries looked at, 9 by one search
+#   matching, posted: at most 7 entries, 5 hits, 2 misses, 41 entries looked at, 5.86 a search, 9 by one search
 #   matching, unexpected: at most 0 entries, 0 hits, 0 misses, 0 entries looked at
 #   recv              5 calls        3.000 ms      600.000 us each   75.0 %
 #   isend            10 calls        1.000 ms      100.000 us each   25.0 %
 ";
         assert_eq!(profile.to_text(), expected);
+        let json = serde_json::to_value(&profile).unwrap();
+        let means = ["posted", "unexpected"].map(|queue| json["matching"][queue].get("mean"));
+        assert_eq!(means, [Some(&(41.0 / 7.0).into()), None]);
     }
 }

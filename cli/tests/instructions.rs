@@ -71,6 +71,31 @@ fn the_page_of_performance_has_the_instructions_of_the_file() {
 }
 
 #[test]
+fn the_page_of_matching_has_the_instructions_of_the_default_engine() {
+    let (page, figures) = (read("docs/matching.md"), figures());
+    for (row, name) in [
+        (
+            "| receive posted, message arrives, nothing else queued |",
+            "engine-0",
+        ),
+        ("| behind 1 receive that does not match |", "engine-1"),
+        ("| behind 16 |", "engine-16"),
+        ("| behind 1,024 |", "engine-1024"),
+        ("| behind 65,536 |", "engine-65536"),
+        (
+            "| behind 1 that stays, when a search has looked far before |",
+            "engine-stays",
+        ),
+    ] {
+        // The first row of that name is one of receives.
+        let line = page.lines().find_map(|line| line.strip_prefix(row));
+        let cell = line.and_then(|line| line.split('|').next());
+        let told: Option<f64> = cell.and_then(|cell| cell.trim().parse().ok());
+        assert_eq!(told, Some(figures[name].round()), "{row}");
+    }
+}
+
+#[test]
 fn the_page_of_engines_has_what_a_record_costs() {
     let (page, figures) = (read("docs/engines.md"), figures());
     let (without, with) = (figures["pair"], figures["pair-recorded"]);

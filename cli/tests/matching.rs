@@ -26,6 +26,57 @@ fn run(line: &str) -> Outcome {
     tagwire().args(line.split_whitespace()).outcome()
 }
 
+/// Returns a file of the project.
+fn read(name: &str) -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+#[test]
+fn the_page_of_matching_has_each_call_of_an_engine() {
+    let (page, source) = (read("docs/matching.md"), read("matching/src/engine.rs"));
+    let (_, contract) = source.split_once("pub trait Engine {").unwrap();
+    let (contract, _) = contract.split_once("\n}").unwrap();
+    let calls = contract
+        .lines()
+        .filter_map(|line| line.strip_prefix("    fn "));
+    let calls: Vec<&str> = calls.filter_map(|line| line.split('(').next()).collect();
+    assert!(calls.contains(&"expects"), "{calls:?}");
+    let table = page.lines().filter(|line| line.starts_with("| `"));
+    let told: Vec<&str> = table.filter_map(|line| line.split('|').nth(1)).collect();
+    for call in calls {
+        // With its arguments, or without where there are none.
+        let names = match call.starts_with("for_each_") {
+            true => vec!["`for_each_*`".to_owned()],
+            false => vec![format!("`{call}("), format!("`{call}`")],
+        };
+        let has = |cell: &&str| names.iter().any(|name| cell.contains(name));
+        assert!(told.iter().any(has), "{call}: {told:?}");
+    }
+}
+
+#[test]
+fn the_page_of_engines_has_each_engine_and_its_parameters() {
+    let page = read("docs/engines.md");
+    let listed = run("match list").stdout;
+    let mut parameters = 0;
+    for line in listed.lines() {
+        if let Some((name, _)) = line.split_once(": ").filter(|_| !line.starts_with(' ')) {
+            let row = |row: &str| row.starts_with(&format!("| `{name}"));
+            assert!(page.lines().any(row), "{name}");
+        } else if let Some((name, _)) = line.trim_start().split_once('=')
+            && !name.contains(' ')
+        {
+            parameters += 1;
+            let with_value = |before: &str| page.contains(&format!("{before}{name}="));
+            let is_told = [":", ",", "`"].into_iter().any(with_value);
+            let is_told = is_told || page.contains(&format!("`{name}`"));
+            assert!(is_told, "{name}: {line}");
+        }
+    }
+    assert!(parameters > 20, "{listed}");
+}
+
 #[test]
 fn an_engine_passes_its_grade_or_is_shown_a_program() {
     let line =

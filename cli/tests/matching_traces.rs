@@ -1,15 +1,28 @@
 //! Traces of matching: recorded in jobs, counted, replayed; and those of other tools and of applications' patterns.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::command::{Outcome, tagwire};
 use crate::process::{Job, example, run_line};
 
-/// Engines that are exact, with parameters that take other ways.
-const EXACT: &str = "list,source,bins,ucx,flajslik,chunks,list:per=context,source:dir=array,\
-                     source:dir=trie4,ranks=16,ucx:bins=64,flajslik:bins=16,key=tag,chunks:k=3";
+/// Parameters of exact engines that take other ways.
+const WAYS: &str = "list:per=context,source:dir=array,source:dir=trie4,ranks=16,ucx:bins=64,\
+                    flajslik:bins=16,key=tag,chunks:k=3,fuzzy:bits=16,adaptive:up=2,window=16,\
+                    offload:n=1,u=1,over=bins,partner:k=1,window=16";
+const WAY_COUNT: usize = 10;
+
+/// The engines that there are, by their names.
+fn engines() -> Vec<String> {
+    let listed = tagwire().args(["match", "list"]).outcome();
+    assert_eq!(listed.status, 0, "{listed:#?}");
+    let named = |line: &str| {
+        let (name, _) = line.split_once(": ")?;
+        (!line.starts_with(' ')).then(|| name.to_owned())
+    };
+    listed.stdout.lines().filter_map(named).collect()
+}
 
 fn run(line: &str, path: &Path) -> Outcome {
     tagwire().args(line.split_whitespace()).arg(path).outcome()
@@ -31,11 +44,14 @@ fn a_recorded_halo_of_four_ranks_replays_on_every_exact_engine() {
     let job = run_line(4, &["--record", record]);
     let job = job.args([example("halo")]).args(["50"]).finish();
     assert_eq!(job.status, 0, "{job:#?}");
+    let engines = engines();
+    assert!(engines.len() >= 12, "{engines:?}");
+    let all = format!("{},{WAYS}", engines.join(","));
     let replayed = rows(
-        &format!("match replay --engine {EXACT} --passes 1 --format json"),
+        &format!("match replay --engine {all} --passes 1 --format json"),
         folder.path(),
     );
-    assert_eq!(replayed.len(), 4 * 12);
+    assert_eq!(replayed.len(), 4 * (engines.len() + WAY_COUNT));
     for row in &replayed {
         assert_eq!(
             (&row["other"], &row["wrong"]),
@@ -213,6 +229,68 @@ fn what_cannot_be_recorded_or_read_is_refused_with_the_reason() {
         refused.stderr.contains("the folder has no traces"),
         "{refused:#?}"
     );
+}
+
+/// A trace of text with these calls, in a folder.
+fn trace_of(calls: &str, folder: &Path) -> PathBuf {
+    let made = run(
+        "match app farm:workers=2,tasks=3 --arrivals posted --traces",
+        folder,
+    );
+    assert_eq!(made.status, 0, "{made:#?}");
+    let text = run("match cat", &folder.join("posted/farm.0.twm")).stdout;
+    let is_head = |line: &&str| line.starts_with('#') || line.starts_with("ns,");
+    let head: Vec<&str> = text.lines().filter(is_head).collect();
+    let file = folder.join("wrong.csv");
+    std::fs::write(&file, format!("{}\n{calls}\n", head.join("\n"))).unwrap();
+    file
+}
+
+/// A receive of rank 1 and its message.
+const PAIR: &str = "0,post,0,1,5,0,,\n0,arrive,1,1,5,0,8,";
+
+/// What reads traces refuses a call whose answer cannot be, and takes what comes before where that is asked for.
+#[test]
+fn a_call_whose_answer_cannot_be_is_refused_with_its_file_by_whatever_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (call, why) in [
+        (
+            "0,arrive,1,1,5,0,8,",
+            "it matched something, and there was nothing",
+        ),
+        (
+            "0,cancel,0,,,,,4",
+            "it withdraws receive 4, and 4 were queued",
+        ),
+    ] {
+        let wrong = trace_of(&format!("{}\n{call}", [PAIR; 4].join("\n")), folder.path());
+        let told = format!("wrong.csv: call 9: {why} (--partial takes what comes before)");
+        for line in [
+            "match stats",
+            "match replay --engine list --passes 1",
+            "match offload",
+            "match offload --refill ucx",
+            "match offload --capacity 1 --real",
+            "match order --entries 4 --order",
+            "match threads --grid 1x1 --stencil 5 --order-from",
+        ] {
+            let refused = run(line, &wrong);
+            assert_eq!(refused.status, 2, "{line}: {refused:#?}");
+            assert!(refused.stderr.contains(&told), "{line}: {refused:#?}");
+            let partial = tagwire().args(line.split_whitespace()).arg(&wrong);
+            let partial = partial.arg("--partial").outcome();
+            assert_eq!(partial.status, 0, "{line}: {partial:#?}");
+        }
+        let partial = rows("match offload --partial --format json", &wrong);
+        assert_eq!(partial[0]["searches"], 4, "{partial:#?}");
+    }
+    // What real ranks cannot do is of a file too.
+    let gone = "0,arrive,0,1,5,0,8,\n0,discard,1,,,,,0";
+    let gone = trace_of(gone, folder.path());
+    let refused = run("match offload --capacity 1 --real", &gone);
+    assert_eq!(refused.status, 2, "{refused:#?}");
+    let told = "wrong.csv: call 2: a message is thrown away";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
 }
 
 #[test]

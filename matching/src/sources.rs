@@ -84,12 +84,12 @@ fn rotates(spec: &Spec) -> bool {
     cfg!(feature = "engines") && spec.word("any") == "rotate"
 }
 
-/// Keeps the receives and the messages of each source apart, as Open MPI's ob1 does.
+/// Keeps the receives and the messages of each source apart.
 ///
-/// A receive from any source waits in a list of its own; an arrival walks its source's list and
+/// Receives lie as in Open MPI's ob1: one from any source waits in a list of its own; an arrival walks its source's list and
 /// that one, and the earlier of the two finds wins. Messages are also in one list in order of
-/// arrival, which any-source receives walk. Sources are found through a directory `D`, by default one that grows with
-/// the sources that were heard of, never with the size of the job.
+/// arrival, which any-source receives walk; ob1 has no such list and looks at each peer. Sources are found through a
+/// directory `D`, by default one that grows with the sources that were heard of, never with the size of the job.
 ///
 /// With the parameter `any=rotate` an any-source receive takes a message of the next source in turn that has one, as ob1
 /// does with unexpected messages: MPI orders the messages of one source only (MPI-5.0, section 3.5).

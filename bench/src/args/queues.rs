@@ -158,6 +158,7 @@ impl BenchArgs {
         if self.position.is_some() && self.posted.is_none() && self.unexpected.is_none() {
             return usage("--position needs a queue: --posted or --unexpected");
         }
+        self.check_places()?;
         if self.spread.is_some() && self.posted.is_none() && self.unexpected.is_none() {
             return usage("--spread needs a queue: --posted or --unexpected");
         }
@@ -179,6 +180,28 @@ impl BenchArgs {
         }
         if self.has_engines() && self.side_of_two().is_some() {
             return usage("--engine takes one engine with --listen and --connect");
+        }
+        Ok(())
+    }
+
+    /// Refuses a place that lies behind the last entry of a queue.
+    fn check_places(&self) -> Result<()> {
+        let places = self.position.iter().flat_map(|list| &list.0);
+        let places = places.filter_map(|position| match position {
+            Position::At(place) => Some(*place),
+            _ => None,
+        });
+        let Some(last) = places.max() else {
+            return Ok(());
+        };
+        for (option, list) in [("posted", &self.posted), ("unexpected", &self.unexpected)] {
+            let least = list.iter().flat_map(|list| &list.0).min();
+            if let Some(others) = least.filter(|others| last - 1 > **others) {
+                return usage(format!(
+                    "--position {last} lies behind the last entry of --{option} {others}, which has {} with the one that matches",
+                    u64::from(*others) + 1
+                ));
+            }
         }
         Ok(())
     }
@@ -227,8 +250,10 @@ mod tests {
         assert_eq!(engines.to_string(), "list,flajslik:bins=16,key=tag,bins");
         let refused = "bins,bins".parse::<List<String>>().unwrap_err();
         assert_eq!(refused, "'bins' is given twice");
-        let places: List<Position> = "head,shuffled".parse().unwrap();
-        assert_eq!(places.0, [Position::Head, Position::Shuffled]);
+        let places: List<Position> = "head,shuffled,17".parse().unwrap();
+        let wanted = [Position::Head, Position::Shuffled, Position::At(17)];
+        assert_eq!(places.0, wanted);
+        assert_eq!(places.to_string(), "head,shuffled,17");
         let refused = "head,head".parse::<List<Position>>().unwrap_err();
         assert_eq!(refused, "'head' is given twice");
         let spreads: List<Spread> = "sources,tags".parse().unwrap();

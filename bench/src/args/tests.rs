@@ -131,7 +131,15 @@ fn nonsense_is_refused_with_its_reason() {
         ("latency --position head", "--position needs a queue"),
         (
             "latency --posted 5 --position front",
-            "'front' is none of head, middle, tail, shuffled",
+            "'front' is none of head, middle, tail, shuffled, and no place, counted from 1",
+        ),
+        (
+            "latency --posted 16,5 --position head,7",
+            "--position 7 lies behind the last entry of --posted 5, which has 6 with the one that matches",
+        ),
+        (
+            "latency --unexpected 5 --position 7",
+            "--position 7 lies behind the last entry of --unexpected 5",
         ),
         ("latency --spread tags", "--spread needs a queue"),
         (

@@ -182,6 +182,7 @@ fn latency_at_a_place_of_either_queue() {
         Position::Middle,
         Position::Tail,
         Position::Shuffled,
+        Position::At(3),
     ] {
         let traffic = |port: &ChannelPort, window| {
             Traffic::new(port.rank(), 0, 100, window, Some(SEED), Memory::new).unwrap()

@@ -27,8 +27,9 @@ use crate::output::{Circumstances, OutputArgs, Table};
 use crate::real::{RealArgs, Way};
 use crate::replay::check;
 use crate::stats::{Part, part_of};
-use crate::trace::Trace;
+use crate::trace::{Trace, shown};
 use crate::traffic::Model;
+use crate::walk::sound;
 
 /// The options of the test.
 #[derive(Debug, Clone, Args)]
@@ -195,15 +196,21 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
     let shapes = shapes(args)?;
     let is_ucx = |shape: &Shape| matches!(shape.policy, Policy::Ucx { .. });
     let mut rows = Vec::new();
-    for (origin, arrivals, traces) in traffic(args)? {
+    for traffic in traffic(args)? {
         let sizes = match shapes.iter().any(is_ucx) {
-            true => ucx::sizes_of(&traces)?,
+            true => ucx::sizes_of(&traffic)?,
             false => Vec::new(),
         };
         let cm = match args.real {
-            true => Some(cm::count(&traces, &args.ranks, known)?),
+            true => Some(cm::count(&traffic, &args.ranks, known)?),
             false => None,
         };
+        let Traffic {
+            origin,
+            arrivals,
+            traces,
+            ..
+        } = traffic;
         for engine in &engines {
             let checked = Some(check(&traces, engine, None)?);
             for &shape in &shapes {
@@ -225,21 +232,72 @@ pub(crate) fn run(args: &OffloadArgs, known: &Engines, from: &Circumstances) -> 
     Ok(0)
 }
 
-/// What is run: where it comes from, by which model, and the traces of its ranks.
-fn traffic(args: &OffloadArgs) -> Result<Vec<(String, String, Vec<Trace>)>> {
+/// What is run.
+#[derive(Debug)]
+struct Traffic {
+    /// A file, a folder, or an application with its parameters.
+    origin: String,
+    /// The model of arrivals.
+    arrivals: String,
+    /// Of the ranks.
+    traces: Vec<Trace>,
+    /// What each trace is called where it is wrong: its file, or its rank of the application.
+    names: Vec<String>,
+}
+
+impl Traffic {
+    /// Makes the traces of an application.
+    ///
+    /// # Errors
+    /// [`Error::Script`] for what its ranks cannot do.
+    fn of_app(app: &AppName, model: &Model) -> Result<Self> {
+        let origin = app.to_string();
+        let traces = model.traces(&app.scripts(), &origin)?;
+        let name = |trace: &Trace| format!("rank {} of {origin}", trace.header.rank);
+        Ok(Self {
+            arrivals: model.to_string(),
+            names: traces.iter().map(name).collect(),
+            traces,
+            origin,
+        })
+    }
+
+    /// Does something with each trace.
+    ///
+    /// # Errors
+    /// [`Error::Trace`] with the name of the trace that is wrong.
+    fn each<T>(&self, of: impl Fn(&Trace) -> Result<T, String>) -> Result<Vec<T>> {
+        let named = self.traces.iter().zip(&self.names);
+        let of = |(trace, name): (&Trace, &String)| {
+            of(trace).map_err(|why| Error::Trace {
+                path: name.clone(),
+                why,
+            })
+        };
+        named.map(of).collect()
+    }
+}
+
+/// Reads the files that are asked for, and makes the traces of applications.
+fn traffic(args: &OffloadArgs) -> Result<Vec<Traffic>> {
     let mut all = Vec::new();
     for source in &args.sources {
         if Path::new(source).exists() {
             let read = Trace::read_all(&[PathBuf::from(source)], args.partial)?;
-            let traces: Vec<Trace> = read.into_iter().map(|(_, trace)| trace).collect();
-            all.push((source.clone(), "as recorded".to_owned(), traces));
+            let names = read.iter().map(|(path, _)| shown(path)).collect();
+            let sound = |(path, trace): (PathBuf, Trace)| sound(trace, &path, args.partial);
+            all.push(Traffic {
+                origin: source.clone(),
+                arrivals: "as recorded".to_owned(),
+                traces: read.into_iter().map(sound).collect::<Result<_>>()?,
+                names,
+            });
             continue;
         }
         let app = AppName::parse(source)
             .map_err(|error| Error::Usage(format!("'{source}' is no file; {error}")))?;
         for model in Model::parse_list(&args.arrivals)? {
-            let traces = model.traces(&app.scripts(), &app.to_string())?;
-            all.push((app.to_string(), model.to_string(), traces));
+            all.push(Traffic::of_app(&app, &model)?);
         }
     }
     Ok(all)

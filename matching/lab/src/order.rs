@@ -66,6 +66,10 @@ pub(crate) struct DrainArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     count: Vec<Count>,
 
+    /// Take what comes before something that is wrong in a trace
+    #[arg(long)]
+    partial: bool,
+
     #[command(flatten)]
     output: OutputArgs,
 
@@ -161,10 +165,10 @@ impl fmt::Display for Choice {
 
 impl Choice {
     /// Reads the file, where it is one.
-    fn open(&self) -> Result<Arrivals> {
+    fn open(&self, partial: bool) -> Result<Arrivals> {
         match self {
             Self::Order(order) => Ok(Arrivals::Order(*order)),
-            Self::File(path) => Ok(Arrivals::Seen(Seen::read(path)?)),
+            Self::File(path) => Ok(Arrivals::Seen(Seen::read(path, partial)?)),
         }
     }
 }
@@ -377,6 +381,7 @@ impl DrainArgs {
             rounds,
             seed: 1,
             count: Vec::new(),
+            partial: false,
             output: OutputArgs::TEXT,
             only_drains: None,
         }
@@ -385,6 +390,11 @@ impl DrainArgs {
     /// Returns how many drains there are.
     pub(crate) const fn rounds(&self) -> u32 {
         self.rounds
+    }
+
+    /// Whether what comes before something that is wrong in a trace is taken.
+    pub(crate) const fn partial(&self) -> bool {
+        self.partial
     }
 
     /// Whether it runs the command again, to count its instructions.
@@ -410,7 +420,8 @@ impl DrainArgs {
                 option("rounds", DRAINS),
                 option("only-drains", drains),
             ];
-            valgrind::instructions(case.iter().cloned().chain(own))
+            let partial = self.partial.then(|| "--partial".to_owned());
+            valgrind::instructions(case.iter().cloned().chain(own).chain(partial))
         };
         let (one, all) = (run(1)?, run(DRAINS)?);
         Ok(all.saturating_sub(one) as f64 / f64::from((DRAINS - 1) * calls))
@@ -425,7 +436,7 @@ struct Plain {}
 pub(crate) fn run(args: &OrderArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows = Vec::new();
-    let orders = args.order.iter().map(|order| Ok((order, order.open()?)));
+    let orders = args.order.iter().map(|order| Ok((order, order.open(args.drain.partial)?)));
     let orders: Vec<(&Choice, Arrivals)> = orders.collect::<Result<_>>()?;
     for entries in args.lengths(&orders) {
         let receives: Vec<Envelope> = (0..entries).map(|tag| envelope(0, tag)).collect();

@@ -142,11 +142,11 @@ impl FromStr for Source {
 
 impl Source {
     /// Reads the file, where it is one.
-    fn open(&self) -> Result<Opened> {
+    fn open(&self, partial: bool) -> Result<Opened> {
         match self {
             Self::Model => Ok(Opened::Model),
             Self::Race => Ok(Opened::Race),
-            Self::File(path) => Ok(Opened::File(shown(path), Seen::read(path)?)),
+            Self::File(path) => Ok(Opened::File(shown(path), Seen::read(path, partial)?)),
         }
     }
 }
@@ -401,7 +401,7 @@ impl ThreadsArgs {
 /// Drains the lists that are asked for; returns the exit status.
 pub(crate) fn run(args: &ThreadsArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.check()?;
-    let source = args.order_from.open()?;
+    let source = args.order_from.open(args.drain.partial())?;
     let mut rows: Vec<Row<Process>> = Vec::new();
     for (grid, stencil) in args.cases()? {
         let mut exchange = Exchange::new(&grid, stencil);
@@ -602,7 +602,7 @@ mod tests {
         let (grid, stencil) = args.cases().unwrap().remove(0);
         let mut exchange = Exchange::new(&grid, stencil);
         let known = Engines::default();
-        let source = args.order_from.open().unwrap();
+        let source = args.order_from.open(false).unwrap();
         let arrivals = args.arrivals(&mut exchange, &source, &known);
         let (name, _, arrivals) = arrivals.unwrap().remove(0);
         let words: [String; 0] = [];
@@ -633,7 +633,7 @@ mod tests {
         fs::write(&file, backwards.join(" ")).unwrap();
         assert_eq!(depth(&args(Source::File(file.clone()), 2)), 22.5);
         fs::write(&file, "1 2 3").unwrap();
-        let told = Seen::read(&file).unwrap().drains(44, 1).unwrap_err();
+        let told = Seen::read(&file, false).unwrap().drains(44, 1).unwrap_err();
         let told = told.to_string();
         assert!(
             told.contains("line 1 has 3 numbers, and 44 receives are posted"),

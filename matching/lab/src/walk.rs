@@ -1,13 +1,13 @@
 //! The two queues of a trace, call by call, as MPI orders them: what each call searched, and what entered and left.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tagwire_matching::trace::Event;
 use tagwire_matching::{Capacity, Envelope, Pattern};
 
-use crate::error::Result;
-use crate::trace::{Call, Trace};
+use crate::error::{Error, Result};
+use crate::trace::{Call, Trace, shown};
 
 /// Reads traces as [`Trace::read_all`] does. With `partial`, what comes before a call whose answer cannot be is taken as well.
 ///
@@ -21,6 +21,24 @@ pub(crate) fn read_all(paths: &[PathBuf], partial: bool) -> Result<Vec<(PathBuf,
     Ok(all)
 }
 
+/// Returns a trace all of whose answers can be: with `partial`, what comes before the first other one.
+///
+/// # Errors
+/// [`Error::Trace`] with the first call whose answer cannot be, without `partial`.
+pub(crate) fn sound(mut trace: Trace, path: &Path, partial: bool) -> Result<Trace> {
+    match wrong(&trace) {
+        Some((place, _)) if partial => trace.calls.truncate(place),
+        Some((place, why)) => {
+            return Err(Error::Trace {
+                path: shown(path),
+                why: cannot_be(place, &why),
+            });
+        }
+        None => {}
+    }
+    Ok(trace)
+}
+
 /// Says what is wrong with a call, and what can be done.
 pub(crate) fn cannot_be(index: usize, why: &str) -> String {
     format!(
@@ -31,14 +49,20 @@ pub(crate) fn cannot_be(index: usize, why: &str) -> String {
 
 /// Cuts a trace before the first call whose answer cannot be.
 fn cut(trace: &mut Trace) {
-    let mut walk = Walk::new(trace.header.capacity);
-    let wrong = trace.calls.iter().position(|call| {
-        let search = walk.search(&call.event);
-        walk.apply(call, search).is_err()
-    });
-    if let Some(place) = wrong {
+    if let Some((place, _)) = wrong(trace) {
         trace.calls.truncate(place);
     }
+}
+
+/// The first call whose answer cannot be, and why.
+fn wrong(trace: &Trace) -> Option<(usize, String)> {
+    let mut walk = Walk::new(trace.header.capacity);
+    let mut calls = trace.calls.iter().enumerate();
+    calls.find_map(|(place, call)| {
+        let search = walk.search(&call.event);
+        let why = walk.apply(call, search).err()?;
+        Some((place, why))
+    })
 }
 
 /// Both queues.

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use tagwire_matching::Engines;
 
-use crate::error::{Error, Result};
+use super::Traffic;
+use crate::error::Result;
 use crate::real::{self, Plan, RealArgs, Way};
-use crate::trace::Trace;
 
 /// What a transport that matches counted, over the ranks of traces.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -30,9 +30,9 @@ pub(super) struct Counts {
 /// Has real ranks under cm make the calls of traces.
 ///
 /// # Errors
-/// [`Error::Usage`] where the transport does not match or a setting is wrong; [`Error::Trace`] for a call that cannot be made or
+/// [`Error::Trace`](crate::Error::Trace) where the transport does not match or a setting is wrong, and for a call that cannot be made or
 /// whose outcome is not that of the rules.
-pub(super) fn count(traces: &[Trace], ranks: &RealArgs, known: &Engines) -> Result<Counts> {
+pub(super) fn count(traffic: &Traffic, ranks: &RealArgs, known: &Engines) -> Result<Counts> {
     let way = Way {
         layer: "cm",
         ..ranks.way()
@@ -41,15 +41,8 @@ pub(super) fn count(traces: &[Trace], ranks: &RealArgs, known: &Engines) -> Resu
         transport: way.transport.to_owned(),
         ..Counts::default()
     };
-    for trace in traces {
-        let told = |why| Error::Trace {
-            path: format!("rank {} of {}", trace.header.rank, trace.header.command),
-            why,
-        };
-        let plan = Plan::new(trace).map_err(told)?;
-        let ran = real::run(&plan, way, known).map_err(told)?;
-        sum.add(&ran);
-    }
+    let ran = traffic.each(|trace| real::run(&Plan::new(trace)?, way, known))?;
+    ran.iter().for_each(|ran| sum.add(ran));
     Ok(sum)
 }
 
@@ -110,22 +103,21 @@ mod tests {
         RealArgs::of("shm", settings)
     }
 
-    fn traces(app: &str) -> Vec<Trace> {
+    fn traffic(app: &str) -> Traffic {
         let model: Model = "random:seed=3".parse().unwrap();
-        let scripts = AppName::parse(app).unwrap().scripts();
-        model.traces(&scripts, app).unwrap()
+        Traffic::of_app(&AppName::parse(app).unwrap(), &model).unwrap()
     }
 
     /// cm over shared memory has the queues of the trace, however little room it has for unexpected messages: senders keep those
     /// for which there is none.
     #[test]
     fn cm_queues_what_the_trace_does_and_senders_keep_the_rest() {
-        let traces = traces("storm:senders=4,messages=40");
+        let traffic = traffic("storm:senders=4,messages=40");
         let known = Engines::default();
-        let roomy = count(&traces, &ranks(&[]), &known).unwrap();
+        let roomy = count(&traffic, &ranks(&[]), &known).unwrap();
         assert!(roomy.most_messages > 16, "{roomy:?}");
         assert_eq!((roomy.kept_back, roomy.most_outside), (0, 0), "{roomy:?}");
-        let narrow = count(&traces, &ranks(&["shm-headers=16"]), &known).unwrap();
+        let narrow = count(&traffic, &ranks(&["shm-headers=16"]), &known).unwrap();
         assert!(narrow.most_outside > 0, "{narrow:?}");
         assert!(narrow.most_messages < roomy.most_messages, "{narrow:?}");
         assert_eq!(

@@ -28,7 +28,8 @@ use tagwire_matching::{
     ucx_bin,
 };
 
-use crate::error::{Error, Result};
+use super::Traffic;
+use crate::error::Result;
 use crate::replay::bytes;
 use crate::trace::{Call, Trace};
 use crate::walk::{Search, Walk, cannot_be};
@@ -324,15 +325,9 @@ impl fmt::Display for Kept {
 /// The bytes of the messages that the receives of each trace take, by the number of the receive; 0 where nobody knows.
 ///
 /// # Errors
-/// [`Error::Trace`] with the first call whose answer cannot be.
-pub(super) fn sizes_of(traces: &[Trace]) -> Result<Vec<Vec<u64>>> {
-    let of = |trace: &Trace| {
-        sizes(trace).map_err(|why| Error::Trace {
-            path: format!("rank {} of {}", trace.header.rank, trace.header.command),
-            why,
-        })
-    };
-    traces.iter().map(of).collect()
+/// [`Error::Trace`](crate::Error::Trace) with the first call whose answer cannot be.
+pub(super) fn sizes_of(traffic: &Traffic) -> Result<Vec<Vec<u64>>> {
+    traffic.each(sizes)
 }
 
 fn sizes(trace: &Trace) -> Result<Vec<u64>, String> {

@@ -27,11 +27,11 @@ enum Orders {
 }
 
 impl Seen {
-    /// Reads a trace of either form, or lines of numbers.
+    /// Reads a trace of either form, or lines of numbers. With `partial`, what comes before something that is wrong in a trace is taken.
     ///
     /// # Errors
     /// [`Error::Read`] for a file that cannot be read, [`Error::Trace`] for what is neither.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path, partial: bool) -> Result<Self> {
         let bytes = fs::read(path).map_err(|error| Error::Read(shown(path), error))?;
         let wrong = |why| Error::Trace {
             path: shown(path),
@@ -39,7 +39,10 @@ impl Seen {
         };
         let is_trace = bytes.strip_prefix(b"# ").unwrap_or(&bytes);
         let orders = match is_trace.starts_with(b"tagwire match trace ") {
-            true => Orders::Trace(of_trace(&Trace::of_bytes(&bytes, path, false)?).map_err(wrong)?),
+            true => {
+                let trace = Trace::of_bytes(&bytes, path, partial)?;
+                Orders::Trace(of_trace(&trace, partial).map_err(wrong)?)
+            }
             false => Orders::Lines(of_lines(&String::from_utf8_lossy(&bytes)).map_err(wrong)?),
         };
         Ok(Self {
@@ -108,8 +111,8 @@ fn sorted_by_arrival(came: &[u64]) -> Vec<u32> {
 }
 
 /// When the message of each receive of the program came, counted by messages, in the order of posting. Receives that were taken
-/// back are left out.
-fn of_trace(trace: &Trace) -> Result<Vec<u64>, String> {
+/// back are left out. With `partial`, what comes before a call whose answer cannot be is taken.
+fn of_trace(trace: &Trace, partial: bool) -> Result<Vec<u64>, String> {
     let mut walk = Walk::new(trace.header.capacity);
     let mut came: Vec<Option<u64>> = Vec::new();
     // What the entries of the queues are, by their numbers: receives by the order of posting, messages by that of arrival.
@@ -117,8 +120,11 @@ fn of_trace(trace: &Trace) -> Result<Vec<u64>, String> {
     let mut arrived = 0;
     for (index, call) in trace.calls.iter().enumerate() {
         let search = walk.search(&call.event);
-        let change = walk.apply(call, search);
-        let change = change.map_err(|why| cannot_be(index, &why))?;
+        let change = match walk.apply(call, search) {
+            Ok(change) => change,
+            Err(_) if partial => break,
+            Err(why) => return Err(cannot_be(index, &why)),
+        };
         let is_of_program = part_of(&call.event) == Some(Part::Program);
         match change {
             Change::ReceiveQueued => {
@@ -194,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         write(&path);
-        Seen::read(&path)
+        Seen::read(&path, false)
     }
 
     fn come(drains: &[Drain]) -> Vec<&[u32]> {
