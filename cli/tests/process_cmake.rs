@@ -12,7 +12,10 @@ fn said(name: &str, arguments: &[&str]) -> String {
     let output = Command::new(name).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {arguments:?}: {said}{errors}");
+    assert!(
+        output.status.success(),
+        "{name} {arguments:?}: {said}{errors}"
+    );
     said
 }
 
@@ -36,5 +39,8 @@ fn projects_find_the_tree_and_run_their_tests() {
     }
     said("cmake", &["--build", folder]);
     let tested = said("ctest", &["--test-dir", folder, "--output-on-failure"]);
-    assert!(tested.contains("100% tests passed, 0 tests failed out of 4"), "{tested}");
+    assert!(
+        tested.contains("100% tests passed, 0 tests failed out of 4"),
+        "{tested}"
+    );
 }

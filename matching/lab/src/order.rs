@@ -436,7 +436,10 @@ struct Plain {}
 pub(crate) fn run(args: &OrderArgs, known: &Engines, from: &Circumstances) -> Result<u8> {
     args.drain.check()?;
     let mut rows = Vec::new();
-    let orders = args.order.iter().map(|order| Ok((order, order.open(args.drain.partial)?)));
+    let orders = args
+        .order
+        .iter()
+        .map(|order| Ok((order, order.open(args.drain.partial)?)));
     let orders: Vec<(&Choice, Arrivals)> = orders.collect::<Result<_>>()?;
     for entries in args.lengths(&orders) {
         let receives: Vec<Envelope> = (0..entries).map(|tag| envelope(0, tag)).collect();
