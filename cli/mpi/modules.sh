@@ -1,10 +1,14 @@
-
-# -i8 and its like make an INTEGER of 8 bytes, which no handle and no count of the library is.
 for argument; do
     case $argument in
         -fc=* | -f90=* | -f77=*) compiler=${argument#*=} ;;
-        -i8 | -fdefault-integer-8)
-            echo "@NAME@: $argument: INTEGER has 4 bytes in MPI of Tagwire" >&2
+    esac
+done
+
+# -i8 and its like make an INTEGER of 8 bytes, which no handle and no count of the library is.
+for word in ${compiler} "$@"; do
+    case $word in
+        -i8 | -fdefault-integer-8 | -finteger-4-integer-8)
+            echo "@NAME@: $word: INTEGER has 4 bytes in MPI of Tagwire" >&2
             exit 1 ;;
     esac
 done

@@ -261,6 +261,33 @@ fn modules_are_of_one_compiler() {
     assert!(!tree().join("lib/fortran/gfortran-99").exists());
 }
 
+/// An option counts wherever it is given: with the program, or in the command of the compiler.
+#[test]
+fn an_integer_of_8_bytes_is_refused() {
+    if !has_compiler("an_integer_of_8_bytes_is_refused") {
+        return;
+    }
+    for option in ["-i8", "-fdefault-integer-8", "-finteger-4-integer-8"] {
+        let command = format!("gfortran -O2 {option}");
+        let named = format!("-fc={command}");
+        for (words, variables) in [
+            (["-show", "a.f90", option], vec![]),
+            (["-show", "a.f90", &named], vec![]),
+            (["-show", "a.f90", "-c"], vec![("MPI_FC", command.as_str())]),
+        ] {
+            let refused = mpifort(&words, &variables);
+            let error = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(1), "{words:?}: {error}");
+            let said = format!("mpifort: {option}: INTEGER has 4 bytes in MPI of Tagwire\n");
+            assert_eq!(error, said, "{words:?}");
+        }
+    }
+    // The option of a compiler that is not asked.
+    let other = [("MPI_FC", "gfortran -fdefault-integer-8")];
+    let shown = mpifort(&["-show", "a.f90", "-fc=gfortran -O2"], &other);
+    assert!(shown.stdout.starts_with(b"gfortran -O2 -I"), "{shown:#?}");
+}
+
 /// Without modules a program with `mpif.h` is linked, and one with `use mpi` is told how to have them.
 #[test]
 fn without_modules_mpif_h_is_there() {
