@@ -381,3 +381,45 @@ fn a_tree_has_the_modules_of_the_compiler_that_is_named() {
     let shown = wrapper(&["-showme:command"], "");
     assert_eq!(shown.stdout, format!("{named}\n").into_bytes());
 }
+
+/// `tagwire mpi install` without the library for Fortran leaves none of another version beside the new library of C.
+#[test]
+fn a_tree_without_the_library_for_fortran_has_none_of_before() {
+    let prefix = tree().join("replaced");
+    let alone = tree().join("c-alone");
+    std::fs::create_dir_all(&alone).unwrap();
+    let library = alone.join("libmpi_abi.so");
+    std::fs::copy(tree().join("lib/libmpi_abi.so"), &library).unwrap();
+    let install = |library: &Path| {
+        let outcome = Line::new(["mpi", "install"])
+            .args([&prefix, Path::new("--library"), library])
+            .args(["--fortran", "no-fortran-here"])
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome
+    };
+    let said = "No Fortran: libmpifort_abi.so is not beside the library of C; 'cargo build --release -p mpifort_abi' builds it";
+    // A wrapper of another library stays.
+    let wrapper = prefix.join("bin/mpifort");
+    std::fs::create_dir_all(prefix.join("bin")).unwrap();
+    std::fs::write(&wrapper, "another").unwrap();
+    let outcome = install(&library);
+    assert!(outcome.line(said).ends_with(said), "{outcome:#?}");
+    assert_eq!(std::fs::read(&wrapper).unwrap(), b"another");
+    install(&tree().join("lib/libmpi_abi.so"));
+    std::fs::create_dir_all(prefix.join("lib/fortran/gfortran-95")).unwrap();
+    install(&library).line(&format!(
+        "{said}. What the tree had of another version is removed"
+    ));
+    for folder in ["bin", "lib", "include", "share", "share/tagwire"] {
+        for entry in prefix.join(folder).read_dir().into_iter().flatten() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_of_fortran = ["mpif", "libmpifort", "fortran"];
+            assert!(
+                !is_of_fortran.iter().any(|start| name.starts_with(start)),
+                "{folder}/{name}"
+            );
+        }
+    }
+    assert!(prefix.join("bin/mpicc").exists());
+}
