@@ -1,9 +1,3 @@
-for argument; do
-    case $argument in
-        -fc=* | -f90=* | -f77=*) compiler=${argument#*=} ;;
-    esac
-done
-
 # -i8 and its like make an INTEGER of 8 bytes, which no handle and no count of the library is.
 for word in ${compiler} "$@"; do
     case $word in
@@ -29,14 +23,14 @@ modules=$prefix/lib/fortran/$kind
 # Builds the modules of this compiler. Whoever is first puts them into their place.
 modules_build() {
     mkdir -p "$prefix/lib/fortran" && work=$(mktemp -d "$prefix/lib/fortran/.new-XXXXXX") || return 1
-    sources=$prefix/share/tagwire/fortran
+    texts=$prefix/share/tagwire/fortran
     (
         cd "$work" && mkdir made && ln -s "$prefix/lib/libmpifort_abi.so" "$prefix/lib/libmpi_abi.so" . &&
             for source in mpi mpi_f08; do
-                ${compiler} -O2 -fPIC -c "$sources/$source.f90" || exit 1
+                ${compiler} -O2 -fPIC -c "$texts/$source.f90" || exit 1
             done &&
             ar crs libmpifort_mod.a mpi.o mpi_f08.o &&
-            ${compiler} "$sources/probe.f90" -o probe -L. -lmpifort_mod -lmpifort_abi -lmpi_abi "-Wl,-rpath,$prefix/lib" &&
+            ${compiler} "$texts/probe.f90" -o probe -L. -lmpifort_mod -lmpifort_abi -lmpi_abi "-Wl,-rpath,$prefix/lib" &&
             LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ./probe && mv ./*.mod libmpifort_mod.a made
     ) >"$work/said" 2>&1
     status=$?

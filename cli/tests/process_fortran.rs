@@ -167,6 +167,8 @@ fn the_wrapper_answers_what_configure_scripts_ask() {
         ),
     ] {
         assert_eq!(said("mpifort", &[option]).trim(), answer, "{option}");
+        let words = ["-O2", "a.f90", "-fc=gfortran", "-c", option, "-Wall"];
+        assert_eq!(said("mpifort", &words).trim(), answer, "{option}");
     }
     assert!(said("mpifort", &["-link_info"]).trim().ends_with(link));
     assert!(said("mpifort", &["--version"]).starts_with("GNU Fortran"));
