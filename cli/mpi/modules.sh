@@ -55,8 +55,9 @@ if [ "${1-}" = --rebuild ]; then
     exit
 fi
 if [ ! -d "$modules" ] && ! modules_build 2>/dev/null; then
-    built=$(ls "$prefix/lib/fortran" 2>/dev/null | tr '\n' ' ')
-    echo "@NAME@: no modules mpi and mpi_f08 for $kind (built: ${built:-none }): ${why:-$prefix/lib/fortran cannot be written}" >&2
+    built=$(ls "$prefix/lib/fortran/" 2>/dev/null | tr '\n' ' ')
+    built=${built% }
+    echo "@NAME@: no modules mpi and mpi_f08 for $kind (built: ${built:-none}): ${why:-$prefix/lib/fortran cannot be written}" >&2
     chosen=''
     [ "$compiler" = "@COMPILER@" ] || chosen=" -fc='$compiler'"
     echo "@NAME@: $prefix/bin/mpifort --rebuild$chosen builds them, where lib/fortran may be written; mpif.h needs none" >&2

@@ -336,6 +336,72 @@ fn without_modules_mpif_h_is_there() {
     );
 }
 
+/// Modules that cannot be built again stay as they are, and it is said why.
+#[test]
+fn a_rebuild_that_fails_says_why_and_leaves_the_modules() {
+    if !has_compiler("a_rebuild_that_fails_says_why_and_leaves_the_modules") {
+        return;
+    }
+    let folder = tree().join("lib/fortran/gfortran-94");
+    let built = mpifort(&["--rebuild", &compiler(94, "")], &[]);
+    let place = format!("{}\n", folder.display());
+    assert!(built.status.success() && built.stdout == place.into_bytes());
+    let before = std::fs::read(folder.join("mpi.mod")).unwrap();
+    let failed = mpifort(&["--rebuild", &compiler(94, "-fdefault-integer-8")], &[]);
+    let error = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        failed.status.code() == Some(1) && failed.stdout.is_empty(),
+        "{failed:#?}"
+    );
+    assert!(
+        error.contains("Error") || error.contains("probe: "),
+        "{error}"
+    );
+    let last = "mpifort: the modules of gfortran-94 have not been built\n";
+    assert!(error.ends_with(last), "{error}");
+    assert_eq!(std::fs::read(folder.join("mpi.mod")).unwrap(), before);
+}
+
+/// A compiler without modules where none can be written: a program with `mpif.h` is compiled all the same.
+#[test]
+fn modules_that_cannot_be_written_are_told() {
+    if !has_compiler("modules_that_cannot_be_written_are_told") {
+        return;
+    }
+    let prefix = tree().join("unwritten");
+    let library = tree().join("lib/libmpi_abi.so");
+    let outcome = Line::new(["mpi", "install"])
+        .args([&prefix, Path::new("--library"), &library])
+        .args(["--fortran", "no-fortran-here"])
+        .finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    // An administrator may write into every folder, but not into one that is not there.
+    let folder = prefix.join("lib/fortran");
+    std::os::unix::fs::symlink("nowhere", &folder).unwrap();
+    let wrapper = |words: &[&str]| {
+        let mut command = Command::new(prefix.join("bin/mpifort"));
+        command.args(words).env("MPI_FC", "gfortran");
+        command.output().unwrap()
+    };
+    let asked = wrapper(&["-showme:libs"]);
+    let error = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.stdout, b"mpifort_abi mpi_abi\n", "{error}");
+    let told = format!("(built: none): {} cannot be written\n", folder.display());
+    assert!(error.contains(&told), "{error}");
+    let how = format!(
+        "mpifort: {}/bin/mpifort --rebuild -fc='gfortran' builds them, where lib/fortran may be written; mpif.h needs none\n",
+        prefix.display()
+    );
+    assert!(error.ends_with(&how), "{error}");
+    let rebuilt = wrapper(&["--rebuild"]);
+    let error = String::from_utf8_lossy(&rebuilt.stderr);
+    assert_eq!(rebuilt.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("lib/fortran") && error.ends_with(" have not been built\n"),
+        "{error}"
+    );
+}
+
 /// `tagwire mpi install` where its Fortran compiler is not there, whose modules the wrapper builds at first use, and with one by name.
 #[test]
 fn a_tree_has_the_modules_of_the_compiler_that_is_named() {
