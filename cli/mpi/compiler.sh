@@ -12,11 +12,45 @@
 here=$(readlink -f -- "$0") || exit 1
 prefix=$(CDPATH='' cd -- "$(dirname -- "$here")/.." && pwd -P) || exit 1
 compiler=${@VARIABLE@:-@COMPILER@}
+
+run=exec
+links=yes
+sources=no
+skips=no
+tells=no
+asked=''
+for argument; do
+    shift
+    if [ $skips = yes ]; then
+        skips=no
+        set -- "$@" "$argument"
+        continue
+    fi
+    case $argument in
+        -show | --show | -showme | --showme)
+            run=show
+            continue ;;
+        # Its answer comes in place of the compiler's work.
+        -showme:* | --showme:* | -compile-info | -compile_info | -link-info | -link_info) asked=$argument ;;
+        -cc=* | -cxx=* | -fc=* | -f90=* | -f77=*)
+            compiler=${argument#*=}
+            continue ;;
+        -v) tells=yes ;;
+        -c | -S | -E | -M | -MM | -fsyntax-only) links=no ;;
+        # The next word is the option's.
+        -o | -x | -I | -L | -D | -U | -T | -u | -z | -include | -imacros | -iquote | -isystem | -idirafter | -iprefix | \
+            -MF | -MT | -MQ | -Xlinker | -Xpreprocessor | -Xassembler | --param) skips=yes ;;
+        -?*) ;;
+        *) sources=yes ;;
+    esac
+    set -- "$@" "$argument"
+done
+
 @MODULES@compile="-I$prefix/include@INCLUDE@"
 search="@SEARCH@-L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags"
 link="$search @LIBRARIES@"
 
-case ${1-} in
+case $asked in
     -showme:compile | --showme:compile) echo "$compile"; exit ;;
     -showme:link | --showme:link) echo "$link"; exit ;;
     -showme:version | --showme:version) echo "@NAME@: Tagwire @VERSION@ (Language: @LANGUAGE@)"; exit ;;
@@ -40,35 +74,6 @@ show() {
     printf '%s\n' "$line"
 }
 
-run=exec
-links=yes
-sources=no
-skips=no
-tells=no
-for argument; do
-    shift
-    if [ $skips = yes ]; then
-        skips=no
-        set -- "$@" "$argument"
-        continue
-    fi
-    case $argument in
-        -show | --show | -showme | --showme)
-            run=show
-            continue ;;
-        -cc=* | -cxx=* | -fc=* | -f90=* | -f77=*)
-            compiler=${argument#*=}
-            continue ;;
-        -v) tells=yes ;;
-        -c | -S | -E | -M | -MM | -fsyntax-only) links=no ;;
-        # The next word is the option's.
-        -o | -x | -I | -L | -D | -U | -T | -u | -z | -include | -imacros | -iquote | -isystem | -idirafter | -iprefix | \
-            -MF | -MT | -MQ | -Xlinker | -Xpreprocessor | -Xassembler | --param) skips=yes ;;
-        -?*) ;;
-        *) sources=yes ;;
-    esac
-    set -- "$@" "$argument"
-done
 [ $tells$sources = yesno ] && echo "@NAME@ of Tagwire @VERSION@"
 # Asked for its version, say, the compiler has nothing to link.
 [ $sources = yes ] || [ $run = show ] || links=no

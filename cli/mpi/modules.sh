@@ -1,10 +1,8 @@
-
 # -i8 and its like make an INTEGER of 8 bytes, which no handle and no count of the library is.
-for argument; do
-    case $argument in
-        -fc=* | -f90=* | -f77=*) compiler=${argument#*=} ;;
-        -i8 | -fdefault-integer-8)
-            echo "@NAME@: $argument: INTEGER has 4 bytes in MPI of Tagwire" >&2
+for word in ${compiler} "$@"; do
+    case $word in
+        -i8 | -fdefault-integer-8 | -finteger-4-integer-8)
+            echo "@NAME@: $word: INTEGER has 4 bytes in MPI of Tagwire" >&2
             exit 1 ;;
     esac
 done
@@ -25,14 +23,14 @@ modules=$prefix/lib/fortran/$kind
 # Builds the modules of this compiler. Whoever is first puts them into their place.
 modules_build() {
     mkdir -p "$prefix/lib/fortran" && work=$(mktemp -d "$prefix/lib/fortran/.new-XXXXXX") || return 1
-    sources=$prefix/share/tagwire/fortran
+    texts=$prefix/share/tagwire/fortran
     (
         cd "$work" && mkdir made && ln -s "$prefix/lib/libmpifort_abi.so" "$prefix/lib/libmpi_abi.so" . &&
             for source in mpi mpi_f08; do
-                ${compiler} -O2 -fPIC -c "$sources/$source.f90" || exit 1
+                ${compiler} -O2 -fPIC -c "$texts/$source.f90" || exit 1
             done &&
             ar crs libmpifort_mod.a mpi.o mpi_f08.o &&
-            ${compiler} "$sources/probe.f90" -o probe -L. -lmpifort_mod -lmpifort_abi -lmpi_abi "-Wl,-rpath,$prefix/lib" &&
+            ${compiler} "$texts/probe.f90" -o probe -L. -lmpifort_mod -lmpifort_abi -lmpi_abi "-Wl,-rpath,$prefix/lib" &&
             LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ./probe && mv ./*.mod libmpifort_mod.a made
     ) >"$work/said" 2>&1
     status=$?
@@ -57,8 +55,9 @@ if [ "${1-}" = --rebuild ]; then
     exit
 fi
 if [ ! -d "$modules" ] && ! modules_build 2>/dev/null; then
-    built=$(ls "$prefix/lib/fortran" 2>/dev/null | tr '\n' ' ')
-    echo "@NAME@: no modules mpi and mpi_f08 for $kind (built: ${built:-none }): ${why:-$prefix/lib/fortran cannot be written}" >&2
+    built=$(ls "$prefix/lib/fortran/" 2>/dev/null | tr '\n' ' ')
+    built=${built% }
+    echo "@NAME@: no modules mpi and mpi_f08 for $kind (built: ${built:-none}): ${why:-$prefix/lib/fortran cannot be written}" >&2
     chosen=''
     [ "$compiler" = "@COMPILER@" ] || chosen=" -fc='$compiler'"
     echo "@NAME@: $prefix/bin/mpifort --rebuild$chosen builds them, where lib/fortran may be written; mpif.h needs none" >&2

@@ -195,9 +195,15 @@ impl Tree<'_> {
         self.put(name, 0o755, |new| fs::write(new, text))
     }
 
+    /// Removes a file, a link, or a directory with all that is in it, where it is there.
     fn remove(&self, name: &str) -> Result<(), Failure> {
         let place = self.0.join(name);
-        match fs::remove_dir_all(&place) {
+        let removed = match fs::symlink_metadata(&place) {
+            Ok(there) if there.is_dir() => fs::remove_dir_all(&place),
+            Ok(_) => fs::remove_file(&place),
+            Err(error) => Err(error),
+        };
+        match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(unwritten(&place, &error))
             }

@@ -167,6 +167,8 @@ fn the_wrapper_answers_what_configure_scripts_ask() {
         ),
     ] {
         assert_eq!(said("mpifort", &[option]).trim(), answer, "{option}");
+        let words = ["-O2", "a.f90", "-fc=gfortran", "-c", option, "-Wall"];
+        assert_eq!(said("mpifort", &words).trim(), answer, "{option}");
     }
     assert!(said("mpifort", &["-link_info"]).trim().ends_with(link));
     assert!(said("mpifort", &["--version"]).starts_with("GNU Fortran"));
@@ -261,6 +263,33 @@ fn modules_are_of_one_compiler() {
     assert!(!tree().join("lib/fortran/gfortran-99").exists());
 }
 
+/// An option counts wherever it is given: with the program, or in the command of the compiler.
+#[test]
+fn an_integer_of_8_bytes_is_refused() {
+    if !has_compiler("an_integer_of_8_bytes_is_refused") {
+        return;
+    }
+    for option in ["-i8", "-fdefault-integer-8", "-finteger-4-integer-8"] {
+        let command = format!("gfortran -O2 {option}");
+        let named = format!("-fc={command}");
+        for (words, variables) in [
+            (["-show", "a.f90", option], vec![]),
+            (["-show", "a.f90", &named], vec![]),
+            (["-show", "a.f90", "-c"], vec![("MPI_FC", command.as_str())]),
+        ] {
+            let refused = mpifort(&words, &variables);
+            let error = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(1), "{words:?}: {error}");
+            let said = format!("mpifort: {option}: INTEGER has 4 bytes in MPI of Tagwire\n");
+            assert_eq!(error, said, "{words:?}");
+        }
+    }
+    // The option of a compiler that is not asked.
+    let other = [("MPI_FC", "gfortran -fdefault-integer-8")];
+    let shown = mpifort(&["-show", "a.f90", "-fc=gfortran -O2"], &other);
+    assert!(shown.stdout.starts_with(b"gfortran -O2 -I"), "{shown:#?}");
+}
+
 /// Without modules a program with `mpif.h` is linked, and one with `use mpi` is told how to have them.
 #[test]
 fn without_modules_mpif_h_is_there() {
@@ -303,6 +332,72 @@ fn without_modules_mpif_h_is_there() {
         !unbuilt.status.success()
             && error.contains("no modules mpi and mpi_f08 for gfortran-97")
             && error.contains("bin/mpifort --rebuild -fc='"),
+        "{error}"
+    );
+}
+
+/// Modules that cannot be built again stay as they are, and it is said why.
+#[test]
+fn a_rebuild_that_fails_says_why_and_leaves_the_modules() {
+    if !has_compiler("a_rebuild_that_fails_says_why_and_leaves_the_modules") {
+        return;
+    }
+    let folder = tree().join("lib/fortran/gfortran-94");
+    let built = mpifort(&["--rebuild", &compiler(94, "")], &[]);
+    let place = format!("{}\n", folder.display());
+    assert!(built.status.success() && built.stdout == place.into_bytes());
+    let before = std::fs::read(folder.join("mpi.mod")).unwrap();
+    let failed = mpifort(&["--rebuild", &compiler(94, "-fdefault-integer-8")], &[]);
+    let error = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        failed.status.code() == Some(1) && failed.stdout.is_empty(),
+        "{failed:#?}"
+    );
+    assert!(
+        error.contains("Error") || error.contains("probe: "),
+        "{error}"
+    );
+    let last = "mpifort: the modules of gfortran-94 have not been built\n";
+    assert!(error.ends_with(last), "{error}");
+    assert_eq!(std::fs::read(folder.join("mpi.mod")).unwrap(), before);
+}
+
+/// A compiler without modules where none can be written: a program with `mpif.h` is compiled all the same.
+#[test]
+fn modules_that_cannot_be_written_are_told() {
+    if !has_compiler("modules_that_cannot_be_written_are_told") {
+        return;
+    }
+    let prefix = tree().join("unwritten");
+    let library = tree().join("lib/libmpi_abi.so");
+    let outcome = Line::new(["mpi", "install"])
+        .args([&prefix, Path::new("--library"), &library])
+        .args(["--fortran", "no-fortran-here"])
+        .finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    // An administrator may write into every folder, but not into one that is not there.
+    let folder = prefix.join("lib/fortran");
+    std::os::unix::fs::symlink("nowhere", &folder).unwrap();
+    let wrapper = |words: &[&str]| {
+        let mut command = Command::new(prefix.join("bin/mpifort"));
+        command.args(words).env("MPI_FC", "gfortran");
+        command.output().unwrap()
+    };
+    let asked = wrapper(&["-showme:libs"]);
+    let error = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.stdout, b"mpifort_abi mpi_abi\n", "{error}");
+    let told = format!("(built: none): {} cannot be written\n", folder.display());
+    assert!(error.contains(&told), "{error}");
+    let how = format!(
+        "mpifort: {}/bin/mpifort --rebuild -fc='gfortran' builds them, where lib/fortran may be written; mpif.h needs none\n",
+        prefix.display()
+    );
+    assert!(error.ends_with(&how), "{error}");
+    let rebuilt = wrapper(&["--rebuild"]);
+    let error = String::from_utf8_lossy(&rebuilt.stderr);
+    assert_eq!(rebuilt.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("lib/fortran") && error.ends_with(" have not been built\n"),
         "{error}"
     );
 }
@@ -353,4 +448,46 @@ fn a_tree_has_the_modules_of_the_compiler_that_is_named() {
     assert!(place.join("mpi.mod").exists() && !modules.exists());
     let shown = wrapper(&["-showme:command"], "");
     assert_eq!(shown.stdout, format!("{named}\n").into_bytes());
+}
+
+/// `tagwire mpi install` without the library for Fortran leaves none of another version beside the new library of C.
+#[test]
+fn a_tree_without_the_library_for_fortran_has_none_of_before() {
+    let prefix = tree().join("replaced");
+    let alone = tree().join("c-alone");
+    std::fs::create_dir_all(&alone).unwrap();
+    let library = alone.join("libmpi_abi.so");
+    std::fs::copy(tree().join("lib/libmpi_abi.so"), &library).unwrap();
+    let install = |library: &Path| {
+        let outcome = Line::new(["mpi", "install"])
+            .args([&prefix, Path::new("--library"), library])
+            .args(["--fortran", "no-fortran-here"])
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome
+    };
+    let said = "No Fortran: libmpifort_abi.so is not beside the library of C; 'cargo build --release -p mpifort_abi' builds it";
+    // A wrapper of another library stays.
+    let wrapper = prefix.join("bin/mpifort");
+    std::fs::create_dir_all(prefix.join("bin")).unwrap();
+    std::fs::write(&wrapper, "another").unwrap();
+    let outcome = install(&library);
+    assert!(outcome.line(said).ends_with(said), "{outcome:#?}");
+    assert_eq!(std::fs::read(&wrapper).unwrap(), b"another");
+    install(&tree().join("lib/libmpi_abi.so"));
+    std::fs::create_dir_all(prefix.join("lib/fortran/gfortran-95")).unwrap();
+    install(&library).line(&format!(
+        "{said}. What the tree had of another version is removed"
+    ));
+    for folder in ["bin", "lib", "include", "share", "share/tagwire"] {
+        for entry in prefix.join(folder).read_dir().into_iter().flatten() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_of_fortran = ["mpif", "libmpifort", "fortran"];
+            assert!(
+                !is_of_fortran.iter().any(|start| name.starts_with(start)),
+                "{folder}/{name}"
+            );
+        }
+    }
+    assert!(prefix.join("bin/mpicc").exists());
 }

@@ -692,6 +692,23 @@ fn compilers_say_what_they_do() {
         "{words}"
     );
     assert!(!said("mpicc", &["-c", "a.c", "-show"]).contains("-lmpi_abi"));
+    for (name, named) in [("mpicc", "-cc=c-x"), ("mpicxx", "-cxx=c-x")] {
+        for option in [
+            "-showme:compile",
+            "--showme:libs",
+            "-compile-info",
+            "-link_info",
+        ] {
+            let answer = said(name, &[option, named]);
+            let words = ["-O2", "a.c", named, "-c", option, "-DA"];
+            assert_eq!(said(name, &words), answer, "{name} {option}");
+        }
+        let shown = said(name, &["a.c", "-showme:command", named]);
+        assert_eq!(shown, "c-x\n", "{name}");
+    }
+    // The name of a file.
+    let shown = said("mpicc", &["a.c", "-o", "-showme:libs", "-show"]);
+    assert!(shown.contains(" -o -showme:libs "), "{shown}");
     let outcome = Command::new(tree().join("bin/mpiexec"))
         .args(["-n", "2", "--hostfile", "hosts", "true"])
         .output()

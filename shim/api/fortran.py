@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compares the Fortran columns, and what is written from them, with the machine-readable standard.
 
-    pip install pympistandard==0.2.0
-    shim/api/fortran.py                  the table and both modules against the package: what differs, and exit status 1
+    ci/peers pympistandard==0.2.0        installs the package, whose python is target/peers/pympistandard/bin/python
+    shim/api/fortran.py                  the table and the module mpi_f08 against the package: what differs, and exit status 1
+    shim/api/fortran.py --module FILE    the same, with the text of the module
     shim/api/fortran.py --write          writes shim/api/fortran.txt from the package
 
-For maintainers: the package has the facts of MPI-5.0. Nothing of its texts is in the table. The package is found as any module is.
+The package has the facts of MPI-5.0. Nothing of its texts is in the table. The package is found as any module is.
 """
 
 import json
@@ -135,10 +136,16 @@ def table(facts, procedures):
     return re.sub(r"\n(== )", r"\n\n\1", re.sub(r"(== [^\n]*\n\n)+(?===|\Z)", "", out)).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
 
-def written(module):
-    """The specific procedures of a module that we write, by name in small letters."""
-    command = ["cargo", "run", "--quiet", "-p", "tagwire-mpi-api", "--example", "write", module]
-    text = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True).stdout
+def module():
+    """The text of the module mpi_f08 that we write."""
+    if sys.argv[1:2] == ["--module"]:
+        return pathlib.Path(sys.argv[2]).read_text()
+    command = ["cargo", "run", "--quiet", "-p", "tagwire-mpi-api", "--example", "write", "f08"]
+    return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True).stdout
+
+
+def written(text):
+    """The specific procedures of a module, by name in small letters."""
     text = re.sub(r"&\n\s*&?", "", text)
     found = {}
     for match in re.finditer(r"(?im)^\s*(?:subroutine|function) (\w+)\(([^)]*)\).*\n((?:.*\n)*?)\s*end (?:subroutine|function)", text):
@@ -148,7 +155,7 @@ def written(module):
 
 def compare(procedures):
     """What the module mpi_f08 has that the package declares otherwise."""
-    ours, wrong = written("f08"), []
+    ours, wrong = written(module()), []
     for key, procedure in procedures.items():
         for large in (False, True):
             text = rendering(procedure.express, large)

@@ -150,17 +150,26 @@ impl Array<'_> {
                 return true;
             }
             if extent != 1 && row.stride.wrapping_mul(self.step) != wanted {
-                return false;
+                return self.is_empty();
             }
             wanted = wanted.wrapping_mul(extent);
         }
         true
     }
+
+    /// Returns whether a dimension has no elements, so that the array has none. An array of assumed size has none either: its last
+    /// extent is not told.
+    fn is_empty(&self) -> bool {
+        self.rows.iter().any(|row| row.extent() <= 0)
+    }
 }
 
 impl Array<'_> {
-    /// Calls a function with the address and the length of each element, in the order of Fortran. There is one at least in every dimension.
+    /// Calls a function with the address and the length of each element, in the order of Fortran.
     pub(crate) fn each(&self, mut act: impl FnMut(*mut u8, usize)) {
+        if self.is_empty() {
+            return;
+        }
         let dimensions: Vec<_> = self.dimensions().collect();
         let length = usize::try_from(self.element).unwrap_or(0);
         let mut subscripts = vec![0_i64; dimensions.len()];
@@ -214,5 +223,51 @@ impl Buffer for *const Descriptor {
     unsafe fn base(self) -> *mut c_void {
         // SAFETY: as for this function.
         unsafe { (*self).base }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether an array of integers is contiguous, and the places of its elements in bytes. The dimensions are strides and upper bounds.
+    fn of_integers(dimensions: &[(i64, i64)]) -> (bool, Vec<usize>) {
+        let row = |&(stride, upper): &(i64, i64)| Row {
+            stride,
+            lower: 1,
+            upper,
+        };
+        let rows: Vec<_> = dimensions.iter().map(row).collect();
+        let array = Array {
+            base: std::ptr::null_mut(),
+            element: 4,
+            may_be_longer: false,
+            step: 4,
+            rows: &rows,
+        };
+        let mut places = Vec::new();
+        array.each(|element, length| {
+            assert_eq!(length, 4);
+            places.push(element.addr());
+        });
+        (array.is_contiguous(), places)
+    }
+
+    #[test]
+    fn an_array_without_elements_is_contiguous_whatever_its_strides_are() {
+        let none = (true, Vec::new());
+        assert_eq!(of_integers(&[(1, 0)]), none);
+        assert_eq!(of_integers(&[(2, 1_000_000), (2_000_000, 0)]), none);
+        assert_eq!(of_integers(&[(2, 3), (-10, 4), (100, -1)]), none);
+        assert_eq!(of_integers(&[(2, 0), (10, 4)]), none);
+    }
+
+    #[test]
+    fn elements_are_walked_in_the_order_of_fortran() {
+        assert_eq!(of_integers(&[]), (true, vec![0]));
+        assert_eq!(of_integers(&[(1, 2), (2, 2)]), (true, vec![0, 4, 8, 12]));
+        let strided = vec![0, 8, 16, 40, 48, 56];
+        assert_eq!(of_integers(&[(2, 3), (10, 2)]), (false, strided));
+        assert_eq!(of_integers(&[(7, 1), (10, 2)]), (false, vec![0, 40]));
     }
 }

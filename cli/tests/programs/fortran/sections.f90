@@ -131,6 +131,7 @@ program sections
   call MPI_Ialltoall(from(1:8:2, 1, 1), 1, MPI_INTEGER, to, 1, MPI_INTEGER, MPI_COMM_SELF, requests(1), ierror)
   call fails(MPI_ERR_BUFFER, 26)
   call copies
+  call without_elements
   call polymorphic([(10*rank + i, i = 1, 6)], [(solid(i, 10*i, 100*i), i = 1, 4)])
   call of_characters([character(len=3) :: 'one', 'two', 'thr', 'fou', 'fiv'])
   to = -1
@@ -243,6 +244,23 @@ contains
     call MPI_File_close(file, ierror)
     call check(ierror == MPI_SUCCESS, 40)
   end subroutine copies
+
+  ! A strided section without elements, behind a dimension with many: none is read or written.
+  subroutine without_elements
+    integer, allocatable :: none(:, :), got(:, :)
+    integer :: zeros(ranks)
+    allocate (none(2000000, 0), got(2000000, 0))
+    zeros = 0
+    call MPI_Allreduce(none(1::2, :), got(1::2, :), 0, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(ierror == MPI_SUCCESS, 61)
+    call MPI_Gather(none(1::2, :), 0, MPI_INTEGER, got(1::2, :), 0, MPI_INTEGER, 0, comm, ierror)
+    call check(ierror == MPI_SUCCESS, 62)
+    call MPI_Alltoallv(none(1::2, :), zeros, zeros, MPI_INTEGER, got(1::2, :), zeros, zeros, MPI_INTEGER, comm, ierror)
+    call check(ierror == MPI_SUCCESS, 63)
+    call MPI_Iallreduce(none(1::2, :), got(1::2, :), 0, MPI_INTEGER, MPI_SUM, comm, requests(1), ierror)
+    call check(ierror == MPI_SUCCESS, 64)
+    call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+  end subroutine without_elements
 
   ! Elements are as long as what the arrays hold.
   subroutine polymorphic(numbers, points)
