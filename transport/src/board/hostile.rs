@@ -10,6 +10,7 @@ use memmap2::MmapOptions;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::memory::PAGE;
+use super::ring::OWN;
 use super::*;
 use crate::fault::SplitMix64;
 
@@ -63,11 +64,12 @@ fn play<S: Shape>(members: usize, seed: u64) {
             1,
             LINE,
             LINE + 1,
+            OWN + 1,
             RESULTS_AT,
             RESULTS_AT + 1,
             SLOT,
             SLOT + 1,
-        ][numbers.below(8) as usize];
+        ][numbers.below(9) as usize];
         let range = numbers.below(len as u64 + 1) as usize..len;
         let wanted = range.len();
         let looked = |read: Option<usize>| assert!(read.is_none_or(|read| read == wanted));

@@ -9,7 +9,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::ring::{Cells, LINE, Place, RESULTS_AT, Ring, SLOT};
+use super::ring::{Cells, LINE, OWN, Place, RESULTS_AT, Ring, SLOT};
 use super::shape::{Shape, Slotted};
 
 const AHEAD: u64 = Slotted::AHEAD;
@@ -242,7 +242,7 @@ fn both_ways_one_ahead() {
 /// What is handed on is not written before it was read.
 #[test]
 fn what_is_handed_on_one_ahead() {
-    one_ahead::<4>(RESULTS_AT + 1);
+    one_ahead::<4>(OWN + 1);
 }
 
 /// Both are as far ahead as they may be.
@@ -287,21 +287,21 @@ fn handed_on<const ROUNDS: usize>(shown: [[bool; 2]; ROUNDS]) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
-        const LEN: usize = RESULTS_AT + 1;
         let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
                 for (index, shows) in shown.into_iter().enumerate() {
                     let round = ring.begin(1);
+                    let len = [OWN, RESULTS_AT][index % 2] + 1;
                     let value = |member: usize| (index * 2 + member) as u8;
                     if shows[me] {
-                        wait(|| ring.has_room(round, LEN));
-                        assert!(ring.show(round, 0, &[&vec![value(me); LEN]]));
+                        wait(|| ring.has_room(round, len));
+                        assert!(ring.show(round, 0, &[&vec![value(me); len]]));
                     }
                     if shows[1 - me] {
                         wait(|| ring.is_shown(1 - me, round));
-                        let seen = ring.read(1 - me, round, LEN, 0..LEN, |bytes| bytes[LEN - 1]);
+                        let seen = ring.read(1 - me, round, len, 0..len, |bytes| bytes[len - 1]);
                         assert_eq!(seen, Some(value(1 - me)));
                     }
                     ring.finish(round);
@@ -426,23 +426,21 @@ fn what_is_seen_of_the_others_is_room() {
     });
 }
 
-/// The steps of an operation by parts, longer than the ring: what is shown is reduced into a result, which the other reads.
-#[test]
-fn results_come_again() {
+/// The steps of an operation by parts: what is shown is reduced into a result, which the other reads.
+fn results<const ROUNDS: u64>(len: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
-    model.check(|| {
-        const ROUNDS: u64 = SLOTS + 1;
+    model.check(move || {
         let memory = Model::<Slotted>::new();
         let run = |me: usize, memory: Arc<Model>| {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
                 let first = ring.begin(ROUNDS);
                 for round in first..first + ROUNDS {
-                    wait(|| ring.has_room(round, LINE + 1));
-                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                    wait(|| ring.has_room(round, len));
+                    assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
                     wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
                     assert!(ring.show_result(round, &[value.unwrap() + 10]));
                     wait(|| ring.has_result(1 - me, round));
                     let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
@@ -455,6 +453,17 @@ fn results_come_again() {
         run(0, memory)();
         other.join().unwrap();
     });
+}
+
+#[test]
+fn results_come_again() {
+    results::<{ SLOTS + 1 }>(LINE + 1);
+}
+
+/// What is handed on leaves the slots of the rounds to the results.
+#[test]
+fn results_lie_beside_what_is_handed_on() {
+    results::<3>(OWN + 1);
 }
 
 /// A member that leaves has read what it reads: others may write over it.

@@ -13,6 +13,8 @@ pub const LINE: usize = 48;
 pub const SLOT: usize = 64 << 10;
 /// Where results begin in a slot, which is as much as there is room for on either side.
 pub const RESULTS_AT: usize = SLOT / 2;
+/// Two members hand slots on for what is longer.
+pub(super) const OWN: usize = 4 << 10;
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
 
@@ -27,7 +29,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Where the bytes of `round` are shown.
+    /// Where the bytes of `round` are shown that are not handed on.
     #[inline]
     fn of<S: Shape>(round: u64, len: usize) -> Self {
         match len <= LINE {
@@ -64,20 +66,39 @@ struct HandedSlot {
     number: usize,
 }
 
-impl HandedSlot {
-    /// What the line of a round says: 0 for the slot of the round itself.
-    const fn pack(this: Option<Self>) -> u8 {
-        match this {
-            None => 0,
-            Some(slot) => 1 + (slot.member << 2 | slot.number) as u8,
+/// Where something lies that is longer than a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// In the lower half of the slot of its round: a result may be in the upper one.
+    Half,
+    /// In all of the slot of its round.
+    Whole,
+    Handed(HandedSlot),
+}
+
+impl Shown {
+    /// What the line of a round of two members says of it.
+    const fn pack(self) -> u8 {
+        match self {
+            Self::Half => 0,
+            Self::Whole => 1,
+            Self::Handed(slot) => 2 + (slot.member << 2 | slot.number) as u8,
         }
     }
 
-    /// Of a byte that the other member wrote: what there is not is the slot of the round.
-    fn unpack(byte: u8, slots: usize) -> Option<Self> {
-        let word = usize::from(byte).checked_sub(1)?;
+    /// Of a byte that the other member wrote: what there is not is half a slot.
+    fn unpack(byte: u8, slots: usize) -> Self {
+        let Some(word) = usize::from(byte).checked_sub(2) else {
+            return match byte {
+                1 => Self::Whole,
+                _ => Self::Half,
+            };
+        };
         let (member, number) = (word >> 2, word & 3);
-        (member < 2 && number < slots).then_some(Self { member, number })
+        match member < 2 && number < slots {
+            true => Self::Handed(HandedSlot { member, number }),
+            false => Self::Half,
+        }
     }
 }
 
@@ -140,14 +161,14 @@ pub(super) struct Ring<C: Cells> {
     read: VecDeque<(HandedSlot, u64)>,
     /// The round in which this member has shown something in each of its own of these, last.
     handed: [u64; 4],
-    /// The last round in which the other of two members has shown something long: what goes one way stays in the slots of the rounds.
+    /// The last round in which the other of two members has shown something that may be handed on: what goes one way stays in the slots of the rounds.
     answered: u64,
 }
 
-/// Returns what a member writes for a round in which it shows so many bytes.
+/// Returns what a member writes for a round: whether it `is_told` where its bytes lie, by the line of two members or, of more, by this.
 #[inline]
-fn word(round: u64, len: usize) -> u64 {
-    round << 1 | u64::from(len > RESULTS_AT)
+fn word(round: u64, is_told: bool) -> u64 {
+    round << 1 | u64::from(is_told)
 }
 
 impl<C: Cells> Ring<C> {
@@ -207,8 +228,9 @@ impl<C: Cells> Ring<C> {
             return false;
         }
         let line = line_of::<C::Shape>(round);
-        let (member, place, was_read) = match len > RESULTS_AT && self.members == 2 {
-            true => self.hand_on(round, line),
+        let is_told = len > self.untold();
+        let (member, place, was_read) = match is_told && self.members == 2 {
+            true => self.hand_on(round, line, len),
             false => (self.me, Place::of::<C::Shape>(round, len), false),
         };
         let mut at = 0;
@@ -222,7 +244,7 @@ impl<C: Cells> Ring<C> {
         self.cells.head(self.me, line).store(head, Relaxed);
         self.cells
             .round(self.me, line)
-            .store(word(round, len), Release);
+            .store(word(round, is_told), Release);
         self.shown = round;
         let is_own = matches!(place, Place::Slot(_));
         self.written |= u64::from(is_own) << slot_of::<C::Shape>(round);
@@ -232,9 +254,18 @@ impl<C: Cells> Ring<C> {
         true
     }
 
-    /// Returns where something long is shown in `round`, whose line says so, and whether this member has read the place last.
+    /// Returns the length up to which what is shown lies in a line, or in the lower half of the slot of its round.
+    #[inline]
+    const fn untold(&self) -> usize {
+        match self.members == 2 && C::Shape::HANDED > 0 {
+            true => OWN,
+            false => RESULTS_AT,
+        }
+    }
+
+    /// Returns where so many bytes are shown in `round`, whose line says so, and whether this member has read the place last.
     #[inline(never)]
-    fn hand_on(&mut self, round: u64, line: usize) -> (usize, Place, bool) {
+    fn hand_on(&mut self, round: u64, line: usize, len: usize) -> (usize, Place, bool) {
         let within = C::Shape::AHEAD + 1;
         let is_new = round > self.finished;
         // Who showed it writes there again once this member can no more.
@@ -258,33 +289,46 @@ impl<C: Cells> Ring<C> {
         if let Some(slot) = slot.filter(|slot| slot.member == self.me) {
             self.handed[slot.number] = round;
         }
-        let says = HandedSlot::pack(slot);
-        self.cells.write(self.me, Place::Line(line), 0, &[says]);
-        match slot {
-            Some(slot) => (slot.member, Place::Handed(slot.number), was_read),
-            None => (self.me, Place::of::<C::Shape>(round, SLOT), false),
-        }
+        let (shown, member, place) = match slot {
+            Some(slot) => {
+                let place = Place::Handed(slot.number);
+                (Shown::Handed(slot), slot.member, place)
+            }
+            None => {
+                let place = Place::of::<C::Shape>(round, len);
+                let shown = match len > RESULTS_AT {
+                    true => Shown::Whole,
+                    false => Shown::Half,
+                };
+                (shown, self.me, place)
+            }
+        };
+        let line = Place::Line(line);
+        self.cells.write(self.me, line, 0, &[shown.pack()]);
+        (member, place, was_read)
     }
 
-    /// Returns which of the slots that are handed on has what the other of two members has shown in `round`, which is long.
+    /// Returns where something lies that a member has shown in `round`, and that is longer than a line.
     #[inline]
-    fn handed_by(&self, member: usize, round: u64) -> Option<HandedSlot> {
-        let line = Place::Line(line_of::<C::Shape>(round));
-        let says = self.cells.read(member, line, 0..1, |bytes| bytes[0]);
-        HandedSlot::unpack(says, C::Shape::HANDED)
+    fn place_of(&self, member: usize, round: u64) -> Shown {
+        let line = line_of::<C::Shape>(round);
+        if self.cells.round(member, line).load(Relaxed) != word(round, true) {
+            return Shown::Half;
+        }
+        match self.members == 2 {
+            true => {
+                let line = Place::Line(line);
+                let says = self.cells.read(member, line, 0..1, |bytes| bytes[0]);
+                Shown::unpack(says, C::Shape::HANDED)
+            }
+            false => Shown::Whole,
+        }
     }
 
     #[inline]
     pub(super) fn is_shown(&self, member: usize, round: u64) -> bool {
         let line = line_of::<C::Shape>(round);
         member < self.members && self.cells.round(member, line).load(Acquire) >> 1 == round
-    }
-
-    /// Whether what was shown lies where a result would.
-    #[inline]
-    fn is_long(&self, member: usize, round: u64) -> bool {
-        let line = line_of::<C::Shape>(round);
-        self.cells.round(member, line).load(Relaxed) == word(round, SLOT)
     }
 
     #[inline]
@@ -323,17 +367,14 @@ impl<C: Cells> Ring<C> {
         if !is_there || !self.is_readable(member, round) {
             return None;
         }
-        // Where less was shown a result may be written, whatever length the reader expects.
-        if range.end > RESULTS_AT && !self.is_long(member, round) {
-            return None;
-        }
-        let handed = match len > RESULTS_AT && self.members == 2 && self.is_long(member, round) {
-            true => self.handed_by(member, round),
-            false => None,
-        };
-        let (member, place) = match handed {
-            Some(slot) => (slot.member, Place::Handed(slot.number)),
-            None => (member, Place::of::<C::Shape>(round, len)),
+        let (member, place) = match len > self.untold() {
+            true => match self.place_of(member, round) {
+                Shown::Handed(slot) => (slot.member, Place::Handed(slot.number)),
+                // A result may be written there, whatever length the reader expects.
+                Shown::Half if range.end > RESULTS_AT => return None,
+                Shown::Half | Shown::Whole => (member, Place::of::<C::Shape>(round, len)),
+            },
+            false => (member, Place::of::<C::Shape>(round, len)),
         };
         Some(self.cells.read(member, place, range, look))
     }
@@ -396,11 +437,11 @@ impl<C: Cells> Ring<C> {
     fn note_read(&mut self, round: u64) {
         let other = 1 - self.me;
         let line = line_of::<C::Shape>(round);
-        if self.cells.round(other, line).load(Acquire) != word(round, SLOT) {
+        if self.cells.round(other, line).load(Acquire) != word(round, true) {
             return;
         }
         self.answered = round;
-        if let Some(slot) = self.handed_by(other, round) {
+        if let Shown::Handed(slot) = self.place_of(other, round) {
             self.read.push_back((slot, round));
             if self.read.len() > self.handed.len() {
                 self.read.pop_front();
