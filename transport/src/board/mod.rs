@@ -23,7 +23,7 @@
 //! [`AHEAD`](Shape::AHEAD) after the last one that it has done with.
 //!
 //! **What is handed on.** Of two members, who has read a slot has its lines in its own caches, and writes there faster than anywhere else. So what
-//! is longer than 4 KiB goes into one of four slots besides, of either member, that its writer has just read, while that one's round is not
+//! is longer than 1 KiB goes into one of four slots besides, of either member, that its writer has just read, while that one's round is not
 //! further behind than [`AHEAD`](Shape::AHEAD) and one; else into one of its own of these, where neither member can come back to it and the other
 //! shows what is long as well; else into the slot of its round. The line of the round says which.
 //!

@@ -14,7 +14,7 @@ pub const SLOT: usize = 64 << 10;
 /// Where results begin in a slot, which is as much as there is room for on either side.
 pub const RESULTS_AT: usize = SLOT / 2;
 /// Two members hand slots on for what is longer.
-pub(super) const OWN: usize = 4 << 10;
+pub(super) const OWN: usize = 1 << 10;
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
 
