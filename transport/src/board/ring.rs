@@ -184,7 +184,8 @@ impl<C: Cells> Ring<C> {
             results: 0,
             finished: 0,
             floor: 0,
-            read: VecDeque::new(),
+            // One more than there are, before the oldest goes.
+            read: VecDeque::with_capacity(C::Shape::HANDED + 1),
             handed: [0; 4],
             answered: 0,
         }
