@@ -14,7 +14,9 @@ pub(crate) struct Kept {
     boards: Mutex<Boards>,
 }
 
-#[derive(Default)]
+/// So many boards are noted without an allocation.
+const FIRST: usize = 8;
+
 struct Boards {
     bytes: usize,
     /// The one that was looked at last is the last.
@@ -39,7 +41,9 @@ impl fmt::Debug for Kept {
 impl Kept {
     /// Returns that of a rank without boards, which may keep so many bytes.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        let boards = Mutex::default();
+        // A call that is the first to write a slot of its board is no place for an allocation.
+        let all = Vec::with_capacity(FIRST);
+        let boards = Mutex::new(Boards { bytes: 0, all });
         Arc::new(Self { most, boards })
     }
 
