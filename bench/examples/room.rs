@@ -1,7 +1,7 @@
 //! What room is worth to two ranks that copy through memory that both map: one message at a time, half a round trip, by the bytes
 //! that the memory has. Each side copies pieces, one in while the other copies another out: of 4 KiB through a room of each direction, and of 16 KiB
-//! at most through memory that both directions have in common, where each message lies where the one before it did. Microseconds, the best of several
-//! runs.
+//! at most through memory that both directions have in common, where each message lies where the one before it did, or goes round in less. Microseconds,
+//! the best of several runs.
 //!
 //! ```text
 //! cargo run --release -p tagwire-bench --example room [CORE CORE]
@@ -19,8 +19,18 @@ const PIECE: usize = 4096;
 const COMMON_PIECE: usize = 16 << 10;
 /// Bytes of the room in each direction: that of a ring of the transport first.
 const ROOMS: [usize; 6] = [43 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20];
+/// Most bytes of memory that both directions have in common: without this bound it is as long as the message.
+const COMMON: [Option<usize>; 3] = [None, Some(1 << 20), Some(256 << 10)];
 /// Bytes of a message.
-const LENGTHS: [usize; 6] = [8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20];
+const LENGTHS: [usize; 7] = [
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+];
 /// Bytes that go each way in a run.
 const BYTES: usize = 128 << 20;
 const RUNS: usize = 5;
@@ -174,16 +184,22 @@ fn main() -> tagwire_base::Result<()> {
             println!();
         }
     }
-    print!("{:<26}", "common, as the message");
-    for len in LENGTHS {
-        let piece = COMMON_PIECE.min(len / 2);
-        let half = best(|| {
-            let bytes = Bytes::new(len);
-            let rooms = [(); 2].map(|()| Room::new(Arc::clone(&bytes), piece));
-            through(cores, rooms, len, false)
-        })?;
-        print!("{half:>9.2}");
+    for most in COMMON {
+        let name = match most {
+            None => "common, as the message".to_owned(),
+            Some(bytes) => format!("common, {} at most", bytes >> 10),
+        };
+        print!("{name:<26}");
+        for len in LENGTHS {
+            let piece = COMMON_PIECE.min(len / 2);
+            let half = best(|| {
+                let bytes = Bytes::new(most.map_or(len, |most| most.min(len)));
+                let rooms = [(); 2].map(|()| Room::new(Arc::clone(&bytes), piece));
+                through(cores, rooms, len, false)
+            })?;
+            print!("{half:>9.2}");
+        }
+        println!();
     }
-    println!();
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 A description has `folders` (below MPI_SUITES: the first that is there), `git` with `revision`, or `archive` (where --fetch takes it from), `root` (the folder of
 its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
-would write), `fortran` (below a folder's name: `shared`, sources that its programs use, and `flags`), `converted` (folders that are written
-by a command out of others), `others` (folders whose files others use), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
+would write), `fortran` (below a folder's name: `shared`, sources that its programs use, and `flags`), `generated` (folders to which a
+command adds sources, in a copy), `converted` (folders that are written by a command out of others), `others` (folders whose files others use), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
 read in the Makefile.am beside it.
 """
 
@@ -57,6 +57,14 @@ class Suite:
             if not header.exists() or header.read_text() != text:
                 header.parent.mkdir(parents=True, exist_ok=True)
                 header.write_text(text)
+        for name, command in self.settings.get("generated", {}).items():
+            made = self.folder / "converted" / name
+            if not made.exists():
+                part = made.with_name(f"{made.name}.part")
+                shutil.rmtree(part, ignore_errors=True)
+                shutil.copytree(self.root / name, part)
+                run([word.replace("$ROOT", str(self.root)) for word in command], part)
+                part.rename(made)
         for name, command in self.settings.get("converted", {}).items():
             made = self.folder / "converted" / name
             if not made.exists():
@@ -64,7 +72,7 @@ class Suite:
                 # What its Makefile has beyond what is converted.
                 for addition in (self.root / name).glob("*.ap"):
                     shutil.copy(addition, made)
-                run([self.root / word if (self.root / word).exists() else word for word in command] + [made, "Makefile.am", "Makefile.ap"], self.root)
+                run([self.named(word) for word in command] + [made, "Makefile.am", "Makefile.ap"], self.root)
         archive = self.folder / "libshared.a"
         sources = [self.root / name for name in self.settings.get("shared", [])]
         if not sources:
@@ -104,6 +112,11 @@ class Suite:
         default = next((name + end for end in FORTRAN if self.place(folder / (name + end)).exists()), f"{name}.c")
         sources = [word for word in words("SOURCES") if word.endswith((".c", ".cpp", *FORTRAN))] or [default]
         return [self.place(folder / source) for source in sources], words("CPPFLAGS")
+
+    def named(self, word):
+        """The file or folder of the suite that a word of a command is, as generated where it is; else the word."""
+        places = [self.folder / "converted" / word, self.root / word]
+        return next((place for place in places if place.exists()), word)
 
     def place(self, name):
         """Where a file of the suite is: written by its converter, in the checkout, or beside in a folder that it takes files of."""
