@@ -416,6 +416,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/src/null/tests.rs",
     "conformance/tests/broken_matching.rs",
     "transport/ucx/tests/suite/writes.rs",
+    "shim/fortran/tests/descriptor.rs",
 ];
 
 fn root() -> &'static Path {

@@ -604,17 +604,24 @@ fn room_of(endpoint: NonNull<fid_ep>) -> Option<usize> {
 
 fn enable(endpoint: NonNull<fid_ep>, av: NonNull<fid_av>, cq: NonNull<fid_cq>) -> Result<(), i32> {
     let fid = endpoint.as_ptr().cast::<fid>();
+    let done = |code| if code == 0 { Ok(()) } else { Err(code) };
     // SAFETY: all objects are open and of one domain.
-    let code = unsafe {
-        match calls::fi_bind(fid, av.as_ptr().cast(), 0) {
-            0 => match calls::fi_bind(fid, cq.as_ptr().cast(), FI_TRANSMIT | FI_RECV) {
-                0 => calls::fi_control(fid, FI_ENABLE as c_int, ptr::null_mut()),
-                code => code,
-            },
-            code => code,
-        }
-    };
-    if code == 0 { Ok(()) } else { Err(code) }
+    unsafe {
+        done(calls::fi_bind(fid, av.as_ptr().cast(), 0))?;
+        done(calls::fi_bind(
+            fid,
+            cq.as_ptr().cast(),
+            FI_TRANSMIT | FI_RECV,
+        ))?;
+    }
+    // SAFETY: an open endpoint, which both are bound to.
+    let enabled = || done(unsafe { calls::fi_control(fid, FI_ENABLE as c_int, ptr::null_mut()) });
+    match enabled() {
+        // Shared memory names its memory by the number of the process. What one has left behind that was killed and had the same number
+        // is removed by the attempt.
+        Err(code) if code == -(FI_EBUSY as c_int) => enabled(),
+        other => other,
+    }
 }
 
 impl Drop for Net {
@@ -638,5 +645,58 @@ impl Drop for Net {
 impl fmt::Debug for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Net({})", self.provider().name())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use super::*;
+    use crate::config::OfiOptions;
+    use crate::open::{Use, open_info};
+
+    /// Opens an endpoint of shared memory; nothing, loudly, where there is no such provider.
+    fn on_shm() -> Option<Net> {
+        let options = OfiOptions {
+            provider: "shm".to_owned(),
+            ..OfiOptions::default()
+        };
+        match open_info(&options, 2, Use::Bytes) {
+            Ok(info) => Some(Net::open(info, "ofi:shm", 0).unwrap()),
+            Err(error) => {
+                println!("SKIPPED: {error}");
+                None
+            }
+        }
+    }
+
+    /// What processes with this one's number have left behind does not keep an endpoint from opening.
+    #[test]
+    fn names_of_the_dead_are_taken() {
+        const LEN: u64 = 1 << 16;
+        let Some(first) = on_shm() else {
+            return;
+        };
+        let address = first.address().unwrap();
+        let address = address.split(|byte| *byte == 0).next().unwrap();
+        // fi_shm://PROCESS:USER:NUMBER, the number counted by the process. Other tests may have the next ones.
+        let name = str::from_utf8(address).unwrap().rsplit('/').next().unwrap();
+        let (process, number) = name.rsplit_once(':').unwrap();
+        let number: u32 = number.parse().unwrap();
+        let left = (number + 1..number + 4).map(|number| format!("/dev/shm/{process}:{number}"));
+        let left: Vec<String> = left.collect();
+        for path in &left {
+            if let Ok(file) = std::fs::File::create_new(path) {
+                // Of no version of the provider.
+                file.set_len(LEN).unwrap();
+            }
+        }
+        let second = on_shm().unwrap();
+        assert_ne!(second.address().unwrap(), first.address().unwrap());
+        drop(second);
+        let is_left = |path: &String| std::fs::metadata(path).is_ok_and(|file| file.len() == LEN);
+        for path in left.iter().filter(|path| is_left(path)) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
