@@ -241,58 +241,27 @@ fn who_sleeps_for_room_is_woken_by_credits() {
     assert!(start.elapsed() < patience / 2, "nobody woke it");
 }
 
-/// The kernel may wake a thread of a guest on the CPU of its waker, which goes on there. Here the waker has it do so, and lets the thread
-/// run elsewhere again: whether that comes before the thread looks is the scheduler's choice, so that one time of many is enough.
+/// By that a thread which the kernel wakes on the CPU of its waker knows to go back (`slept_on`).
 #[test]
-fn who_is_woken_beside_its_waker_does_not_stay_there() {
-    use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+fn who_wakes_says_on_which_cpu() {
+    use std::sync::atomic::Ordering;
 
-    const MOST: usize = 2000;
-    let allowed = sched_getaffinity(None).unwrap();
-    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
-    let (Some(own), Some(other)) = (cpus.next(), cpus.next()) else {
-        eprintln!("SKIPPED: who_is_woken_beside_its_waker_does_not_stay_there needs two CPUs");
-        return;
-    };
-    let only = |cpu| {
-        let mut set = CpuSet::new();
-        set.set(cpu);
-        set
-    };
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
     let (a, ..) = pair(&ShmOptions::default());
-    let (waiter, sleeping) = (a.shm.waiter(), a.shm.waiter());
-    let (tell, told) = std::sync::mpsc::channel();
-    let (left, has_left) = std::sync::mpsc::channel();
-    let sleeper = std::thread::spawn(move || {
-        for _ in 0..MOST {
-            sched_setaffinity(None, &only(own)).unwrap();
-            sched_setaffinity(None, &allowed).unwrap();
-            let key = sleeping.arm();
-            if tell.send(gettid()).is_err() {
-                break;
-            }
-            sleeping.sleep(key, std::time::Duration::from_secs(60));
-            left.send(sched_getcpu() == own).unwrap();
-        }
-    });
-    sched_setaffinity(None, &only(other)).unwrap();
-    let is_asleep = |thread: rustix::thread::Pid| {
-        let stat = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
-        std::fs::read_to_string(stat).is_ok_and(|stat| stat.contains(") S "))
-    };
-    let mut turns = told.iter().map(|thread| {
-        while !is_asleep(thread) {
-            std::thread::yield_now();
-        }
-        sched_setaffinity(Some(thread), &only(other)).unwrap();
+    let (waiter, line) = (a.shm.waiter(), &a.shm.header.sleeping);
+    assert_eq!(line.woken_on.load(Ordering::Relaxed), 0);
+    let allowed = sched_getaffinity(None).unwrap();
+    for cpu in (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)) {
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        sched_setaffinity(None, &one).unwrap();
+        let key = waiter.arm();
         waiter.wake();
-        sched_setaffinity(Some(thread), &allowed).unwrap();
-        has_left.recv().unwrap()
-    });
-    let has_gone_back = turns.any(|has_left| has_left);
-    drop(turns);
-    drop(told);
-    waiter.wake();
-    sleeper.join().unwrap();
-    assert!(has_gone_back, "in none of {MOST} times");
+        let said = line.woken_on.load(Ordering::Relaxed);
+        assert_eq!(said as usize, cpu + 1);
+        // It has been woken before it sleeps.
+        waiter.sleep(key, std::time::Duration::from_secs(60));
+    }
+    sched_setaffinity(None, &allowed).unwrap();
 }
