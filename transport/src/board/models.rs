@@ -157,6 +157,22 @@ fn wait(mut ready: impl FnMut() -> bool) {
     }
 }
 
+/// Checks what both members run, with so many preemptions.
+fn both<S: Send + Sync + 'static>(
+    preemptions: usize,
+    run: impl Fn(usize, Arc<Model<S>>) + Copy + Send + Sync + 'static,
+) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(move || {
+        let memory = Model::new();
+        let of_other = Arc::clone(&memory);
+        let other = thread::spawn(move || run(1, of_other));
+        run(0, memory);
+        other.join().unwrap();
+    });
+}
+
 /// A root that shows `rounds` values of `len` bytes, and a member that reads each. The root goes around its ring, so that it
 /// waits for room.
 fn one_way(rounds: u64, len: usize) {
@@ -204,33 +220,23 @@ fn lines_come_again() {
 
 /// Both show and read, a round ahead; what they see of each other is all that they know of room.
 fn one_ahead<const ROUNDS: u64>(len: usize) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let first = ring.begin(ROUNDS);
-                let show = |ring: &mut Ring<_>, round: u64| {
-                    wait(|| ring.has_room(round, len));
-                    assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
-                };
-                show(&mut ring, first);
-                for round in first..first + ROUNDS {
-                    if round + 1 < first + ROUNDS {
-                        show(&mut ring, round + 1);
-                    }
-                    wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
-                    assert_eq!(value, Some(round as u8));
-                    ring.finish(round);
-                }
-            }
+    both(2, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let first = ring.begin(ROUNDS);
+        let show = |ring: &mut Ring<_>, round: u64| {
+            wait(|| ring.has_room(round, len));
+            assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
         };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+        show(&mut ring, first);
+        for round in first..first + ROUNDS {
+            if round + 1 < first + ROUNDS {
+                show(&mut ring, round + 1);
+            }
+            wait(|| ring.all_shown(round));
+            let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            ring.finish(round);
+        }
     });
 }
 
@@ -248,69 +254,49 @@ fn what_is_handed_on_one_ahead() {
 /// Both are as far ahead as they may be.
 #[test]
 fn both_ways_far_ahead() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        const ROUNDS: u64 = SLOTS + 2;
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let first = ring.begin(ROUNDS);
-                let end = first + ROUNDS;
-                let show = |ring: &mut Ring<_>, round: u64| {
-                    wait(|| ring.has_room(round, LINE + 1));
-                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
-                };
-                (first..end.min(first + AHEAD)).for_each(|round| show(&mut ring, round));
-                // Farther than that is refused.
-                assert!(!ring.show(first + AHEAD, 0, &[&[0; LINE + 1]]));
-                for round in first..end {
-                    wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
-                    assert_eq!(value, Some(round as u8));
-                    ring.finish(round);
-                    if round + AHEAD < end {
-                        show(&mut ring, round + AHEAD);
-                    }
-                }
-            }
+    const ROUNDS: u64 = SLOTS + 2;
+    both(2, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let first = ring.begin(ROUNDS);
+        let end = first + ROUNDS;
+        let show = |ring: &mut Ring<_>, round: u64| {
+            wait(|| ring.has_room(round, LINE + 1));
+            assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
         };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+        (first..end.min(first + AHEAD)).for_each(|round| show(&mut ring, round));
+        // Farther than that is refused.
+        assert!(!ring.show(first + AHEAD, 0, &[&[0; LINE + 1]]));
+        for round in first..end {
+            wait(|| ring.all_shown(round));
+            let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            ring.finish(round);
+            if round + AHEAD < end {
+                show(&mut ring, round + AHEAD);
+            }
+        }
     });
 }
 
 /// Members show what is long in some of the rounds, so that each writes where it has read.
 fn handed_on<const ROUNDS: usize>(shown: [[bool; 2]; ROUNDS]) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                for (index, shows) in shown.into_iter().enumerate() {
-                    let round = ring.begin(1);
-                    let len = [OWN, RESULTS_AT][index % 2] + 1;
-                    let value = |member: usize| (index * 2 + member) as u8;
-                    if shows[me] {
-                        wait(|| ring.has_room(round, len));
-                        assert!(ring.show(round, 0, &[&vec![value(me); len]]));
-                    }
-                    if shows[1 - me] {
-                        wait(|| ring.is_shown(1 - me, round));
-                        let seen = ring.read(1 - me, round, len, 0..len, |bytes| bytes[len - 1]);
-                        assert_eq!(seen, Some(value(1 - me)));
-                    }
-                    ring.finish(round);
-                }
+    both(2, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        for (index, shows) in shown.into_iter().enumerate() {
+            let round = ring.begin(1);
+            let len = [OWN, RESULTS_AT][index % 2] + 1;
+            let value = |member: usize| (index * 2 + member) as u8;
+            if shows[me] {
+                wait(|| ring.has_room(round, len));
+                assert!(ring.show(round, 0, &[&vec![value(me); len]]));
             }
-        };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+            if shows[1 - me] {
+                wait(|| ring.is_shown(1 - me, round));
+                let seen = ring.read(1 - me, round, len, 0..len, |bytes| bytes[len - 1]);
+                assert_eq!(seen, Some(value(1 - me)));
+            }
+            ring.finish(round);
+        }
     });
 }
 
@@ -363,38 +349,28 @@ fn slots_are_given_back_once_they_were_read() {
 /// Lines alone, shown as far ahead as there are any: none is written before the other has done with what was there.
 #[test]
 fn lines_alone_come_again_far_ahead() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        const AHEAD: u64 = FewLines::AHEAD;
-        const ROUNDS: u64 = 2 * FewLines::LINES + 1;
-        let memory = Model::<FewLines>::new();
-        let run = |me: usize, memory: Arc<Model<FewLines>>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let first = ring.begin(ROUNDS);
-                let end = first + ROUNDS;
-                let show = |ring: &mut Ring<_>, round: u64| {
-                    wait(|| ring.has_room(round, 1));
-                    assert!(ring.show(round, 0, &[&[round as u8]]));
-                };
-                // What is longer than a line is refused.
-                assert!(!ring.show(first, 0, &[&[0; LINE + 1]]));
-                (first..first + AHEAD).for_each(|round| show(&mut ring, round));
-                for round in first..end {
-                    wait(|| ring.is_shown(1 - me, round));
-                    let value = ring.read(1 - me, round, 1, 0..1, |bytes| bytes[0]);
-                    assert_eq!(value, Some(round as u8));
-                    ring.finish(round);
-                    if round + AHEAD < end {
-                        show(&mut ring, round + AHEAD);
-                    }
-                }
-            }
+    const AHEAD: u64 = FewLines::AHEAD;
+    const ROUNDS: u64 = 2 * FewLines::LINES + 1;
+    both(2, move |me, memory: Arc<Model<FewLines>>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let first = ring.begin(ROUNDS);
+        let end = first + ROUNDS;
+        let show = |ring: &mut Ring<_>, round: u64| {
+            wait(|| ring.has_room(round, 1));
+            assert!(ring.show(round, 0, &[&[round as u8]]));
         };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+        // What is longer than a line is refused.
+        assert!(!ring.show(first, 0, &[&[0; LINE + 1]]));
+        (first..first + AHEAD).for_each(|round| show(&mut ring, round));
+        for round in first..end {
+            wait(|| ring.is_shown(1 - me, round));
+            let value = ring.read(1 - me, round, 1, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            ring.finish(round);
+            if round + AHEAD < end {
+                show(&mut ring, round + AHEAD);
+            }
+        }
     });
 }
 
@@ -402,56 +378,36 @@ fn lines_alone_come_again_far_ahead() {
 /// know of it.
 #[test]
 fn what_is_seen_of_the_others_is_room() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        const ROUNDS: u64 = SLOTS + 2;
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let first = ring.begin(ROUNDS);
-                for round in first..first + ROUNDS {
-                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
-                    wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
-                    assert_eq!(value, Some(round as u8));
-                    ring.finish(round);
-                }
-            }
-        };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+    const ROUNDS: u64 = SLOTS + 2;
+    both(2, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let first = ring.begin(ROUNDS);
+        for round in first..first + ROUNDS {
+            assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+            wait(|| ring.all_shown(round));
+            let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            ring.finish(round);
+        }
     });
 }
 
 /// The steps of an operation by parts: what is shown is reduced into a result, which the other reads.
 fn results<const ROUNDS: u64>(len: usize) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(move || {
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let first = ring.begin(ROUNDS);
-                for round in first..first + ROUNDS {
-                    wait(|| ring.has_room(round, len));
-                    assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
-                    wait(|| ring.all_shown(round));
-                    let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
-                    assert!(ring.show_result(round, &[value.unwrap() + 10]));
-                    wait(|| ring.has_result(1 - me, round));
-                    let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
-                    assert_eq!(result, Some(round as u8 + 10));
-                    ring.finish(round);
-                }
-            }
-        };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+    both(1, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let first = ring.begin(ROUNDS);
+        for round in first..first + ROUNDS {
+            wait(|| ring.has_room(round, len));
+            assert!(ring.show(round, 0, &[&vec![round as u8; len]]));
+            wait(|| ring.all_shown(round));
+            let value = ring.read(1 - me, round, len, 0..1, |bytes| bytes[0]);
+            assert!(ring.show_result(round, &[value.unwrap() + 10]));
+            wait(|| ring.has_result(1 - me, round));
+            let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
+            assert_eq!(result, Some(round as u8 + 10));
+            ring.finish(round);
+        }
     });
 }
 
@@ -502,29 +458,19 @@ fn who_leaves_gives_room() {
 /// What is shown and the results of a round have places of their own.
 #[test]
 fn results_follow_what_was_shown() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        let memory = Model::<Slotted>::new();
-        let run = |me: usize, memory: Arc<Model>| {
-            move || {
-                let mut ring = Ring::new(memory, me, 2);
-                let round = ring.begin(1);
-                assert!(ring.show(round, 0, &[&[me as u8; LINE + 1]]));
-                wait(|| ring.is_shown(1 - me, round));
-                let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
-                // One who expects more is not let at the place of the result.
-                let more = ring.read(1 - me, round, SLOT, RESULTS_AT..SLOT, |_| ());
-                assert_eq!(more, None);
-                assert!(ring.show_result(round, &[value.unwrap() + 10]));
-                wait(|| ring.has_result(1 - me, round));
-                let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
-                assert_eq!(result, Some(me as u8 + 10));
-                ring.finish(round);
-            }
-        };
-        let other = thread::spawn(run(1, Arc::clone(&memory)));
-        run(0, memory)();
-        other.join().unwrap();
+    both(2, move |me, memory: Arc<Model>| {
+        let mut ring = Ring::new(memory, me, 2);
+        let round = ring.begin(1);
+        assert!(ring.show(round, 0, &[&[me as u8; LINE + 1]]));
+        wait(|| ring.is_shown(1 - me, round));
+        let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+        // One who expects more is not let at the place of the result.
+        let more = ring.read(1 - me, round, SLOT, RESULTS_AT..SLOT, |_| ());
+        assert_eq!(more, None);
+        assert!(ring.show_result(round, &[value.unwrap() + 10]));
+        wait(|| ring.has_result(1 - me, round));
+        let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
+        assert_eq!(result, Some(me as u8 + 10));
+        ring.finish(round);
     });
 }

@@ -88,16 +88,12 @@ impl Shown {
 
     /// Of a byte that the other member wrote: what there is not is half a slot.
     fn unpack(byte: u8, slots: usize) -> Self {
-        let Some(word) = usize::from(byte).checked_sub(2) else {
-            return match byte {
-                1 => Self::Whole,
-                _ => Self::Half,
-            };
-        };
+        let word = usize::from(byte).wrapping_sub(2);
         let (member, number) = (word >> 2, word & 3);
-        match member < 2 && number < slots {
-            true => Self::Handed(HandedSlot { member, number }),
-            false => Self::Half,
+        match byte {
+            1 => Self::Whole,
+            _ if member < 2 && number < slots => Self::Handed(HandedSlot { member, number }),
+            _ => Self::Half,
         }
     }
 }
@@ -368,14 +364,15 @@ impl<C: Cells> Ring<C> {
         if !is_there || !self.is_readable(member, round) {
             return None;
         }
-        let (member, place) = match len > self.untold() {
-            true => match self.place_of(member, round) {
-                Shown::Handed(slot) => (slot.member, Place::Handed(slot.number)),
-                // A result may be written there, whatever length the reader expects.
-                Shown::Half if range.end > RESULTS_AT => return None,
-                Shown::Half | Shown::Whole => (member, Place::of::<C::Shape>(round, len)),
-            },
-            false => (member, Place::of::<C::Shape>(round, len)),
+        let shown = match len > self.untold() {
+            true => self.place_of(member, round),
+            false => Shown::Half,
+        };
+        let (member, place) = match shown {
+            Shown::Handed(slot) => (slot.member, Place::Handed(slot.number)),
+            // A result may be written there, whatever length the reader expects.
+            Shown::Half if range.end > RESULTS_AT => return None,
+            Shown::Half | Shown::Whole => (member, Place::of::<C::Shape>(round, len)),
         };
         Some(self.cells.read(member, place, range, look))
     }
