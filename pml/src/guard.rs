@@ -511,12 +511,8 @@ fn run_on_all_cores_of(owner: Pid) -> bool {
         Err(Errno::SRCH) => return true,
         Err(_) => return false,
     };
-    let mut all = (0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core));
-    let done = all.all(|core| {
-        let mut only = CpuSet::new();
-        only.set(core);
-        sched_setaffinity(None, &only).is_ok()
-    });
+    let mut all = (0..CpuSet::MAX_CPU as u32).filter(|core| cores.is_set(*core as usize));
+    let done = all.all(|core| tagwire_base::topology::bind_to(core).is_ok());
     // A thread that may not go back stays where it is, and works.
     let _ = sched_setaffinity(None, &own);
     done

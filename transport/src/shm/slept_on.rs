@@ -5,20 +5,21 @@
 //! 50 ms later at times.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use tagwire_base::topology::bind_to;
 
 /// The CPU of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SleptOn(usize);
+pub(super) struct SleptOn(u32);
 
 impl SleptOn {
     /// Returns the one that the calling thread runs on.
     pub(super) fn here() -> Self {
-        Self(sched_getcpu())
+        Self(u32::try_from(sched_getcpu()).unwrap_or(u32::MAX))
     }
 
     /// Returns its number plus one, which is not 0.
-    pub(super) fn number(self) -> u32 {
-        u32::try_from(self.0 + 1).unwrap_or(0)
+    pub(super) const fn number(self) -> u32 {
+        self.0.wrapping_add(1)
     }
 
     /// Has the thread that slept there go back, where it has been woken on the CPU of this number, its waker's. It may run where it
@@ -36,12 +37,8 @@ impl SleptOn {
         let Ok(allowed) = sched_getaffinity(None) else {
             return;
         };
-        if self.0 >= CpuSet::MAX_CPU || !allowed.is_set(self.0) {
-            return;
-        }
-        let mut one = CpuSet::new();
-        one.set(self.0);
-        if sched_setaffinity(None, &one).is_ok() {
+        let cpu = self.0 as usize;
+        if cpu < CpuSet::MAX_CPU && allowed.is_set(cpu) && bind_to(self.0).is_ok() {
             // What it was is accepted.
             let _ = sched_setaffinity(None, &allowed);
         }
@@ -53,26 +50,20 @@ impl SleptOn {
 mod tests {
     use super::*;
 
-    fn only(cpu: usize) -> CpuSet {
-        let mut set = CpuSet::new();
-        set.set(cpu);
-        set
-    }
-
     /// Others may want a CPU at any time, so that some of the attempts count.
     #[test]
     fn who_is_woken_beside_its_waker_goes_back() {
         let allowed = sched_getaffinity(None).unwrap();
-        let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+        let mut cpus = (0..CpuSet::MAX_CPU as u32).filter(|cpu| allowed.is_set(*cpu as usize));
         let (Some(own), Some(other)) = (cpus.next(), cpus.next()) else {
             eprintln!("SKIPPED: who_is_woken_beside_its_waker_goes_back needs two CPUs");
             return;
         };
         let after = |woken_on: u32| {
-            sched_setaffinity(None, &only(own)).unwrap();
+            bind_to(own).unwrap();
             let slept_on = SleptOn::here();
             assert_eq!(slept_on, SleptOn(own));
-            sched_setaffinity(None, &only(other)).unwrap();
+            bind_to(other).unwrap();
             sched_setaffinity(None, &allowed).unwrap();
             slept_on.leave_to_waker(woken_on);
             let here = SleptOn::here();
@@ -91,12 +82,12 @@ mod tests {
     fn who_may_not_run_there_any_more_stays() {
         let allowed = sched_getaffinity(None).unwrap();
         let here = SleptOn::here();
-        let far = SleptOn(CpuSet::MAX_CPU - 1);
-        if !allowed.is_set(far.0) {
-            far.leave_to_waker(here.number());
+        let far = CpuSet::MAX_CPU - 1;
+        if !allowed.is_set(far) {
+            SleptOn(far as u32).leave_to_waker(here.number());
         }
-        SleptOn(CpuSet::MAX_CPU).go_back();
-        SleptOn(usize::MAX - 1).go_back();
+        SleptOn(CpuSet::MAX_CPU as u32).go_back();
+        SleptOn(u32::MAX - 1).go_back();
         assert_eq!(sched_getaffinity(None).unwrap(), allowed);
     }
 }
