@@ -11,7 +11,7 @@ use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_transport::Result;
 
 use crate::config::OfiOptions;
-use crate::fabric::faulty;
+use crate::fabric::{Info, faulty};
 use crate::open::{Use, open_info};
 use crate::registrations;
 
@@ -29,11 +29,22 @@ pub(crate) fn options(wanted: Use) -> Option<OfiOptions> {
         source: "127.0.0.1".to_owned(),
         ..OfiOptions::default()
     };
-    if let Err(error) = open_info(&options, 2, wanted) {
-        println!("SKIPPED: {error}");
-        return None;
-    }
-    Some(options)
+    info(&options, wanted).map(|_| options)
+}
+
+/// A provider as it is asked for; nothing, loudly, where there is none.
+pub(crate) fn info(options: &OfiOptions, wanted: Use) -> Option<Info> {
+    let info = open_info(options, 2, wanted);
+    info.inspect_err(|error| println!("SKIPPED: {error}")).ok()
+}
+
+/// The same by its name, for remote access.
+pub(crate) fn info_of(provider: &str) -> Option<Info> {
+    let options = OfiOptions {
+        provider: provider.to_owned(),
+        ..OfiOptions::default()
+    };
+    info(&options, Use::Bytes)
 }
 
 /// Opens all ranks of a job.

@@ -652,22 +652,12 @@ impl fmt::Debug for Net {
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
     use super::*;
-    use crate::config::OfiOptions;
-    use crate::open::{Use, open_info};
+    use crate::fixture;
 
     /// Opens an endpoint of shared memory; nothing, loudly, where there is no such provider.
     fn on_shm() -> Option<Net> {
-        let options = OfiOptions {
-            provider: "shm".to_owned(),
-            ..OfiOptions::default()
-        };
-        match open_info(&options, 2, Use::Bytes) {
-            Ok(info) => Some(Net::open(info, "ofi:shm", 0).unwrap()),
-            Err(error) => {
-                println!("SKIPPED: {error}");
-                None
-            }
-        }
+        let info = fixture::info_of("shm")?;
+        Some(Net::open(info, "ofi:shm", 0).unwrap())
     }
 
     /// What processes with this one's number have left behind does not keep an endpoint from opening.

@@ -356,21 +356,11 @@ impl Block {
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
     use super::*;
-    use crate::config::OfiOptions;
-    use crate::open::{Use, open_info};
+    use crate::fixture;
 
     fn trial() -> Option<Trial> {
-        let options = OfiOptions {
-            provider: "tcp;ofi_rxm".to_owned(),
-            ..OfiOptions::default()
-        };
-        match open_info(&options, 2, Use::Bytes) {
-            Ok(info) => Some(Trial::open(info, "tcp;ofi_rxm").unwrap()),
-            Err(error) => {
-                eprintln!("SKIPPED: {error}");
-                None
-            }
-        }
+        let info = fixture::info_of("tcp;ofi_rxm")?;
+        Some(Trial::open(info, "tcp;ofi_rxm").unwrap())
     }
 
     #[test]
