@@ -14,11 +14,12 @@ use crate::trace::{Call, Trace, shown};
 /// # Errors
 /// As [`Trace::read_all`].
 pub(crate) fn read_all(paths: &[PathBuf], partial: bool) -> Result<Vec<(PathBuf, Trace)>> {
-    let mut all = Trace::read_all(paths, partial)?;
-    if partial {
-        all.iter_mut().for_each(|(_, trace)| cut(trace));
+    let all = Trace::read_all(paths, partial)?;
+    if !partial {
+        return Ok(all);
     }
-    Ok(all)
+    let sound = |(path, trace): (PathBuf, Trace)| Ok((path.clone(), sound(trace, &path, partial)?));
+    all.into_iter().map(sound).collect()
 }
 
 /// Returns a trace all of whose answers can be: with `partial`, what comes before the first other one.
@@ -45,13 +46,6 @@ pub(crate) fn cannot_be(index: usize, why: &str) -> String {
         "call {}: {why} (--partial takes what comes before)",
         index + 1
     )
-}
-
-/// Cuts a trace before the first call whose answer cannot be.
-fn cut(trace: &mut Trace) {
-    if let Some((place, _)) = wrong(trace) {
-        trace.calls.truncate(place);
-    }
 }
 
 /// The first call whose answer cannot be, and why.
@@ -287,7 +281,7 @@ mod tests {
             assert!(told.starts_with(&format!("{index}: it matched")), "{told}");
             let mut partial = trace(&other);
             partial.header.capacity = Capacity::new(2, 2);
-            cut(&mut partial);
+            let partial = sound(partial, Path::new("trace"), true).unwrap();
             assert_eq!(partial.calls, trace(&good).calls[..index]);
         }
         let told = walk(&[(post(1), false), (Event::Cancel(1), false)]).unwrap_err();

@@ -9,7 +9,7 @@ use super::{Drain, LONGEST};
 use crate::error::{Error, Result};
 use crate::stats::{Part, part_of};
 use crate::trace::{Trace, shown};
-use crate::walk::{Change, Left, Walk, cannot_be};
+use crate::walk::{Change, Left, Walk, cannot_be, sound};
 
 /// What a file has of orders.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ impl Seen {
         let is_trace = bytes.strip_prefix(b"# ").unwrap_or(&bytes);
         let orders = match is_trace.starts_with(b"tagwire match trace ") {
             true => {
-                let trace = Trace::of_bytes(&bytes, path, partial)?;
-                Orders::Trace(of_trace(&trace, partial).map_err(wrong)?)
+                let trace = sound(Trace::of_bytes(&bytes, path, partial)?, path, partial)?;
+                Orders::Trace(of_trace(&trace).map_err(wrong)?)
             }
             false => Orders::Lines(of_lines(&String::from_utf8_lossy(&bytes)).map_err(wrong)?),
         };
@@ -111,8 +111,8 @@ fn sorted_by_arrival(came: &[u64]) -> Vec<u32> {
 }
 
 /// When the message of each receive of the program came, counted by messages, in the order of posting. Receives that were taken
-/// back are left out. With `partial`, what comes before a call whose answer cannot be is taken.
-fn of_trace(trace: &Trace, partial: bool) -> Result<Vec<u64>, String> {
+/// back are left out.
+fn of_trace(trace: &Trace) -> Result<Vec<u64>, String> {
     let mut walk = Walk::new(trace.header.capacity);
     let mut came: Vec<Option<u64>> = Vec::new();
     // What the entries of the queues are, by their numbers: receives by the order of posting, messages by that of arrival.
@@ -120,11 +120,8 @@ fn of_trace(trace: &Trace, partial: bool) -> Result<Vec<u64>, String> {
     let mut arrived = 0;
     for (index, call) in trace.calls.iter().enumerate() {
         let search = walk.search(&call.event);
-        let change = match walk.apply(call, search) {
-            Ok(change) => change,
-            Err(_) if partial => break,
-            Err(why) => return Err(cannot_be(index, &why)),
-        };
+        let change = walk.apply(call, search);
+        let change = change.map_err(|why| cannot_be(index, &why))?;
         let is_of_program = part_of(&call.event) == Some(Part::Program);
         match change {
             Change::ReceiveQueued => {
