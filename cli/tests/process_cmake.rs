@@ -1,31 +1,23 @@
 //! A project of CMake that finds the tree by CMake's own FindMPI, and by the package that the tree has.
 
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::process::installed::tree;
+use crate::process::installed::{has_command, said_by, tree};
 
-/// Runs a command of CMake, and returns what it says.
 fn said(name: &str, arguments: &[&str]) -> String {
-    let output = Command::new(name).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{name} {arguments:?}: {said}{errors}"
-    );
-    said
+    said_by(Path::new(name), arguments)
 }
 
 #[test]
 fn projects_find_the_tree_and_run_their_tests() {
-    for needed in ["cmake", "gfortran"] {
-        if Command::new(needed).arg("--version").output().is_err() {
-            eprintln!("SKIPPED: projects_find_the_tree_and_run_their_tests needs {needed}");
-            return;
-        }
+    let test = "projects_find_the_tree_and_run_their_tests";
+    if !["cmake", "gfortran"]
+        .iter()
+        .all(|name| has_command(test, name))
+    {
+        return;
     }
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/cmake");
     let (folder, tree) = (TempDir::new().unwrap(), tree().display());

@@ -3,16 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::process::installed::{said, tree};
+use crate::process::installed::{has_command, said, tree};
 use crate::process::{Line, run_line, wheels};
 
-/// Whether there is a Fortran compiler. Where there is none, the test is skipped and says so.
 fn has_compiler(test: &str) -> bool {
-    let found = Command::new("gfortran").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("SKIPPED: {test} needs gfortran");
-    }
-    found
+    has_command(test, "gfortran")
 }
 
 fn source(name: &str) -> String {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process::installed::{program, said, tree};
+use crate::process::installed::{has_command, program, said, tree};
 use crate::process::launchers::{Launcher, Slurm, of_intel_mpi, of_mpich, of_open_mpi};
 use crate::process::{Job, KILLED, Line, Outcome, has, run_line, wheels};
 use rustix::process::{Pid, Signal, kill_process};
@@ -132,8 +132,11 @@ fn a_recorded_program_is_told_apart_from_the_library() {
 /// `ci/match-programs` makes the table of docs/engines.md: it builds a program, has it recorded, and prints its row.
 #[test]
 fn the_table_of_programs_has_a_row_for_one_that_is_described() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        return eprintln!("SKIPPED: the_table_of_programs needs python3");
+    if !has_command(
+        "the_table_of_programs_has_a_row_for_one_that_is_described",
+        "python3",
+    ) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -348,10 +351,8 @@ fn ranks_of_fortran_print_each_record() {
 /// Exceptions leave error handlers and functions of attributes for the program; out of an operation they end it with a sentence.
 #[test]
 fn exceptions_reach_the_program_where_they_can() {
-    if Command::new("c++").arg("--version").output().is_err() {
-        return eprintln!(
-            "exceptions_reach_the_program_where_they_can: there is no compiler of C++"
-        );
+    if !has_command("exceptions_reach_the_program_where_they_can", "c++") {
+        return;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi/throwing.cpp");
     let folder = TempDir::new().unwrap();

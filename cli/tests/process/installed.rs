@@ -88,11 +88,27 @@ pub fn program(name: &str) -> PathBuf {
 
 /// Runs a command of the tree, and returns what it says.
 pub fn said(name: &str, arguments: &[&str]) -> String {
-    let output = Command::new(tree().join("bin").join(name))
-        .args(arguments)
-        .output()
-        .unwrap();
+    said_by(&tree().join("bin").join(name), arguments)
+}
+
+/// The same of any command.
+pub fn said_by(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+    let name = program.display();
+    assert!(
+        output.status.success(),
+        "{name} {arguments:?}: {said}{errors}"
+    );
+    said
+}
+
+/// Whether a command of the system is there. Where it is not, the test is skipped and says so.
+pub fn has_command(test: &str, name: &str) -> bool {
+    let is_there = Command::new(name).arg("--version").output().is_ok();
+    if !is_there {
+        eprintln!("SKIPPED: {test} needs {name}");
+    }
+    is_there
 }
