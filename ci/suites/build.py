@@ -115,8 +115,8 @@ class Suite:
 
     def named(self, word):
         """The file or folder of the suite that a word of a command is, as generated where it is; else the word."""
-        places = [self.folder / "converted" / word, self.root / word]
-        return next((place for place in places if place.exists()), word)
+        place = self.place(word)
+        return place if place.exists() else word
 
     def place(self, name):
         """Where a file of the suite is: written by its converter, in the checkout, or beside in a folder that it takes files of."""
