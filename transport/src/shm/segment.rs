@@ -24,6 +24,7 @@ use super::ring::{Place, RingMemory};
 use super::room::{Size, Table, Words};
 use crate::data::copy_bytes;
 use crate::message::Payload;
+use crate::prefetch;
 use crate::shared_writes::{SharedWrites, Way};
 
 /// Shorter payloads are written through the caches.
@@ -371,7 +372,7 @@ impl AreaMap {
 impl AreaMap {
     /// Hints that descriptor `number` will be written soon: its peer wrote there last.
     pub(super) fn will_offer(&self, number: usize) {
-        prefetch_for_write(&raw const self.offers[number % OFFERS]);
+        prefetch::for_write(&raw const self.offers[number % OFFERS]);
     }
 }
 
@@ -393,12 +394,12 @@ impl RingMemory for AreaMap {
 
     #[inline]
     fn will_write(&self, index: usize) {
-        prefetch_for_write(&raw const self.slots[index & (SLOTS - 1)].words);
+        prefetch::for_write(&raw const self.slots[index & (SLOTS - 1)].words);
     }
 
     #[inline]
     fn will_read(&self, index: usize) {
-        prefetch_for_read(&self.slots[index & (SLOTS - 1)].words);
+        prefetch::for_read(&self.slots[index & (SLOTS - 1)].words);
     }
 
     #[inline]
@@ -407,7 +408,7 @@ impl RingMemory for AreaMap {
             return;
         }
         let (start, room) = self.place(place);
-        prefetch_range_for_write(start, len.min(room));
+        prefetch::range_for_write(start, len.min(room));
     }
 
     #[inline]
@@ -481,47 +482,4 @@ impl RingMemory for AreaMap {
         // SAFETY: `start` is followed by `room` mapped bytes, for as long as `self` lives.
         look(unsafe { Payload::from_raw(start.cast_const(), len.min(room)) })
     }
-}
-
-/// Asks for the line of `place`. A hint, as [`prefetch_for_write`].
-#[inline]
-fn prefetch_for_read<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch cannot fault, and every processor of the architecture has it.
-    // JUSTIFICATION: the consumer that fetches slots ahead takes 26 instead of 21 million messages a second
-    // (docs/performance.md, what was tried).
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
-/// The same as [`prefetch_for_write`], of the lines of `len` bytes.
-#[inline]
-pub(super) fn prefetch_range_for_write(start: *const u8, len: usize) {
-    let lines = (0..len).step_by(64);
-    lines.for_each(|line| prefetch_for_write(start.wrapping_add(line)));
-}
-
-/// Asks for the line of `place` with the right to write it. A hint: it cannot fault and changes
-/// nothing but caches.
-#[inline]
-fn prefetch_for_write<T>(place: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: `prefetchw` neither reads nor writes memory as far as the program can tell, and is
-    // a no-operation on processors that lack it. Written as assembly since the compiler emits a
-    // plain prefetch for its own intrinsic unless told of a newer processor.
-    // JUSTIFICATION: half of the latency of 2 KiB is the wait for lines that the consumer has read
-    // (docs/performance.md: 0.71 us without, 0.47 with it).
-    unsafe {
-        std::arch::asm!(
-            "prefetchw [{place}]",
-            place = in(reg) place,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }

@@ -23,9 +23,9 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
+use crate::prefetch;
 use crate::shm::layout::Line64;
 use crate::shm::memfd;
-use crate::shm::segment::prefetch_range_for_write;
 
 /// How partitions travel, with the bytes of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,7 +241,7 @@ impl ControlBlock {
         if range.len() >= 64
             && let Some(place) = self.place(epoch + 1, range)
         {
-            prefetch_range_for_write(place, range.len());
+            prefetch::range_for_write(place, range.len());
         }
     }
 
