@@ -147,22 +147,24 @@ impl<'t> BoardCall<'t> {
         self.board.begin(rounds as u64)
     }
 
-    /// Waits until `ready`, and makes progress meanwhile. `lacks` returns whether it is a member's part that is not there.
+    /// Waits until `ready`, and makes progress meanwhile. `lacks` returns whether it is a member's part that is not there. Returns whether
+    /// it was there at the first look.
     #[inline]
     fn wait(
         &mut self,
         mut ready: impl FnMut(&mut Board) -> bool,
         lacks: impl Fn(&Board, usize) -> bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if self.team.board.count().is_multiple_of(WAITS_PER_PROGRESS) {
             self.look_around()?;
         }
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS {
             if ready(&mut self.board) {
-                return Ok(());
+                return Ok(look == 0);
             }
         }
-        self.wait_at_length(&mut ready, &lacks)
+        self.wait_at_length(&mut ready, &lacks)?;
+        Ok(false)
     }
 
     #[cold]
@@ -225,10 +227,13 @@ impl<'t> BoardCall<'t> {
     /// Waits until a member has shown what it has for `round`, which has to be of the same call.
     #[inline]
     pub(super) fn wait_for(&mut self, member: usize, round: u64) -> Result<()> {
-        self.wait(
+        let is_ahead = self.wait(
             |board| board.is_shown(member, round),
             |_, other| other == member,
         )?;
+        if is_ahead {
+            self.board.will_read(member, round);
+        }
         self.check(member, round)
     }
 
@@ -333,6 +338,15 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) fn finish(&mut self, round: u64) {
         self.board.finish(round);
+    }
+
+    /// Has done with `round`, in which some members showed `len` bytes each and others read them, as far behind as they are.
+    #[inline]
+    pub(super) fn finish_one_way(&mut self, round: u64, len: usize) {
+        match len <= LINE {
+            true => self.board.finish_line(round),
+            false => self.board.finish(round),
+        }
     }
 }
 

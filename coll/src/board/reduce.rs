@@ -27,15 +27,19 @@ pub(crate) fn reduce(
     let rounds = (first..).take(pieces.count()).enumerate();
     let (Some(out), true) = (out, call.me() == root) else {
         for (index, round) in rounds {
-            call.show(round, &[&input[pieces.range(index)]])?;
-            call.finish(round);
+            let piece = &input[pieces.range(index)];
+            call.show(round, &[piece])?;
+            call.finish_one_way(round, piece.len());
         }
         return Ok(());
     };
     for (index, round) in rounds {
-        call.wait_for_all(round)?;
+        for member in call.others() {
+            call.wait_for(member, round)?;
+        }
         let range = pieces.range(index);
         let (own, into) = (&input[range.clone()], &mut out[range]);
+        let len = own.len();
         match root {
             0 => into.copy_from_slice(own),
             _ => call.copy(0, round, into)?,
@@ -44,13 +48,12 @@ pub(crate) fn reduce(
             if member == root {
                 reduction.right(into, own)?;
             } else {
-                let len = own.len();
                 call.read(member, round, len, 0..len, |bytes| {
                     reduction.right(into, bytes)
                 })??;
             }
         }
-        call.finish(round);
+        call.finish_one_way(round, len);
     }
     Ok(())
 }

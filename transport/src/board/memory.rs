@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
 use crate::data::copy_bytes;
+use crate::prefetch;
 use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.
@@ -275,6 +276,16 @@ impl<S: Shape> Cells for Laid<S> {
         // SAFETY: the bounds were checked. The ring gives the place to its writer: all others have done with the round that had
         // it before, and read it only once the round's number is stored.
         unsafe { self.writes.copy(data.as_ptr(), start.add(at), data.len()) };
+    }
+
+    #[inline]
+    fn will_read(&self, member: usize, line: usize) {
+        prefetch::for_read(self.line(member, line));
+    }
+
+    #[inline]
+    fn will_write(&self, member: usize, line: usize) {
+        prefetch::for_write(self.line(member, line));
     }
 
     #[inline]

@@ -14,13 +14,14 @@
 //!     ...
 //! ```
 //!
-//! **Shapes.** A board is [`Slotted`], with 8 lines and 32 slots of each member, or [`Lined`], with 128 lines and no slots.
+//! **Shapes.** A board is [`Slotted`], with 32 lines and 32 slots of each member, or [`Lined`], with 128 lines and no slots.
 //!
 //! **Rounds** are numbered from 1. All members begin the same rounds in the same order, and show one thing at most in each.
 //!
 //! **Room.** A line or slot is written again once all other members have done with the round that had it, which their
 //! `done` reports. What a member shows reports the same of earlier rounds: nobody shows a round more than
-//! [`AHEAD`](Shape::AHEAD) after the last one that it has done with.
+//! [`AHEAD`](Shape::AHEAD) after the last one that it has done with. Rounds of lines alone, in which one member shows and others read, come
+//! faster than a line goes from core to core: `done` reports eight of them at once, so that who shows can be that far ahead.
 //!
 //! **What is handed on.** Of two members, who has read a slot has its lines in its own caches, and writes there faster than anywhere else. So what
 //! is longer than 1 KiB goes into one of four slots besides, of either member, that its writer has just read, while that one's round is not
@@ -234,6 +235,20 @@ impl<S: Shape> Board<S> {
     pub fn finish(&mut self, round: u64) {
         self.ring.finish(round);
         self.wake();
+    }
+
+    /// The same of a round in which nothing was shown that is longer than a line: others learn of some such rounds at once.
+    #[inline]
+    pub fn finish_line(&mut self, round: u64) {
+        if self.ring.finish_line(round) {
+            self.wake();
+        }
+    }
+
+    /// Asks the processor for what a member has shown in rounds after this one, since it is ahead. A hint.
+    #[inline]
+    pub fn will_read(&self, member: usize, round: u64) {
+        self.ring.will_read(member, round);
     }
 
     /// Returns a bit for each slot of this member that takes memory.

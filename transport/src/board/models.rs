@@ -24,6 +24,7 @@ impl Shape for FewLines {
     const SLOTS: u64 = 0;
     const HANDED: usize = 0;
     const AHEAD: u64 = 2;
+    const ROOM: u64 = 0;
     type Lengths = [usize; 0];
 }
 
@@ -175,7 +176,7 @@ fn both<S: Send + Sync + 'static>(
 
 /// A root that shows `rounds` values of `len` bytes, and a member that reads each. The root goes around its ring, so that it
 /// waits for room.
-fn one_way(rounds: u64, len: usize) {
+fn one_way(rounds: u64, len: usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
@@ -196,7 +197,7 @@ fn one_way(rounds: u64, len: usize) {
             let value = member.read(0, round, len, 0..len, |bytes| bytes[len - 1]);
             assert_eq!(value, Some(round as u8));
             assert_eq!(member.head(0, round), Some(7));
-            member.finish(round);
+            finish(&mut member, round);
             assert_eq!(member.read(0, round, len, 0..1, |bytes| bytes[0]), None);
         }
         writer.join().unwrap();
@@ -205,17 +206,55 @@ fn one_way(rounds: u64, len: usize) {
 
 #[test]
 fn what_is_shown_is_read_before_it_is_written_again() {
-    one_way(SLOTS + 1, LINE + 1);
+    one_way(SLOTS + 1, LINE + 1, Ring::finish);
 }
 
 #[test]
 fn what_lies_where_results_would_is_read_too() {
-    one_way(SLOTS + 1, RESULTS_AT + 1);
+    one_way(SLOTS + 1, RESULTS_AT + 1, Ring::finish);
 }
 
 #[test]
 fn lines_come_again() {
-    one_way(LINES + 1, 1);
+    one_way(LINES + 1, 1, Ring::finish);
+}
+
+/// Who shows lines learns once in some rounds that they were read, and has room all the same.
+#[test]
+fn lines_come_again_of_which_others_tell_seldom() {
+    one_way(LINES + 2, 1, |ring, round| {
+        ring.finish_line(round);
+    });
+}
+
+/// What is long has room once the lines before it were read, which their reader tells seldom.
+#[test]
+fn what_is_long_has_room_behind_lines() {
+    const LONG: u64 = Slotted::ROOM + 3;
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let memory = Model::<Slotted>::new();
+        let mut root = Ring::new(Arc::clone(&memory), 0, 2);
+        let len = |round| if round < LONG { 1 } else { LINE + 1 };
+        let writer = thread::spawn(move || {
+            for _ in 0..LONG {
+                let round = root.begin(1);
+                wait(|| root.has_room(round, len(round)));
+                assert!(root.show(round, 7, &[&vec![round as u8; len(round)]]));
+                root.finish(round);
+            }
+        });
+        let mut member = Ring::new(memory, 1, 2);
+        for _ in 0..LONG {
+            let round = member.begin(1);
+            wait(|| member.is_shown(0, round));
+            let value = member.read(0, round, len(round), 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            member.finish_line(round);
+        }
+        writer.join().unwrap();
+    });
 }
 
 /// Both show and read, a round ahead; what they see of each other is all that they know of room.

@@ -15,6 +15,8 @@ pub const SLOT: usize = 64 << 10;
 pub const RESULTS_AT: usize = SLOT / 2;
 /// Two members hand slots on for what is longer.
 pub(super) const OWN: usize = 1 << 10;
+/// A member takes over the line of the round that comes so many later, once it has written one.
+const FETCHED: u64 = 8;
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
 
@@ -117,6 +119,12 @@ pub(super) trait Cells {
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
 
+    /// Asks for a line that is read soon. A hint.
+    fn will_read(&self, _member: usize, _line: usize) {}
+
+    /// Asks for a line that is written soon. A hint.
+    fn will_write(&self, _member: usize, _line: usize) {}
+
     /// The same, of a place that this member has read last.
     fn write_read(&self, member: usize, place: Place, at: usize, data: &[u8]) {
         self.write(member, place, at, data);
@@ -148,9 +156,13 @@ pub(super) struct Ring<C: Cells> {
     lengths: <C::Shape as Shape>::Lengths,
     /// A bit for each slot that was written since its memory was given back.
     written: u64,
+    /// The last round with something in a slot of this member.
+    slotted: u64,
     /// The last round with a result of this member.
     results: u64,
     finished: u64,
+    /// What `done` says of `finished`.
+    told: u64,
     /// All other members have done with this round.
     floor: u64,
     /// Slots that were read last of those that are handed on, oldest first, and the rounds in which they were shown: this member may write there.
@@ -177,8 +189,10 @@ impl<C: Cells> Ring<C> {
             shown: 0,
             lengths: Default::default(),
             written: 0,
+            slotted: 0,
             results: 0,
             finished: 0,
+            told: 0,
             floor: 0,
             // One more than there are, before the oldest goes.
             read: VecDeque::with_capacity(C::Shape::HANDED + 1),
@@ -243,12 +257,35 @@ impl<C: Cells> Ring<C> {
             .round(self.me, line)
             .store(word(round, is_told), Release);
         self.shown = round;
+        self.take_over(round + FETCHED);
         let is_own = matches!(place, Place::Slot(_));
+        if is_own {
+            self.slotted = round;
+        }
         self.written |= u64::from(is_own) << slot_of::<C::Shape>(round);
         if let Some(length) = self.lengths.as_mut().get_mut(slot_of::<C::Shape>(round)) {
             *length = len;
         }
         true
+    }
+
+    /// Takes over the line of a round that comes later, where all others have done with what it shows now: they have read it, so that it
+    /// would hold up the store that is to come.
+    #[inline]
+    fn take_over(&mut self, round: u64) {
+        let before = round.saturating_sub(C::Shape::LINES);
+        if self.floor >= before || self.has_room_now(before) {
+            self.cells.will_write(self.me, line_of::<C::Shape>(round));
+        }
+    }
+
+    /// Asks for what a member may have shown in a round that comes later, since it is ahead of this one.
+    #[inline]
+    pub(super) fn will_read(&self, member: usize, round: u64) {
+        if member < self.members {
+            let ahead = round + FETCHED / 2;
+            self.cells.will_read(member, line_of::<C::Shape>(ahead));
+        }
     }
 
     /// Returns the length up to which what is shown lies in a line, or in the lower half of the slot of its round.
@@ -393,6 +430,7 @@ impl<C: Cells> Ring<C> {
             .write(self.me, Place::of_result::<C::Shape>(round), 0, data);
         self.cells.results(self.me).store(round, Release);
         self.results = round;
+        self.slotted = self.slotted.max(round);
         self.written |= 1 << slot_of::<C::Shape>(round);
         true
     }
@@ -426,8 +464,28 @@ impl<C: Cells> Ring<C> {
                 (first..=round).for_each(|round| self.note_read(round));
             }
             self.finished = round;
-            self.cells.done(self.me).store(round, Release);
+            self.tell();
         }
+    }
+
+    /// The same of a round in which nothing was shown that is longer than a line. Others are told once in so many rounds as one may show
+    /// ahead in slots, and have to wait for none of these: there are more lines. Returns whether they were told.
+    #[inline]
+    pub(super) fn finish_line(&mut self, round: u64) -> bool {
+        if round > self.finished && round <= self.begun {
+            self.finished = round;
+        }
+        let is_due = self.finished - self.told >= C::Shape::ROOM;
+        if is_due {
+            self.tell();
+        }
+        is_due
+    }
+
+    #[inline]
+    fn tell(&mut self) {
+        self.told = self.finished;
+        self.cells.done(self.me).store(self.finished, Release);
     }
 
     /// Takes note of the slot that the other of two members handed on in `round`.
@@ -461,7 +519,7 @@ impl<C: Cells> Ring<C> {
     /// Gives the memory of this member's slots back, where all others have done with what lies there. Returns whether it did.
     pub(super) fn give_back(&mut self) -> bool {
         // What they have read is read before it becomes zero. Who has left shows nothing more, and others may still read.
-        let is_idle = self.shown != GONE && self.has_room_now(self.shown);
+        let is_idle = self.shown != GONE && self.has_room_now(self.slotted);
         let is_back = is_idle && self.cells.give_back(self.me);
         if is_back {
             self.written = 0;
@@ -471,7 +529,7 @@ impl<C: Cells> Ring<C> {
 
     /// Reads and shows nothing any more. What was shown stays.
     pub(super) fn leave(&mut self) {
-        (self.finished, self.shown) = (GONE, GONE);
+        (self.finished, self.told, self.shown) = (GONE, GONE, GONE);
         self.cells.done(self.me).store(GONE, Release);
         self.cells.leavers().fetch_add(1, Release);
     }

@@ -17,22 +17,21 @@ pub trait Shape: Send + Sync + 'static {
     type Lengths: Default + AsRef<[usize]> + AsMut<[usize]> + Send + Sync;
 
     /// How many rounds a member may show before others have done with the first of them, where they show what is longer than a
-    /// line. Each round has a line, whatever it shows.
-    const ROOM: u64 = if Self::SLOTS < Self::LINES {
-        Self::SLOTS
-    } else {
-        Self::LINES
-    };
+    /// line: at most as many as it has slots. Each round has a line, whatever it shows.
+    const ROOM: u64;
     /// Most bytes of a round.
     const MOST: usize = if Self::SLOTS == 0 { LINE } else { SLOT };
 }
 
-/// A few lines, which stay in the nearest caches, and slots for what is longer.
+/// Lines, so many that the next ones can be taken over ahead while others are still read, and slots for what is longer.
 #[derive(Debug, Clone, Copy)]
 pub enum Slotted {}
 
 impl Shape for Slotted {
-    const LINES: u64 = 8;
+    #[cfg(not(loom))]
+    const LINES: u64 = 32;
+    #[cfg(loom)]
+    const LINES: u64 = Self::SLOTS;
     /// So many that what is written again has left the readers' own caches. A line that a reader still has there is taken from it
     /// first, which costs more than the copy.
     #[cfg(not(loom))]
@@ -42,6 +41,10 @@ impl Shape for Slotted {
     const SLOTS: u64 = Self::AHEAD + 1;
     const HANDED: usize = Self::AHEAD as usize + 1;
     const AHEAD: u64 = 3;
+    #[cfg(not(loom))]
+    const ROOM: u64 = 8;
+    #[cfg(loom)]
+    const ROOM: u64 = Self::SLOTS;
     #[cfg(not(loom))]
     type Lengths = [usize; 32];
     #[cfg(loom)]
@@ -57,5 +60,6 @@ impl Shape for Lined {
     const SLOTS: u64 = 0;
     const HANDED: usize = 0;
     const AHEAD: u64 = Self::LINES;
+    const ROOM: u64 = Self::SLOTS;
     type Lengths = [usize; 0];
 }
