@@ -110,10 +110,19 @@ class App:
         return self.checkout.is_dir()
 
     def fetch(self):
-        sources.fetch(self.settings["source"], self.checkout)
+        try:
+            sources.fetch(self.settings["source"], self.checkout)
+        except sources.Failed as failure:
+            # A package of Python is asked what it is built with, by which it looks for its libraries.
+            lacks = self.lacks()
+            raise sources.Failed(f"{lacks}: {failure}" if lacks else str(failure)) from failure
 
     def absent(self):
-        """Returns what it needs and is not here; nothing where all is."""
+        """Returns what it needs and is not here, or that it is not; nothing where all is."""
+        return self.lacks() or (None if self.is_there() else f"there is no {self.checkout} (--fetch)")
+
+    def lacks(self):
+        """Returns what it is built and run with and is not here; nothing where all is."""
         for language in self.settings["languages"]:
             variable, command = COMPILERS[language]
             if not shutil.which(os.environ.get(variable, command)):
@@ -121,7 +130,7 @@ class App:
         for wanted, package in self.settings.get("needs", {}).items():
             if not (glob.glob(wanted) if wanted.startswith("/") else shutil.which(wanted)):
                 return f"needs {wanted} (Debian: {package})"
-        return None if self.is_there() else f"there is no {self.checkout} (--fetch)"
+        return None
 
     def revision(self):
         """Returns what the source is pinned to."""

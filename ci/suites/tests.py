@@ -96,6 +96,12 @@ class Stage(unittest.TestCase):
         self.assertEqual(self.one(f'build = []\n{run}[needs]\n"/nowhere/*" = "none"'), ("skip", True))
         self.assertEqual(self.one(f'build = []\n{run}[needs]\n"/*" = "none"'), ("right", True))
 
+    def test_what_cannot_be_fetched_names_what_its_machine_lacks(self):
+        app = self.app('build = []\n[[run]]\nline = "true"\nright = [""]\n[needs]\n"/nowhere" = "none"')
+        with unittest.mock.patch.object(sources, "fetch", side_effect=sources.Failed("no libraries")):
+            with self.assertRaisesRegex(sources.Failed, r"needs /nowhere \(Debian: none\): no libraries"):
+                app.fetch()
+
     def test_it_is_built_once_and_again_where_a_line_or_a_file_has_changed(self):
         count = self.folder / "count"
         text = f'build = ["cat said", "echo >> {count}"]\n[[run]]\nline = "true"\nright = [""]\n[files]\nsaid = "{{}}"'
