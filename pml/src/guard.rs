@@ -164,9 +164,8 @@ impl<T> Guarded<T> {
         })
     }
 
-    /// The value, if this caller may have it and nobody else has it now.
-    #[cfg(feature = "partitioned")]
-    pub(crate) fn try_enter(&self) -> Option<Entered<'_, T>> {
+    /// The value, if this caller may have it and nobody else has it now. Waits for nobody.
+    pub fn try_enter(&self) -> Option<Entered<'_, T>> {
         if self.is_owner() {
             match self.bias.enter() {
                 Bid::Inside => return Some(Entered::new(self, false)),
@@ -180,10 +179,18 @@ impl<T> Guarded<T> {
             return None;
         }
         let entered = Entered::new(self, true);
-        if !self.bias.is_closed() && self.close_bias().is_err() {
-            return None;
+        let is_free = self.bias.is_closed() || self.try_close_bias();
+        is_free.then_some(entered)
+    }
+
+    /// Takes the bias away, under the lock, if its owner is not inside. Where it is, it comes by the lock the next time.
+    #[cold]
+    fn try_close_bias(&self) -> bool {
+        if self.is_owner() {
+            self.bias.close();
+            return true;
         }
-        Some(entered)
+        self.bias.try_revoke(|| (self.barrier)(self.owner_id()))
     }
 
     /// Takes the bias away, under the lock.
@@ -467,6 +474,18 @@ impl Bias {
         self.close();
         true
     }
+
+    /// The same, if the owner is not inside. Returns `false` where it is or may be.
+    #[cold]
+    fn try_revoke(&self, barrier: impl FnOnce() -> bool) -> bool {
+        self.revoked.store(true, Ordering::Release);
+        let is_inside = || self.inside.load(Ordering::Acquire);
+        if is_inside() || !barrier() || is_inside() {
+            return false;
+        }
+        self.close();
+        true
+    }
 }
 
 /// The owner's half of the barrier: keeps the compiler from reordering; the processor is kept by
@@ -678,6 +697,20 @@ mod loom_tests {
             self.lock.unlock();
         }
 
+        /// Adds as a thread does that waits for nobody. Returns how often it has.
+        fn add_if_free(&self) -> u32 {
+            if !self.lock.try_lock() {
+                return 0;
+            }
+            let barrier = || barrier(rustix::thread::gettid());
+            let is_free = self.bias.is_closed() || self.bias.try_revoke(barrier);
+            if is_free {
+                self.add();
+            }
+            self.lock.unlock();
+            u32::from(is_free)
+        }
+
         /// Adds as the owner does.
         fn add_as_owner(&self) {
             match self.bias.enter() {
@@ -687,6 +720,7 @@ mod loom_tests {
                 }
                 Bid::Revoked => {
                     self.lock.lock();
+                    self.bias.close();
                     self.add();
                     self.lock.unlock();
                 }
@@ -695,43 +729,62 @@ mod loom_tests {
         }
     }
 
-    /// Runs an owner, which adds twice, beside a second thread, which adds once: the counter, a plain cell, is never torn.
-    fn exclude_each_other(is_revoked: bool, owner: impl Fn(&Shared) + Sync + Send + 'static) {
+    /// Runs an owner, which adds twice, beside a second thread, which tells how often it has: the counter, a plain cell, is never torn.
+    fn exclude_each_other(
+        is_revoked: bool,
+        owner: impl Fn(&Shared) + Sync + Send + 'static,
+        second: fn(&Shared) -> u32,
+    ) {
         loom::model(move || {
             let shared = Arc::new(Shared {
                 bias: Bias::new(is_revoked),
                 lock: Lock::new(),
                 count: loom::cell::UnsafeCell::new(0),
             });
-            let second = {
+            let other = {
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || shared.add_by_lock())
+                thread::spawn(move || second(&shared))
             };
             owner(&shared);
-            second.join().unwrap();
+            let all = 2 + other.join().unwrap();
             // SAFETY: the other thread has ended.
-            shared.count.with(|count| assert_eq!(unsafe { *count }, 3));
+            shared
+                .count
+                .with(|count| assert_eq!(unsafe { *count }, all));
         });
+    }
+
+    fn add_twice(shared: &Shared) {
+        shared.add_as_owner();
+        shared.add_as_owner();
+    }
+
+    fn add_once(shared: &Shared) -> u32 {
+        shared.add_by_lock();
+        1
     }
 
     #[test]
     fn loom_a_biased_owner_and_a_second_thread_exclude_each_other() {
-        exclude_each_other(false, |shared| {
-            shared.add_as_owner();
-            shared.add_as_owner();
-        });
+        exclude_each_other(false, add_twice, add_once);
+    }
+
+    #[test]
+    fn loom_a_biased_owner_and_a_thread_that_waits_for_nobody_exclude_each_other() {
+        exclude_each_other(false, add_twice, Shared::add_if_free);
     }
 
     /// An owner whose bias was taken away takes it back under the lock, beside a second thread that comes again.
     #[test]
     fn loom_an_owner_that_takes_its_bias_back_and_a_second_thread_exclude_each_other() {
-        exclude_each_other(true, |shared| {
+        let take_back = |shared: &Shared| {
             shared.lock.lock();
             shared.add();
             shared.bias.open();
             shared.lock.unlock();
             shared.add_as_owner();
-        });
+        };
+        exclude_each_other(true, take_back, add_once);
     }
 }
 
@@ -817,6 +870,25 @@ mod tests {
         assert!(guarded.enter().is_err());
         drop(entered);
         assert_eq!(*guarded.enter().unwrap(), 7);
+    }
+
+    #[test]
+    fn who_tries_waits_for_nobody() {
+        let guarded = Guarded::new(ThreadLevel::Multiple, 7);
+        let tried = || {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| guarded.try_enter().map(|entered| *entered));
+                other.join().unwrap()
+            })
+        };
+        // The owner is inside by the bias, and the next time by the lock.
+        for _ in 0..2 {
+            let entered = guarded.enter().unwrap();
+            assert_eq!(tried(), None);
+            assert!(guarded.try_enter().is_none());
+            drop(entered);
+        }
+        assert_eq!(tried(), Some(7));
     }
 
     /// A thread that takes the place of the owner, and all that was its, is not the owner.

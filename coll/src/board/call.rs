@@ -1,14 +1,15 @@
 //! One operation on a group's board.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering::SeqCst, fence};
-use std::sync::{Arc, Mutex, MutexGuard};
 
-use tagwire_pml::{ContextNames, Until};
+use tagwire_pml::{ContextNames, Entered, Until};
 use tagwire_transport::Board;
 use tagwire_transport::board::{LINE, SLOT};
 
 use super::head::Head;
+use super::state::SharedBoard;
 use super::trial::{Pair, TRIED_FROM};
 use crate::algorithms::{Algorithm, ON_BOARD};
 use crate::error::{Error, Result};
@@ -27,8 +28,8 @@ const WAITS_PER_PROGRESS: u32 = 128;
 /// One operation on a group's board. Every member makes the same calls of it.
 pub(crate) struct BoardCall<'t> {
     pub(super) team: &'t Team,
-    shared: &'t Arc<Mutex<Board>>,
-    pub(super) board: MutexGuard<'t, Board>,
+    shared: &'t Arc<SharedBoard>,
+    pub(super) board: Entered<'t, Board>,
     pub(super) head: Head,
 }
 
@@ -36,8 +37,8 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) const fn new(
         team: &'t Team,
-        shared: &'t Arc<Mutex<Board>>,
-        board: MutexGuard<'t, Board>,
+        shared: &'t Arc<SharedBoard>,
+        board: Entered<'t, Board>,
         head: Head,
     ) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tagwire_transport::Board;
+use super::state::SharedBoard;
 
 /// The boards of a rank whose slots take memory, and how much of it they may take together. The groups of the rank share it.
 ///
@@ -24,7 +24,7 @@ struct Boards {
 }
 
 struct One {
-    board: Weak<Mutex<Board>>,
+    board: Weak<SharedBoard>,
     bytes: usize,
     /// What it had shown at the last look.
     shown: u64,
@@ -50,7 +50,7 @@ impl Kept {
     /// Notes that the slots of a board, which the caller has locked, take so many bytes. Where all together take more than they may,
     /// others give theirs back.
     #[cold]
-    pub(super) fn note(&self, board: &Arc<Mutex<Board>>, bytes: usize) {
+    pub(super) fn note(&self, board: &Arc<SharedBoard>, bytes: usize) {
         let mut boards = self.boards.lock().unwrap_or_else(PoisonError::into_inner);
         boards.note(board, bytes);
         // In the first round those that were used since are passed over.
@@ -66,7 +66,7 @@ impl Kept {
 }
 
 impl Boards {
-    fn note(&mut self, board: &Arc<Mutex<Board>>, bytes: usize) {
+    fn note(&mut self, board: &Arc<SharedBoard>, bytes: usize) {
         let mut all = self.all.iter_mut();
         if let Some(one) = all.find(|one| one.board.as_ptr() == Arc::as_ptr(board)) {
             self.bytes = self.bytes - one.bytes + bytes;
@@ -87,7 +87,7 @@ impl Boards {
         let mut one = self.all.remove(0);
         let keeps = one.board.upgrade().is_some_and(|board| {
             // One in use is locked.
-            let Ok(mut board) = board.try_lock() else {
+            let Some(mut board) = board.try_enter() else {
                 return true;
             };
             let shown = std::mem::replace(&mut one.shown, board.shown());

@@ -34,18 +34,17 @@ pub(crate) mod state;
 mod trial;
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
 use tagwire_base::Tag;
 use tagwire_base::unwind::NoUnwind;
-use tagwire_transport::Board;
 
 use crate::algorithms::{Algorithm, Collective, ON_BOARD};
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
-use state::{Boards, Stage};
+use state::{Boards, SharedBoard, Stage};
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -123,13 +122,13 @@ impl Team {
     #[inline]
     fn run_on(
         &self,
-        shared: &Arc<Mutex<Board>>,
+        shared: &Arc<SharedBoard>,
         head: Head,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Result<()> {
         self.check()?;
         self.messenger().check_thread()?;
-        let board = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let board = shared.enter()?;
         let inside = NoUnwind::of("a collective");
         let mut call = BoardCall::new(self, shared, board, head);
         let done = body(&mut call);
@@ -147,7 +146,7 @@ impl Team {
 
     /// Counts an operation, and makes the board with the fourth, or waits until a nonblocking one has.
     #[cold]
-    fn make_board(&self) -> Result<Option<&Arc<Mutex<Board>>>> {
+    fn make_board(&self) -> Result<Option<&Arc<SharedBoard>>> {
         // A call that is refused counts for none of the others.
         self.check()?;
         self.messenger().check_thread()?;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tagwire_pml::{Guarded, ThreadLevel};
 use tagwire_transport::Board;
 use tagwire_transport::board::Lined;
 
@@ -26,6 +27,10 @@ pub(super) enum Stage {
     Made,
 }
 
+/// The board of blocking operations. A thread that is alone enters it without a locked instruction, which would wait until all that it has
+/// written for others is on its way.
+pub(super) type SharedBoard = Guarded<Board>;
+
 /// A member's ends of the boards of its group.
 pub(super) struct Boards {
     /// That of blocking operations.
@@ -39,7 +44,7 @@ pub(super) struct Boards {
 /// The boards of a group, once it has them.
 #[derive(Debug)]
 pub(crate) struct TeamBoard {
-    pub(super) board: OnceLock<Option<Arc<Mutex<Board>>>>,
+    pub(super) board: OnceLock<Option<Arc<SharedBoard>>>,
     /// The memory that the boards of the rank keep.
     pub(super) kept: Arc<Kept>,
     /// There before `board` is.
@@ -96,7 +101,7 @@ impl TeamBoard {
             let kept = self.lines.set(Mutex::new(Lines::new(made.lines)));
             let read = made.memories.map_or(Ok(()), |it| self.memories.set(it));
             debug_assert!(kept.is_ok() && read.is_ok(), "the boards are made once");
-            Arc::new(Mutex::new(made.blocking))
+            Arc::new(Guarded::new(ThreadLevel::Multiple, made.blocking))
         });
         let kept = self.board.set(blocking);
         debug_assert!(kept.is_ok(), "the boards are made once");
@@ -141,7 +146,7 @@ impl TeamBoard {
     /// does so itself.
     pub(crate) fn give_up(&self, member: usize) {
         if let Some(Some(board)) = self.board.get()
-            && let Ok(mut board) = board.try_lock()
+            && let Some(mut board) = board.try_enter()
         {
             board.give_up(member);
         }

@@ -185,7 +185,7 @@ fn what_was_read_of_a_member_that_has_failed_meanwhile_counts_for_nothing() {
         let end = if team.me() == SIZE - 1 {
             let shared = team.board.board.get().unwrap().as_ref().unwrap();
             let head = Head::of(Collective::Allgather, BYTES);
-            let mut call = BoardCall::new(team, shared, shared.lock().unwrap(), head);
+            let mut call = BoardCall::new(team, shared, shared.enter().unwrap(), head);
             let first = call.begin(2);
             call.show_place(first, Some(&own)).unwrap();
             call.show_whether_read(first + 1, true).unwrap();
