@@ -214,9 +214,9 @@ const TESTED: &[&str] = &[
 const UNSAFE: &[&str] = &[
     "base/src/thread.rs",
     "base/src/ticks.rs",
-    "bench/examples/exchange.rs",
-    "bench/examples/room.rs",
-    "bench/examples/stream.rs",
+    "bench/loops/examples/exchange.rs",
+    "bench/loops/examples/room.rs",
+    "bench/loops/examples/stream.rs",
     "bench/sim/src/lent.rs",
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",

@@ -103,8 +103,11 @@ impl Team {
     /// the table has different algorithms may be waited for without an end: the setting `coll-check` finds them.
     pub fn call<O: CollectiveOperation>(&self, mut operation: O) -> Result<()> {
         operation.check(self)?;
-        if let Some(done) = operation.on_board(self) {
-            return done;
+        // An error is long: moved with what says that there is none, it would wait until that is written, behind all lines of others.
+        match operation.on_board(self) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => return Err(error),
+            None => {}
         }
         let (tag, opening) = self.open(&operation)?;
         let call = Call::new(self, tag);

@@ -148,24 +148,22 @@ impl<'t> BoardCall<'t> {
         self.board.begin(rounds as u64)
     }
 
-    /// Waits until `ready`, and makes progress meanwhile. `lacks` returns whether it is a member's part that is not there. Returns whether
-    /// it was there at the first look.
+    /// Waits until `ready`, and makes progress meanwhile. `lacks` returns whether it is a member's part that is not there.
     #[inline]
     fn wait(
         &mut self,
         mut ready: impl FnMut(&mut Board) -> bool,
         lacks: impl Fn(&Board, usize) -> bool,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         if self.team.board.count().is_multiple_of(WAITS_PER_PROGRESS) {
             self.look_around()?;
         }
-        for look in 0..LOOKS {
+        for _ in 0..LOOKS {
             if ready(&mut self.board) {
-                return Ok(look == 0);
+                return Ok(());
             }
         }
-        self.wait_at_length(&mut ready, &lacks)?;
-        Ok(false)
+        self.wait_at_length(&mut ready, &lacks)
     }
 
     #[cold]
@@ -228,13 +226,10 @@ impl<'t> BoardCall<'t> {
     /// Waits until a member has shown what it has for `round`, which has to be of the same call.
     #[inline]
     pub(super) fn wait_for(&mut self, member: usize, round: u64) -> Result<()> {
-        let is_ahead = self.wait(
+        self.wait(
             |board| board.is_shown(member, round),
             |_, other| other == member,
         )?;
-        if is_ahead {
-            self.board.will_read(member, round);
-        }
         self.check(member, round)
     }
 

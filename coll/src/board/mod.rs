@@ -131,8 +131,8 @@ impl Team {
         let board = shared.enter()?;
         let inside = NoUnwind::of("a collective");
         let mut call = BoardCall::new(self, shared, board, head);
-        let done = body(&mut call);
-        if let Err(error) = &done {
+        let failed = body(&mut call).err();
+        if let Some(error) = &failed {
             call.give_up(error);
         }
         drop(call);
@@ -141,7 +141,10 @@ impl Team {
             self.board.give_up(self.failed_member(&error));
         }
         inside.over();
-        done
+        match failed {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
     }
 
     /// Counts an operation, and makes the board with the fourth, or waits until a nonblocking one has.

@@ -34,9 +34,7 @@ pub(crate) fn reduce(
         return Ok(());
     };
     for (index, round) in rounds {
-        for member in call.others() {
-            call.wait_for(member, round)?;
-        }
+        call.wait_for_all(round)?;
         let range = pieces.range(index);
         let (own, into) = (&input[range.clone()], &mut out[range]);
         let len = own.len();

@@ -279,11 +279,6 @@ impl<S: Shape> Cells for Laid<S> {
     }
 
     #[inline]
-    fn will_read(&self, member: usize, line: usize) {
-        prefetch::for_read(self.line(member, line));
-    }
-
-    #[inline]
     fn will_write(&self, member: usize, line: usize) {
         prefetch::for_write(self.line(member, line));
     }

@@ -245,12 +245,6 @@ impl<S: Shape> Board<S> {
         }
     }
 
-    /// Asks the processor for what a member has shown in rounds after this one, since it is ahead. A hint.
-    #[inline]
-    pub fn will_read(&self, member: usize, round: u64) {
-        self.ring.will_read(member, round);
-    }
-
     /// Returns a bit for each slot of this member that takes memory.
     #[inline]
     #[must_use]

@@ -16,7 +16,7 @@ pub const RESULTS_AT: usize = SLOT / 2;
 /// Two members hand slots on for what is longer.
 pub(super) const OWN: usize = 1 << 10;
 /// A member takes over the line of the round that comes so many later, once it has written one.
-const FETCHED: u64 = 8;
+const TAKEN_OVER: u64 = 8;
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
 
@@ -118,9 +118,6 @@ pub(super) trait Cells {
 
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
-
-    /// Asks for a line that is read soon. A hint.
-    fn will_read(&self, _member: usize, _line: usize) {}
 
     /// Asks for a line that is written soon. A hint.
     fn will_write(&self, _member: usize, _line: usize) {}
@@ -257,7 +254,7 @@ impl<C: Cells> Ring<C> {
             .round(self.me, line)
             .store(word(round, is_told), Release);
         self.shown = round;
-        self.take_over(round + FETCHED);
+        self.take_over(round + TAKEN_OVER);
         let is_own = matches!(place, Place::Slot(_));
         if is_own {
             self.slotted = round;
@@ -276,15 +273,6 @@ impl<C: Cells> Ring<C> {
         let before = round.saturating_sub(C::Shape::LINES);
         if self.floor >= before || self.has_room_now(before) {
             self.cells.will_write(self.me, line_of::<C::Shape>(round));
-        }
-    }
-
-    /// Asks for what a member may have shown in a round that comes later, since it is ahead of this one.
-    #[inline]
-    pub(super) fn will_read(&self, member: usize, round: u64) {
-        if member < self.members {
-            let ahead = round + FETCHED / 2;
-            self.cells.will_read(member, line_of::<C::Shape>(ahead));
         }
     }
 

@@ -4,7 +4,7 @@
 //! the best of several runs.
 //!
 //! ```text
-//! cargo run --release -p tagwire-bench --example room [CORE CORE]
+//! cargo run --release -p tagwire-bench-loops --example room [CORE CORE]
 //! ```
 #![allow(unsafe_code)]
 

@@ -3,7 +3,7 @@
 //! of several runs.
 //!
 //! ```text
-//! cargo run --release -p tagwire-bench --example cacheline [CORE CORE]
+//! cargo run --release -p tagwire-bench-loops --example cacheline [CORE CORE]
 //! ```
 
 use tagwire_bench::line_transfer;

@@ -3,7 +3,7 @@
 //! the reader fetches, and the writer takes over. Millions of messages a second, the median of several runs with the extremes.
 //!
 //! ```text
-//! cargo run --release -p tagwire-bench --example stream [CORE CORE]
+//! cargo run --release -p tagwire-bench-loops --example stream [CORE CORE]
 //! ```
 #![allow(unsafe_code)]
 
@@ -121,7 +121,7 @@ fn take_over(line: &Line) {
 }
 
 /// Returns millions of messages a second.
-fn run(way: Way, cores: [usize; 2]) -> f64 {
+fn run(way: Way, cores: [u32; 2]) -> f64 {
     let stream = Stream::new();
     let bind = |core| tagwire_base::topology::bind_to(core).expect("a core that may be used");
     std::thread::scope(|scope| {
