@@ -9,7 +9,7 @@ use tagwire_transport::Board;
 use tagwire_transport::board::{LINE, SLOT};
 
 use super::head::Head;
-use super::state::SharedBoard;
+use super::kept::SharedBoard;
 use super::trial::{Pair, TRIED_FROM};
 use crate::algorithms::{Algorithm, ON_BOARD};
 use crate::error::{Error, Result};

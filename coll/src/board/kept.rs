@@ -3,7 +3,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::state::SharedBoard;
+use tagwire_pml::Guarded;
+use tagwire_transport::Board;
+
+/// The board of blocking operations. A thread that is alone enters it without a locked instruction, which would wait until all that it has
+/// written for others is on its way.
+pub(super) type SharedBoard = Guarded<Board>;
 
 /// The boards of a rank whose slots take memory, and how much of it they may take together. The groups of the rank share it.
 ///

@@ -44,7 +44,8 @@ use crate::algorithms::{Algorithm, Collective, ON_BOARD};
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
-use state::{Boards, SharedBoard, Stage};
+use kept::SharedBoard;
+use state::{Boards, Stage};
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -141,10 +142,7 @@ impl Team {
             self.board.give_up(self.failed_member(&error));
         }
         inside.over();
-        match failed {
-            None => Ok(()),
-            Some(error) => Err(error),
-        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Counts an operation, and makes the board with the fourth, or waits until a nonblocking one has.

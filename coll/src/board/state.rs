@@ -7,7 +7,7 @@ use tagwire_pml::{Guarded, ThreadLevel};
 use tagwire_transport::Board;
 use tagwire_transport::board::Lined;
 
-use super::kept::Kept;
+use super::kept::{Kept, SharedBoard};
 use super::line::Lines;
 use super::memories::Memories;
 use super::trial::Trials;
@@ -26,10 +26,6 @@ pub(super) enum Stage {
     /// One that was called earlier makes them.
     Made,
 }
-
-/// The board of blocking operations. A thread that is alone enters it without a locked instruction, which would wait until all that it has
-/// written for others is on its way.
-pub(super) type SharedBoard = Guarded<Board>;
 
 /// A member's ends of the boards of its group.
 pub(super) struct Boards {

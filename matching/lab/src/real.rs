@@ -143,7 +143,10 @@ pub(crate) fn run(plan: &Plan, way: Way<'_>, known: &Engines) -> Result<Ran, Str
     let elapsed = clock.now().since(start);
     let ran = made.and_then(|()| job.ran(elapsed));
     // What is still queued is of no interest any more, and a job that went wrong is closed as well.
-    let ended = job.end();
+    let ended = job.end(match &ran {
+        Ok(_) => job::DEADLINE,
+        Err(_) => job::AFTER_FAILURE,
+    });
     let ran = ran?;
     ended.map(|()| ran)
 }

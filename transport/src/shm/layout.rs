@@ -39,7 +39,7 @@ use super::room::{Size, Table};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 8;
+pub(super) const VERSION: u64 = 9;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;

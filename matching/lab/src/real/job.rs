@@ -341,12 +341,12 @@ impl Job {
         })
     }
 
-    /// Takes what is still queued, and closes all ranks.
-    pub(super) fn end(mut self) -> Result<(), String> {
+    /// Takes what is still queued, and closes all ranks. One that waits for what does not come any more gives it up after `limit`.
+    pub(super) fn end(mut self, limit: Duration) -> Result<(), String> {
         let ended = self.drain();
         let Self { own, peers, .. } = self;
         let closed = thread::scope(|scope| {
-            let close = |rank: &Messenger| rank.close(DEADLINE).map_err(words);
+            let close = |rank: &Messenger| rank.close(limit).map_err(words);
             let threads: Vec<_> = peers
                 .iter()
                 .map(|peer| scope.spawn(move || close(peer)))
@@ -438,3 +438,5 @@ const IDLE: u32 = 1000;
 
 /// How long anything may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+/// How long ranks wait for each other at the end of a job that went wrong.
+pub(super) const AFTER_FAILURE: Duration = Duration::from_secs(1);
