@@ -131,7 +131,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-launch",
         ],
     ),
-    ("tagwire-bench-loops", &["tagwire-bench"]),
+    ("tagwire-bench-loops", &["tagwire-bench", "tagwire-base"]),
     ("tagwire-report", &["tagwire-bench"]),
     ("tagwire-papers", &["tagwire-bench"]),
     (

@@ -14,6 +14,7 @@
 //!
 //! - A receive is exposed only where each receive that was posted before it, and may take one of the same messages, is exposed
 //!   to the same peer.
+//! - A receive of any source is exposed to nobody: two peers might fill it at once. Nor is one of any tag, since EXPOSE names one.
 //! - EXPOSE has the number of the peer's next packet. The peer remembers what it sent since: the first message of these
 //!   that fits takes the receive, by its envelope. So does a message that fits and is short, or too long for the memory.
 //! - A peer that cannot tell drops the target. It then takes no other before it hears that the dropped one has been matched: each

@@ -127,6 +127,7 @@ impl Shm {
         let attachable = attaches.then(Attachable::new);
         check_attach(&options, &identity)?;
         check_way(&options, &identity)?;
+        check_reuse(&options)?;
         Ok(Self {
             outbound: Vec::new(),
             inbound: Vec::new(),
@@ -512,6 +513,22 @@ fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
         })),
         _ => Ok(()),
     }
+}
+
+/// Memory goes back and forth in rooms alone.
+fn check_reuse(options: &ShmOptions) -> Result<()> {
+    let reason = match (options.reuse, options.room) {
+        (Some(true), _) if options.matches => {
+            "ranks that match for each other (pml=cm) have no rooms"
+        }
+        (Some(true), Some(0)) => "shm-room is 0, and there are no rooms",
+        _ => return Ok(()),
+    };
+    Err(Error::Base(tagwire_base::Error::BadSetting {
+        name: "shm-reuse".to_owned(),
+        value: "on".to_owned(),
+        expected: format!("{reason}; auto takes what there is"),
+    }))
 }
 
 /// The way that a setting fixes has to be one that can be used here.

@@ -493,6 +493,27 @@ fn a_way_that_cannot_be_used_is_refused_by_name() {
     assert_eq!(open(CopyWay::Halves, CrossAttach::Auto, true), Ok(()));
 }
 
+#[test]
+fn reuse_without_rooms_is_refused_by_name() {
+    let open = |room, matches| {
+        let options = ShmOptions {
+            reuse: Some(true),
+            room,
+            matches,
+            ..ShmOptions::default()
+        };
+        let job = LocalJob::new(1).unwrap();
+        let opened = Shm::open(options, &mut job.member(Rank::new(0)));
+        opened.map(drop).map_err(|error| error.to_string())
+    };
+    for (room, matches, reason) in [(Some(0), false, "shm-room is 0"), (None, true, "pml=cm")] {
+        let error = open(room, matches).unwrap_err();
+        let names = ["shm-reuse", "on", reason];
+        assert!(names.iter().all(|name| error.contains(name)), "{error}");
+    }
+    assert_eq!(open(None, false), Ok(()));
+}
+
 /// Counts broken peers and completions, and takes any message.
 #[derive(Default)]
 struct Silent {
