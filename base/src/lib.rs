@@ -15,6 +15,7 @@ pub mod log;
 pub mod named;
 pub mod nearest;
 pub mod owner;
+pub mod prefetch;
 pub mod slab;
 pub mod sync;
 pub mod thread;

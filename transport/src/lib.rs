@@ -33,7 +33,6 @@ pub mod matching;
 pub mod message;
 pub mod null;
 pub mod post;
-mod prefetch;
 pub mod remote;
 mod shared_writes;
 pub mod shm;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use tagwire_base::prefetch;
+
 /// Bytes of a piece through rooms of their own.
 const PIECE: usize = 4096;
 /// Bytes of the longest piece through common memory.
@@ -91,7 +93,7 @@ impl Room {
             written += self.piece as u64;
             self.written.0.store(written, Ordering::Release);
             if ahead {
-                take_over(self.place(written));
+                prefetch::range_for_write(self.place(written), PIECE);
             }
         }
     }
@@ -109,20 +111,6 @@ impl Room {
             self.read.0.store(read, Ordering::Release);
         }
     }
-}
-
-/// Asks for the lines of a piece, with the right to write them.
-fn take_over(piece: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..PIECE).step_by(64) {
-        // SAFETY: a prefetch cannot fault and changes nothing but caches.
-        unsafe {
-            std::arch::asm!("prefetchw [{0}]", in(reg) piece.wrapping_add(line),
-                options(nostack, preserves_flags, readonly));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = piece;
 }
 
 /// One run through two rooms: half a round trip in microseconds.

@@ -5,11 +5,12 @@
 //! ```text
 //! cargo run --release -p tagwire-bench-loops --example stream [CORE CORE]
 //! ```
-#![allow(unsafe_code)]
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::Instant;
+
+use tagwire_base::prefetch;
 
 /// Lines of the ring.
 const LINES: usize = 512;
@@ -72,7 +73,7 @@ impl Stream {
                 words[3].store(number, Relaxed);
                 words[0].store(number + 1, Release);
                 if way.writer_takes_over {
-                    take_over(ahead);
+                    prefetch::for_write(ahead);
                 }
             }
             while self.read.0.load(Acquire) <= window {
@@ -89,7 +90,7 @@ impl Stream {
                     std::hint::spin_loop();
                 }
                 if way.reader_fetches {
-                    fetch(ahead);
+                    prefetch::for_read(ahead);
                 }
                 black_box((words[1].load(Relaxed), words[2].load(Relaxed)));
                 assert_eq!(words[3].load(Relaxed), number);
@@ -97,27 +98,6 @@ impl Stream {
             self.read.0.store(window + 1, Release);
         }
     }
-}
-
-fn fetch(line: &Line) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch cannot fault, and every processor of the architecture has it.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
-}
-
-fn take_over(line: &Line) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint that reads and writes nothing as far as the program can tell.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
 }
 
 /// Returns millions of messages a second.

@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use memmap2::{MmapRaw, UncheckedAdvice};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
+use tagwire_base::prefetch;
 
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
 use crate::data::copy_bytes;
-use crate::prefetch;
 use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.

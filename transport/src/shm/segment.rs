@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::FallocateFlags;
 use tagwire_base::error::is_shortage;
+use tagwire_base::prefetch;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
@@ -24,7 +25,6 @@ use super::ring::{Place, RingMemory};
 use super::room::{Size, Table, Words};
 use crate::data::copy_bytes;
 use crate::message::Payload;
-use crate::prefetch;
 use crate::shared_writes::{SharedWrites, Way};
 
 /// Shorter payloads are written through the caches.

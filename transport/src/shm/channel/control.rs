@@ -19,11 +19,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapOptions, MmapRaw};
+use tagwire_base::prefetch;
 
 use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
-use crate::prefetch;
 use crate::shm::layout::Line64;
 use crate::shm::memfd;
 
