@@ -176,7 +176,7 @@ fn both<S: Send + Sync + 'static>(
 
 /// A root that shows `rounds` values of `len` bytes, and a member that reads each. The root goes around its ring, so that it
 /// waits for room.
-fn one_way(rounds: u64, len: usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
+fn one_way(rounds: u64, len: fn(u64) -> usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
@@ -185,6 +185,7 @@ fn one_way(rounds: u64, len: usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
         let writer = thread::spawn(move || {
             for _ in 0..rounds {
                 let round = root.begin(1);
+                let len = len(round);
                 wait(|| root.has_room(round, len));
                 assert!(root.show(round, 7, &[&vec![round as u8; len]]));
                 root.finish(round);
@@ -193,6 +194,7 @@ fn one_way(rounds: u64, len: usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
         let mut member = Ring::new(memory, 1, 2);
         for _ in 0..rounds {
             let round = member.begin(1);
+            let len = len(round);
             wait(|| member.is_shown(0, round));
             let value = member.read(0, round, len, 0..len, |bytes| bytes[len - 1]);
             assert_eq!(value, Some(round as u8));
@@ -204,57 +206,37 @@ fn one_way(rounds: u64, len: usize, finish: fn(&mut Ring<Arc<Model>>, u64)) {
     });
 }
 
+fn finish_line(ring: &mut Ring<Arc<Model>>, round: u64) {
+    ring.finish_line(round);
+}
+
 #[test]
 fn what_is_shown_is_read_before_it_is_written_again() {
-    one_way(SLOTS + 1, LINE + 1, Ring::finish);
+    one_way(SLOTS + 1, |_| LINE + 1, Ring::finish);
 }
 
 #[test]
 fn what_lies_where_results_would_is_read_too() {
-    one_way(SLOTS + 1, RESULTS_AT + 1, Ring::finish);
+    one_way(SLOTS + 1, |_| RESULTS_AT + 1, Ring::finish);
 }
 
 #[test]
 fn lines_come_again() {
-    one_way(LINES + 1, 1, Ring::finish);
+    one_way(LINES + 1, |_| 1, Ring::finish);
 }
 
 /// Who shows lines learns once in some rounds that they were read, and has room all the same.
 #[test]
 fn lines_come_again_of_which_others_tell_seldom() {
-    one_way(LINES + 2, 1, |ring, round| {
-        ring.finish_line(round);
-    });
+    one_way(LINES + 2, |_| 1, finish_line);
 }
 
 /// What is long has room once the lines before it were read, which their reader tells seldom.
 #[test]
 fn what_is_long_has_room_behind_lines() {
     const LONG: u64 = Slotted::ROOM + 3;
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        let memory = Model::<Slotted>::new();
-        let mut root = Ring::new(Arc::clone(&memory), 0, 2);
-        let len = |round| if round < LONG { 1 } else { LINE + 1 };
-        let writer = thread::spawn(move || {
-            for _ in 0..LONG {
-                let round = root.begin(1);
-                wait(|| root.has_room(round, len(round)));
-                assert!(root.show(round, 7, &[&vec![round as u8; len(round)]]));
-                root.finish(round);
-            }
-        });
-        let mut member = Ring::new(memory, 1, 2);
-        for _ in 0..LONG {
-            let round = member.begin(1);
-            wait(|| member.is_shown(0, round));
-            let value = member.read(0, round, len(round), 0..1, |bytes| bytes[0]);
-            assert_eq!(value, Some(round as u8));
-            member.finish_line(round);
-        }
-        writer.join().unwrap();
-    });
+    let len = |round| if round < LONG { 1 } else { LINE + 1 };
+    one_way(LONG, len, finish_line);
 }
 
 /// Both show and read, a round ahead; what they see of each other is all that they know of room.

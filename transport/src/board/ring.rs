@@ -119,13 +119,13 @@ pub(super) trait Cells {
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
 
-    /// Asks for a line that is written soon. A hint.
-    fn will_write(&self, _member: usize, _line: usize) {}
-
     /// The same, of a place that this member has read last.
     fn write_read(&self, member: usize, place: Place, at: usize, data: &[u8]) {
         self.write(member, place, at, data);
     }
+
+    /// Asks for a line that is written soon. A hint.
+    fn will_write(&self, _member: usize, _line: usize) {}
 
     /// Gives the memory of a member's slots back: they are zero then. Returns whether it did.
     fn give_back(&self, member: usize) -> bool;

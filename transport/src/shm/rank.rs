@@ -500,17 +500,25 @@ fn extent(options: &ShmOptions, size: u32, room: Size) -> Result<Extent> {
     Ok(extent)
 }
 
+/// Returns the error of a setting that cannot be used here.
+fn cannot(name: &str, value: &str, expected: String) -> Error {
+    Error::Base(tagwire_base::Error::BadSetting {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        expected,
+    })
+}
+
 /// Where cross-memory attach is asked for, it has to work at least towards oneself.
 fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
     if options.cross_attach != CrossAttach::On {
         return Ok(());
     }
     match Attach::test(own.pid, own.nonce_address, own.nonce) {
-        Attach::Forbidden(reason) => Err(Error::Base(tagwire_base::Error::BadSetting {
-            name: "shm-cma".to_owned(),
-            value: "on".to_owned(),
-            expected: format!("this system forbids it ({reason}); auto falls back"),
-        })),
+        Attach::Forbidden(reason) => {
+            let why = format!("this system forbids it ({reason}); auto falls back");
+            Err(cannot("shm-cma", "on", why))
+        }
         _ => Ok(()),
     }
 }
@@ -518,17 +526,12 @@ fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
 /// Memory goes back and forth in rooms alone.
 fn check_reuse(options: &ShmOptions) -> Result<()> {
     let reason = match (options.reuse, options.room) {
-        (Some(true), _) if options.matches => {
-            "ranks that match for each other (pml=cm) have no rooms"
-        }
+        (Some(true), _) if options.matches => "ranks under pml=cm have no rooms",
         (Some(true), Some(0)) => "shm-room is 0, and there are no rooms",
         _ => return Ok(()),
     };
-    Err(Error::Base(tagwire_base::Error::BadSetting {
-        name: "shm-reuse".to_owned(),
-        value: "on".to_owned(),
-        expected: format!("{reason}; auto takes what there is"),
-    }))
+    let why = format!("{reason}; auto takes what there is");
+    Err(cannot("shm-reuse", "on", why))
 }
 
 /// The way that a setting fixes has to be one that can be used here.
@@ -550,9 +553,6 @@ fn check_way(options: &ShmOptions, own: &Identity) -> Result<()> {
             _ => return Ok(()),
         },
     };
-    Err(Error::Base(tagwire_base::Error::BadSetting {
-        name: "shm-way".to_owned(),
-        value: way.name().to_owned(),
-        expected: format!("{reason}; auto takes what there is"),
-    }))
+    let why = format!("{reason}; auto takes what there is");
+    Err(cannot("shm-way", way.name(), why))
 }

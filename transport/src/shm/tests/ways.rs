@@ -466,6 +466,13 @@ fn pieces_that_lie_end_their_sender() {
     assert!(found > 20, "{found} of 300");
 }
 
+/// Opens a job of one rank, and returns what is said where it cannot.
+fn opened(options: ShmOptions) -> Result<(), String> {
+    let job = LocalJob::new(1).unwrap();
+    let opened = Shm::open(options, &mut job.member(Rank::new(0)));
+    opened.map(drop).map_err(|error| error.to_string())
+}
+
 #[test]
 fn a_way_that_cannot_be_used_is_refused_by_name() {
     let open = |way, cross_attach, matches| {
@@ -475,9 +482,7 @@ fn a_way_that_cannot_be_used_is_refused_by_name() {
             matches,
             ..ShmOptions::default()
         };
-        let job = LocalJob::new(1).unwrap();
-        let opened = Shm::open(options, &mut job.member(Rank::new(0)));
-        opened.map(drop).map_err(|error| error.to_string())
+        opened(options)
     };
     for (way, attach, matches, reason) in [
         (CopyWay::OneSide, CrossAttach::Off, false, "shm-cma is off"),
@@ -502,9 +507,7 @@ fn reuse_without_rooms_is_refused_by_name() {
             matches,
             ..ShmOptions::default()
         };
-        let job = LocalJob::new(1).unwrap();
-        let opened = Shm::open(options, &mut job.member(Rank::new(0)));
-        opened.map(drop).map_err(|error| error.to_string())
+        opened(options)
     };
     for (room, matches, reason) in [(Some(0), false, "shm-room is 0"), (None, true, "pml=cm")] {
         let error = open(room, matches).unwrap_err();
