@@ -304,6 +304,7 @@ const UNSAFE: &[&str] = &[
     "transport/ofi/src/open.rs",
     "transport/ofi/src/registrations/changes.rs",
     "transport/src/shared_writes.rs",
+    "transport/src/shared_writes/stream.rs",
     "transport/src/shm/arena.rs",
     "transport/src/shm/channel/control.rs",
     "transport/src/shm/cma.rs",

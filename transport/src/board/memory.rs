@@ -19,7 +19,7 @@ use tagwire_base::prefetch;
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
 use crate::data::copy_bytes;
-use crate::shared_writes::SharedWrites;
+use crate::shared_writes::{SharedWrites, Way, Ways};
 
 /// Bytes of a page at least.
 pub(super) const PAGE: usize = 4096;
@@ -68,6 +68,8 @@ pub struct BoardMemory {
     /// By which others join.
     file: Option<File>,
     map: MmapRaw,
+    /// Whether slots are written past the caches, always or never; `None`: as is found by trial.
+    streams: Option<bool>,
 }
 
 /// Where things are in the memory of a board of a shape.
@@ -101,6 +103,7 @@ impl BoardMemory {
             len: map.len(),
             file,
             map,
+            streams: None,
         })
     }
 
@@ -113,6 +116,11 @@ impl BoardMemory {
         // SAFETY: the mapping is page-aligned, no shorter than a page, and lives as long as `self`. All fields are atomics, for which
         // any bytes are valid.
         unsafe { self.start.cast().as_ref() }
+    }
+
+    /// Says whether slots are written past the caches, always or never; `None`: as is found by trial.
+    pub(crate) const fn stream(&mut self, streams: Option<bool>) {
+        self.streams = streams;
     }
 
     /// Closes the descriptor by which others join: all have.
@@ -161,10 +169,15 @@ impl<S: Shape> Laid<S> {
 
     /// Returns the board in `memory`. `None` where it is of another length.
     pub(super) fn new(memory: BoardMemory, members: usize) -> Option<Self> {
+        let ways = match memory.streams {
+            None => Ways::PLAIN.and(Way::Stream),
+            Some(true) => Ways::only(Way::Stream),
+            Some(false) => Ways::PLAIN,
+        };
         (memory.len == Self::len(members)).then(|| Self {
             memory,
             members,
-            writes: SharedWrites::new(STREAMED),
+            writes: SharedWrites::new(ways, STREAMED, STREAMED),
             shape: PhantomData,
         })
     }

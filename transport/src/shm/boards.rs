@@ -23,7 +23,10 @@ use crate::message::EndpointId;
 impl Boards for Shm {
     fn open_board(&mut self, bytes: usize) -> Option<OpenBoard> {
         match create(bytes) {
-            Ok(board) => Some(board),
+            Ok(mut board) => {
+                board.memory.stream(self.options.stream);
+                Some(board)
+            }
             Err(error) => {
                 tracing::debug!(%error, bytes, "no memory for a board");
                 None
@@ -47,7 +50,9 @@ impl Boards for Shm {
             reason,
         };
         let key = Key::from_bytes(key).ok_or_else(|| broken("a board's key".to_owned()))?;
-        join(identity.pid, key, bytes).map_err(broken)
+        let mut memory = join(identity.pid, key, bytes).map_err(broken)?;
+        memory.stream(self.options.stream);
+        Ok(memory)
     }
 
     fn waker(&mut self, to: EndpointId) -> Option<Arc<dyn BoardWaker>> {

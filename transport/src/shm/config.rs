@@ -5,6 +5,7 @@ use tagwire_base::config::{Config, Setting};
 use super::arena;
 use super::matching::{MAX_HEADERS, MAX_OVERFLOW};
 use super::ways::CopyWay;
+use crate::shared_writes::{CAN_STREAM, Way, Ways};
 
 /// Whether ranks copy straight between each other's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct ShmOptions {
     pub room: Option<usize>,
     /// Whether answers go into memory of what they answer, always or never; `None`: as is found by trial.
     pub reuse: Option<bool>,
+    /// Whether payloads and slots of boards are written past the caches, always or never; `None`: as is found by trial.
+    pub stream: Option<bool>,
     /// How long messages are moved, always; `None`: as is found by trial, for each pair and length.
     pub way: Option<CopyWay>,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
@@ -76,6 +79,7 @@ impl Default for ShmOptions {
             arena: ARENA,
             room: None,
             reuse: None,
+            stream: None,
             way: None,
             matches: false,
             first_slot: 0,
@@ -106,15 +110,39 @@ impl ShmOptions {
             headers: config.integer("shm-headers") as usize,
             arena: config.bytes("shm-arena"),
             room: config.bytes_or_auto("shm-room"),
-            reuse: match config.choice("shm-reuse") {
-                "on" => Some(true),
-                "off" => Some(false),
-                _ => None,
-            },
+            reuse: switch(config.choice("shm-reuse")),
+            stream: switch(config.choice("shm-stream")),
             way: CopyWay::named(config.choice("shm-way")),
             matches: false,
             first_slot: config.integer("shm-first-slot") as u32,
         }
+    }
+
+    /// The ways of writing payloads that are tried, towards one peer.
+    pub(super) fn write_ways(&self) -> Ways {
+        let ways = match self.stream {
+            None if CAN_STREAM => Ways::PLAIN.and(Way::Stream),
+            Some(true) => Ways::only(Way::Stream),
+            _ => Ways::PLAIN,
+        };
+        match self.reuse {
+            None if self.has_rooms() => ways.and(Way::Reuse),
+            _ => ways,
+        }
+    }
+
+    /// Whether there may be rooms.
+    pub(super) fn has_rooms(&self) -> bool {
+        !self.matches && self.room != Some(0)
+    }
+}
+
+/// What a choice among auto, on and off says.
+fn switch(choice: &str) -> Option<bool> {
+    match choice {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
     }
 }
 
@@ -198,6 +226,14 @@ pub const SETTINGS: &[Setting] = &[
         "Whether messages of 256 B to 16 KiB go into memory from which their sender has just read others of their receiver: as is found by trial, \
          or always where there is such memory, or never. Pieces of longer messages do unless it is off",
     ),
+    Setting::choice(
+        READER,
+        "shm-stream",
+        "auto",
+        &["auto", "on", "off"],
+        "Whether what a rank writes for another to read, messages of 1 KiB to 16 KiB and the slots of collectives, goes past the caches: as is found by trial \
+         for each peer and length, or always, or never",
+    ),
     Setting::integer(
         READER,
         "shm-first-slot",
@@ -240,6 +276,7 @@ mod tests {
             ("shm-arena", "3G"),
             ("shm-room", "96M"),
             ("shm-reuse", "off"),
+            ("shm-stream", "on"),
             ("shm-way", "one-side"),
             ("shm-first-slot", "4294967295"),
         ] {
@@ -249,10 +286,8 @@ mod tests {
         assert_eq!(options.cross_attach, CrossAttach::Off);
         assert_eq!(options.descriptor, DescriptorWay::Passed);
         assert_eq!((options.arena, options.room), (3 << 30, Some(96 << 20)));
-        assert_eq!(
-            (options.reuse, options.way),
-            (Some(false), Some(CopyWay::OneSide))
-        );
+        let ways = (options.reuse, options.stream, options.way);
+        assert_eq!(ways, (Some(false), Some(true), Some(CopyWay::OneSide)));
         assert_eq!(options.first_slot, u32::MAX);
         // The largest chunk is never below the smallest.
         assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));

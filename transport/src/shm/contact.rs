@@ -161,9 +161,10 @@ impl Shm {
         let header = segment
             .map_header()
             .map_err(|error| system("the header", error))?;
-        let area = segment
+        let mut area = segment
             .map_area(self.identity.rank)
             .map_err(|error| system("the area", error))?;
+        area.write_by(self.options.write_ways());
         let target = if self.options.matches {
             let map = segment.map_target();
             Some(map.map_err(|error| system("the match list", error))?)

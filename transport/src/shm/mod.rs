@@ -49,6 +49,7 @@ mod probe;
 mod progress;
 mod rank;
 mod remote;
+mod report;
 mod reuse;
 mod ring;
 mod room;

@@ -19,6 +19,7 @@ use super::liveness::Liveness;
 use super::memfd;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::remote::{Registrations, strike_out};
+use super::report::{self, Pace};
 use super::room::Size;
 use super::rooms::{self, Rooms};
 use super::segment::{Extent, HeaderMap, Segment};
@@ -34,6 +35,7 @@ use crate::capability::{
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Upcalls};
 use crate::post::{Class, Post};
+use crate::shared_writes::CAN_STREAM;
 use crate::transport::Transport;
 use crate::wait::Waiter;
 
@@ -75,6 +77,7 @@ pub struct Shm {
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
     pub(super) clock: Clock,
+    pace: Pace,
     /// Dropping the object is a goodbye.
     leaving: bool,
     /// The process that opened it.
@@ -128,6 +131,7 @@ impl Shm {
         check_attach(&options, &identity)?;
         check_way(&options, &identity)?;
         check_reuse(&options)?;
+        check_stream(&options)?;
         Ok(Self {
             outbound: Vec::new(),
             inbound: Vec::new(),
@@ -150,6 +154,7 @@ impl Shm {
             identity,
             secret: bootstrap.secret().clone(),
             options,
+            pace: Pace::new(bootstrap.clock().now()),
             clock: bootstrap.clock(),
             leaving: false,
             owner: Owner::here(),
@@ -315,8 +320,13 @@ impl Transport for Shm {
     }
 
     fn ways(&self, out: &mut Vec<String>) {
+        let now = self.clock.now();
+        let nanos = |ticks| self.pace.nanos(ticks, now);
         for (index, peer) in self.peers.iter().enumerate() {
             let endpoint = EndpointId(index as u32);
+            if let Some(area) = &peer.outbound {
+                report::tell_writes(area.writes(), peer.rank, nanos, out);
+            }
             self.transfers.tell_ways(endpoint, peer.rank, out);
         }
     }
@@ -532,6 +542,18 @@ fn check_reuse(options: &ShmOptions) -> Result<()> {
     };
     let why = format!("{reason}; auto takes what there is");
     Err(cannot("shm-reuse", "on", why))
+}
+
+/// Stores past the caches are of some processors.
+fn check_stream(options: &ShmOptions) -> Result<()> {
+    match options.stream {
+        Some(true) if !CAN_STREAM => {
+            let why =
+                "no stores past the caches are known of this processor; auto takes what there is";
+            Err(cannot("shm-stream", "on", why.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The way that a setting fixes has to be one that can be used here.

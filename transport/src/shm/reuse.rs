@@ -97,10 +97,12 @@ impl Reuse {
         self.row.store(row.saturating_add(1), Relaxed);
     }
 
-    /// A payload was received.
+    /// A payload was received. Returns whether it may answer what was sent before it.
     #[inline]
-    pub(super) fn count_received(&self) {
+    pub(super) fn count_received(&self) -> bool {
+        let row = self.row.load(Relaxed);
         self.row.store(0, Relaxed);
+        (1..=ROW).contains(&row)
     }
 
     /// Whether one was sent since the last one was received.

@@ -113,6 +113,8 @@ pub(super) trait RingMemory {
     fn count_reuse(&self, len: usize) {
         let _ = len;
     }
+    /// What was written last was answered, and the answer read.
+    fn note_answer(&self) {}
     /// Shows a payload of `len` bytes.
     fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R;
 }
@@ -759,8 +761,10 @@ impl<M: RingMemory> Consumer<M> {
     /// Whether so much payload was consumed that the producer is to know, after one that lay there.
     #[inline(never)]
     fn owes_payload(&mut self, bulk: &Bulk) -> bool {
-        if let Some((reuse, _)) = &self.reuse {
-            reuse.count_received();
+        if let Some((reuse, memory)) = &self.reuse
+            && reuse.count_received()
+        {
+            memory.note_answer();
         }
         match (bulk, &self.reuse) {
             (Bulk::Room(_), Some((reuse, _))) => self.room.show_held(reuse),

@@ -25,7 +25,7 @@ use super::ring::{Place, RingMemory};
 use super::room::{Size, Table, Words};
 use crate::data::copy_bytes;
 use crate::message::Payload;
-use crate::shared_writes::{SharedWrites, Way};
+use crate::shared_writes::{SharedWrites, Way, Ways};
 
 /// Shorter payloads are written through the caches.
 const STREAMED: usize = 1024;
@@ -247,7 +247,7 @@ impl Segment {
         Ok(AreaMap {
             area: non_null(map.as_mut_ptr())?.cast(),
             room,
-            writes: Arc::new(SharedWrites::with_reuse(REUSED, STREAMED)),
+            writes: Arc::new(SharedWrites::new(Ways::PLAIN, REUSED, STREAMED)),
             _map: Arc::new(map),
         })
     }
@@ -344,6 +344,16 @@ impl Deref for AreaMap {
 }
 
 impl AreaMap {
+    /// Chooses among `ways` how payloads are written.
+    pub(super) fn write_by(&mut self, ways: Ways) {
+        self.writes = Arc::new(SharedWrites::new(ways, REUSED, STREAMED));
+    }
+
+    /// How payloads are written.
+    pub(super) fn writes(&self) -> &SharedWrites {
+        &self.writes
+    }
+
     /// The first byte of a payload's place.
     #[inline]
     fn place(&self, place: Place) -> (*mut u8, usize) {
@@ -474,6 +484,11 @@ impl RingMemory for AreaMap {
     #[inline]
     fn count_reuse(&self, len: usize) {
         self.writes.count_reuse(len);
+    }
+
+    #[inline]
+    fn note_answer(&self) {
+        self.writes.note_answer();
     }
 
     #[inline]

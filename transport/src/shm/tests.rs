@@ -30,6 +30,7 @@ mod traffic;
 mod transfers;
 mod users;
 mod ways;
+mod writes;
 
 const LANE: Lane = Lane(0);
 
