@@ -71,6 +71,8 @@ pub(crate) struct Inbox {
     pub(crate) credits: Vec<(EndpointId, u32, u64)>,
     /// What peers want with our memory, or say of what we want with theirs.
     pub(crate) accesses: Vec<(EndpointId, ControlKind, Access)>,
+    /// Puts of peers whose bytes have come.
+    pub(crate) puts: Vec<(EndpointId, Access, Vec<u8>)>,
     /// Writes whose bytes are to be fetched.
     pub(crate) landings: Vec<Landing>,
     /// Peers that are to be told that so many of their writes are dealt with.
@@ -99,6 +101,7 @@ impl Inbox {
             heard: Vec::new(),
             credits: Vec::new(),
             accesses: Vec::new(),
+            puts: Vec::new(),
             landings: Vec::new(),
             unanswered: Vec::new(),
             flushed: Vec::new(),
@@ -279,13 +282,18 @@ impl Inbox {
                 let credit = (from, control.a.get(), control.b.get());
                 self.credits.push(credit);
             }
-            ControlKind::Get
-            | ControlKind::Refused
-            | ControlKind::Put
-            | ControlKind::Ready
-            | ControlKind::Placed => match Access::read_from_bytes(payload) {
-                Ok(access) => self.accesses.push((from, kind, access)),
-                Err(_) => self.complain("an access that is not one"),
+            ControlKind::Get | ControlKind::Refused | ControlKind::Ready | ControlKind::Placed => {
+                match Access::read_from_bytes(payload) {
+                    Ok(access) => self.accesses.push((from, kind, access)),
+                    Err(_) => self.complain("an access that is not one"),
+                }
+            }
+            ControlKind::Put => match Access::read_from_prefix(payload) {
+                Ok((access, [])) => self.accesses.push((from, kind, access)),
+                Ok((access, bytes)) if access.length.get() == bytes.len() as u64 => {
+                    self.puts.push((from, access, bytes.to_vec()));
+                }
+                _ => self.complain("a put that is not one"),
             },
             ControlKind::Flush => {
                 self.inbound[from.index()].asked = Some(control.b.get());

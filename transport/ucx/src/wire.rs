@@ -24,8 +24,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Messages to one peer that may be under way: UCX itself has no bound. Its receiver holds it to that.
 pub(crate) const DATA_MESSAGES: usize = 64;
 
+/// The longest put whose bytes come with the question: a copy of so many takes less than a way over a network.
+pub(crate) const SHORT_PUT: usize = 8192;
+
 const MAGIC: u32 = 0x5857_4754;
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
 /// What proofs are over before all else.
 const PROOF: &[u8] = b"tagwire.ucx\0";
 
@@ -90,7 +93,8 @@ pub(crate) enum ControlKind {
     Get = 5,
     /// The access that follows was not allowed.
     Refused = 6,
-    /// It wants to write registered memory; an [`Access`] follows, whose tag names the put.
+    /// It wants to write registered memory; an [`Access`] follows, whose tag names the put, and its bytes where they are
+    /// [short](SHORT_PUT).
     Put = 7,
     /// The bytes of a put may come, under the tag of the access that follows; its offset names the
     /// put.

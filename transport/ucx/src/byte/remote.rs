@@ -12,6 +12,10 @@
 //!                                  <----    Ready(P, T)                                or Refused(P)
 //!     tagged send under T          ---->    the receive ends
 //!     the put ends                 <----    Placed(P)
+//!
+//!     Put(registration, range, P), short bytes
+//!                                  ---->    looks the registration up, copies
+//!     the put ends                 <----    Placed(P)                            or Refused(P)
 //! ```
 //!
 //! UCX's own remote access is not used: over TCP and shared memory it is software that writes and
@@ -35,7 +39,7 @@ use crate::NAME;
 use crate::layout::access_tag;
 use crate::operations::Purpose;
 use crate::piece::Piece;
-use crate::wire::{Access, ControlKind, Key};
+use crate::wire::{Access, ControlKind, Key, SHORT_PUT};
 
 /// Largest single get.
 pub(super) const MAX_REMOTE: u64 = 1 << 40;
@@ -156,6 +160,10 @@ impl Ucx {
                 _ => self.refused(from, &access),
             }
         }
+        let puts = std::mem::take(&mut self.core.shared.inbox.borrow_mut().puts);
+        for (from, access, bytes) in puts {
+            self.take_put(from, &access, &bytes);
+        }
         for slot in self.core.served.drain(..) {
             self.core.shared.memory.borrow_mut().end_answer(slot);
         }
@@ -258,7 +266,11 @@ impl Ucx {
             ..access
         };
         let control = core.control(ControlKind::Put, to);
-        core.send_control(to, &control, access.as_bytes());
+        let bytes = data.whole().filter(|bytes| bytes.len() <= SHORT_PUT);
+        // They are not to be asked for.
+        core.operations.get_mut(index).asked = bytes.is_some_and(|bytes| !bytes.is_empty());
+        let question = [access.as_bytes(), bytes.unwrap_or_default()].concat();
+        core.send_control(to, &control, &question);
         Post::Posted
     }
 
@@ -270,6 +282,18 @@ impl Ucx {
             .filter(|(_, slot)| is_put(slot.purpose) && slot.link == Some(to.0))
             .map(|(index, _)| operations.name(index))
             .collect()
+    }
+
+    /// A peer has put, with its bytes: places them where it may.
+    fn take_put(&mut self, from: EndpointId, access: &Access, bytes: &[u8]) {
+        let part = self.core.shared.memory.borrow().writable_part(access);
+        let name = access.tag.get();
+        let Some(part) = part.filter(|part| part.len == bytes.len()) else {
+            return self.tell_access(from, ControlKind::Refused, name, 0);
+        };
+        // SAFETY: the memory was registered as one to be written, so lent, and has as many bytes, which are nobody's else.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), part.start.cast_mut(), part.len) };
+        self.tell_access(from, ControlKind::Placed, name, 0);
     }
 
     /// A peer wants to put: makes room where it may.

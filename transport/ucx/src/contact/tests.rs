@@ -195,3 +195,35 @@ fn flushes_are_answered_once_so_many_writes_are_dealt_with() {
     assert_eq!(inbox.unanswered, [(from, 3), (from, 3)]);
     assert!(!inbox.end_write(from, None));
 }
+
+/// Short ones have their bytes with them, as many as they say; others have none.
+#[test]
+fn puts_come_with_all_of_their_bytes_or_none() {
+    let (mut inbox, from) = greeted();
+    let put = |inbox: &mut Inbox, payload: &[u8]| {
+        let control = Control::new(ControlKind::Put, Rank::new(1), 5, Rank::new(0));
+        inbox.take_control(&[control.as_bytes(), payload].concat());
+    };
+    let access = write(5).access;
+    put(&mut inbox, access.as_bytes());
+    assert_eq!((inbox.accesses.len(), inbox.puts.len()), (1, 0));
+    put(&mut inbox, &[access.as_bytes(), b"abc"].concat());
+    assert_eq!((inbox.accesses.len(), inbox.puts.len()), (1, 1));
+    let (sender, named, bytes) = &inbox.puts[0];
+    assert_eq!(
+        (*sender, named.tag.get(), &bytes[..]),
+        (from, 9, &b"abc"[..])
+    );
+    assert!(inbox.next_early().is_none());
+    for wrong in [&b"ab"[..], b"abcd", &[0; 9000]] {
+        put(&mut inbox, &[access.as_bytes(), wrong].concat());
+        let told = inbox.next_early();
+        assert!(matches!(
+            told,
+            Some(Early::Event(PeerEvent::Protocol(None, _)))
+        ));
+    }
+    put(&mut inbox, &access.as_bytes()[1..]);
+    assert!(inbox.next_early().is_some());
+    assert_eq!((inbox.accesses.len(), inbox.puts.len()), (1, 1));
+}
