@@ -23,7 +23,7 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str = "latency, overhead-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
+const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
      crowding, crowding-up-to";
 
 /// The fields that a machine cannot do without.
@@ -35,6 +35,7 @@ impl Machine {
     /// | field | value |
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
+    /// | `overhead-after-send` | a time; nothing |
     /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding` | a time for each byte: `0.0826 ns` |
     /// | `crowding-up-to` | bytes; 0 |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
@@ -112,6 +113,7 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
     match field {
         "latency" => link.latency = span()?,
         "overhead-send" => link.send = span()?,
+        "overhead-after-send" => link.after_send = span()?,
         "overhead-recv" => link.recv = span()?,
         "gap" => link.gap = span()?,
         "per-byte" => link.per_byte = per_byte()?,
@@ -166,9 +168,11 @@ mod tests {
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
         assert!(!machine.shares_local);
-        let lines = "process = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000";
+        let lines =
+            "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000";
         let of_messages = Machine::from_text(&format!("{TEXT}{lines}")).unwrap();
         let network = of_messages.network;
+        assert_eq!(network.after_send, Span::nanos(20));
         assert_eq!(network.process, PerByte::femtos(400_000));
         assert_eq!(network.crowding, PerByte::femtos(100_000));
         assert_eq!(network.crowding_up_to, 16_000);

@@ -10,6 +10,9 @@ pub struct Link {
     pub latency: Span,
     /// o of the sender: how long its core is busy with a message.
     pub send: Span,
+    /// How long the sender's core is busy with a message that has left: it returns from the call that has carried the message, or takes
+    /// over memory for the next one. The core does nothing else meanwhile, be it to receive.
+    pub after_send: Span,
     /// o of the receiver.
     pub recv: Span,
     /// g: the least time between the beginnings of two messages on one NIC.

@@ -61,6 +61,7 @@ const fn link(latency: u64, overhead: u64, gap: u64, per_byte: u64) -> Link {
     Link {
         latency: Span::nanos(latency),
         send: Span::nanos(overhead),
+        after_send: Span::ZERO,
         recv: Span::nanos(overhead),
         gap: Span::nanos(gap),
         per_byte: PerByte::femtos(per_byte),

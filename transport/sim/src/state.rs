@@ -264,7 +264,7 @@ impl State {
         self.queue.push(at, tie, event);
     }
 
-    /// A rank is busy with a message on its way to or from a peer. Returns when it is free again.
+    /// A rank is busy with a message on its way to or from a peer. Returns when the message has left, or is there.
     pub(crate) fn work(&mut self, place: Place, peer: Place, work: Work) -> Moment {
         let Some(machine) = self.machine() else {
             return self.now;
@@ -272,10 +272,16 @@ impl State {
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
         let span = work.takes(&machine, link, &self.members[place.index()]);
+        let after = match work {
+            Work::Send { .. } => link.after_send,
+            Work::Recv { .. } => Span::ZERO,
+        };
         let now = self.now;
         let member = self.member(place);
         let handover = machine.handover_of(member.threads.count());
-        member.occupy_library(now, span, handover)
+        let done = member.occupy_library(now, span, handover);
+        member.occupy_library(done, after, Span::ZERO);
+        done
     }
 
     /// A rank copies bytes from or to the memory of another.

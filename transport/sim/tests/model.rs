@@ -221,6 +221,32 @@ fn messages_of_one_rank_are_as_far_apart_as_their_bytes() {
 }
 
 #[test]
+fn a_sender_is_busy_with_what_has_left() {
+    // Longer than a message takes.
+    const AFTER: u64 = 2 * (SEND + LATENCY + RECV);
+    let mut machine = machine();
+    machine.network.after_send = Span::nanos(AFTER);
+    let first = SEND + LATENCY + RECV;
+    let expected: Vec<_> = (0..4)
+        .map(|number| first + number * (SEND + AFTER))
+        .collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 4, 0), expected);
+    // Who has sent receives later.
+    let both = run(
+        2,
+        SimOptions::of(machine),
+        |rank, mut node, seen| async move {
+            node.send(1 - rank as usize, 0, 0);
+            let heard = node.hear().await;
+            seen.borrow_mut().extend(heard);
+            std::mem::forget(node);
+        },
+    );
+    let at: Vec<_> = both.into_iter().map(|(at, _)| at).collect();
+    assert_eq!(at, [SEND + AFTER + RECV; 2]);
+}
+
+#[test]
 fn senders_share_the_nic_of_their_receiver() {
     let len = 1000;
     let bytes = BYTE * len as u64;
