@@ -1,17 +1,18 @@
 //! `tagwire sim predict`: parameters that two ranks here measure predict programs here.
 //!
 //! ```text
-//!     bench latency, message-rate  ->  fit: L, o, g, and G of a size  ->  sim ring, faces, sweep3d, allreduce
-//!     bench ring, halo3d, sweep3d, allreduce  -------------------------->  beside each other
+//!     bench latency, message-rate  ->  fit: L, o, g, and what bytes take  ->  sim ring, faces, sweep3d, allreduce
+//!     bench ring, halo3d, sweep3d, allreduce  ------------------------------>  beside each other
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tagwire_bench_sim::{Measured, SimArgs, fit, grid, predict, program};
-use tagwire_sim::Machine;
+use tagwire_bench_sim::{Measured, STREAM_WINDOW, SimArgs, fit, grid, predict, program};
+use tagwire_sim::{Machine, PerByte};
 
 use crate::failure::Failure;
 use crate::output;
@@ -25,6 +26,9 @@ const FITTED: &str = "8,256,1K,4K,16K,32K,64K";
 /// The option that says what communicates.
 const UNITS: &str = "--units";
 
+/// How often all is measured, by turns: what disturbs the machine for some seconds disturbs a part of each.
+const PASSES: usize = 3;
+
 /// A pattern, and how one of its rounds here follows from a row.
 struct Pattern {
     name: &'static str,
@@ -37,6 +41,10 @@ struct Pattern {
     message: fn(u64, u32) -> u64,
     /// Of a row with so many ranks, in nanoseconds.
     round: fn(&Row<'_>, u32) -> Option<f64>,
+    /// Whether ranks send at once, so that no message answers another.
+    at_once: bool,
+    /// How often a simulated rank computes in a round: what the test itself takes, without its messages, is shared out among these.
+    computes: f64,
 }
 
 /// A flat row.
@@ -67,6 +75,8 @@ const PATTERNS: [Pattern; 4] = [
         message: |size, _| size,
         // The row has the time of a hop.
         round: |row, ranks| Some(row.figure("latency_us")? * 1e3 * f64::from(ranks)),
+        at_once: false,
+        computes: 1.0,
     },
     Pattern {
         name: "halo3d",
@@ -76,6 +86,8 @@ const PATTERNS: [Pattern; 4] = [
         message: |size, _| size,
         // Each of two ranks has one face, which it sends and receives.
         round: |row, ranks| of_throughput(row, 2.0 * faces(ranks)),
+        at_once: true,
+        computes: 1.0,
     },
     Pattern {
         name: "sweep3d",
@@ -85,6 +97,9 @@ const PATTERNS: [Pattern; 4] = [
         // In 16 slices.
         message: |size, _| size / 16,
         round: |row, ranks| of_throughput(row, 8.0 * sides(ranks)),
+        at_once: false,
+        // In each slice of 8 sweeps.
+        computes: 8.0 * 16.0,
     },
     Pattern {
         name: "allreduce",
@@ -97,6 +112,8 @@ const PATTERNS: [Pattern; 4] = [
             false => size / u64::from(ranks),
         },
         round: |row, _| Some(row.figure("latency_us")? * 1e3),
+        at_once: false,
+        computes: 1.0,
     },
 ];
 
@@ -122,87 +139,175 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
     for transport in &args.transport {
         let known = transport.parse::<tagwire_bench::TransportChoice>();
         known.map_err(|reason| Failure::usage(format!("-t {transport}: {reason}")))?;
-        let measured = measured(transport)?;
+        let passes = (0..PASSES).map(|_| Pass::measure(transport, ranks));
+        let passes = passes.collect::<Result<Vec<_>, _>>()?;
+        let all = |of: fn(&Pass) -> &Vec<(u64, f64)>| medians(passes.iter().map(of));
+        let measured = Measured {
+            latency: all(|pass| &pass.measured.latency),
+            message: all(|pass| &pass.measured.message),
+        };
+        let at_once = Measured {
+            latency: all(|pass| &pass.one_way),
+            ..measured.clone()
+        };
         text += &described(transport, &measured)?;
         let _ = writeln!(
             text,
             "  {:<10} {:>8} {:>12} {:>12} {:>8}",
             "pattern", "bytes", "here (us)", "sim (us)", "off (%)"
         );
-        for pattern in &PATTERNS {
-            compare(transport, ranks, &measured, pattern, &mut text)?;
+        for (place, pattern) in PATTERNS.iter().enumerate() {
+            let here = medians(passes.iter().map(|pass| &pass.here[place]));
+            let harness = medians(passes.iter().map(|pass| &pass.harness[place]));
+            for ((size, here), (_, harness)) in here.into_iter().zip(harness) {
+                let compute = harness / pattern.computes;
+                let measured = match pattern.at_once {
+                    true => &at_once,
+                    false => &measured,
+                };
+                let sim = simulated(pattern, ranks, measured, size, compute)?;
+                let _ = writeln!(
+                    text,
+                    "  {:<10} {size:>8} {:>12.3} {:>12.3} {:>8.1}",
+                    pattern.name,
+                    here / 1e3,
+                    sim / 1e3,
+                    100.0 * (sim - here) / here
+                );
+            }
         }
     }
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What two ranks measure.
-fn measured(transport: &str) -> Result<Measured, Failure> {
-    let of = |words: &[&str], figure: &'static str, nanos: fn(f64) -> f64| {
-        let rows = bench(words, FITTED, 2, transport)?;
-        let points = rows.iter().filter_map(|row| {
-            let row = Row(row.as_object()?);
-            Some((row.size()?, nanos(row.figure(figure)?)))
-        });
-        Ok::<Vec<(u64, f64)>, Failure>(points.collect())
+/// What was measured once: bytes, and nanoseconds.
+#[derive(Default)]
+struct Pass {
+    measured: Measured,
+    /// What messages take that only an empty one answers.
+    one_way: Vec<(u64, f64)>,
+    /// A round of each pattern.
+    here: Vec<Vec<(u64, f64)>>,
+    /// What a round takes the test itself, where nothing moves; nothing where its row has no such figure.
+    harness: Vec<Vec<(u64, f64)>>,
+}
+
+impl Pass {
+    fn measure(transport: &str, ranks: u32) -> Result<Self, Failure> {
+        // Programs call as this does: they wait for each send. The simulated stream has an answer after as many.
+        let every = STREAM_WINDOW.to_string();
+        let blocking = [
+            "message-rate",
+            "--style",
+            "blocking",
+            "--ack-every",
+            &every,
+            UNITS,
+            "processes:1",
+        ];
+        let single = ["bandwidth", "--window", "1"];
+        let of = |words: &[&str], nanos: &dyn Fn(&Row<'_>) -> Option<f64>| {
+            let rows = bench(words, FITTED, 2, transport)?;
+            Ok::<_, Failure>(points(&rows, nanos))
+        };
+        let mut pass = Self {
+            measured: Measured {
+                latency: of(&["latency"], &|row| Some(row.figure("latency_us")? * 1e3))?,
+                message: of(&blocking, &|row| Some(1e9 / row.figure("rate_msg_s")?))?,
+            },
+            ..Self::default()
+        };
+        // An empty message takes about as long as the shortest.
+        let empty = pass
+            .measured
+            .latency
+            .first()
+            .map_or(0.0, |(_, nanos)| *nanos);
+        let windows = of(&single, &|row| Some(1e9 / row.figure("rate_msg_s")?))?;
+        let one_way = windows
+            .into_iter()
+            .map(|(size, nanos)| (size, nanos - empty));
+        pass.one_way = one_way.collect();
+        for pattern in &PATTERNS {
+            let rows = bench(pattern.words, pattern.sizes, ranks, transport)?;
+            let here = points(&rows, &|row| (pattern.round)(row, ranks));
+            let harness = |row: &Row<'_>| Some(row.figure("harness_us").unwrap_or(0.0) * 1e3);
+            pass.here.push(here);
+            pass.harness.push(points(&rows, &harness));
+        }
+        Ok(pass)
+    }
+}
+
+/// Returns what rows of sizes come to; those without it are left out.
+fn points(rows: &[Value], nanos: &dyn Fn(&Row<'_>) -> Option<f64>) -> Vec<(u64, f64)> {
+    let points = rows.iter().filter_map(|row| {
+        let row = Row(row.as_object()?);
+        Some((row.size()?, nanos(&row)?))
+    });
+    points.collect()
+}
+
+/// Returns the median of each size.
+fn medians<'a>(passes: impl Iterator<Item = &'a Vec<(u64, f64)>>) -> Vec<(u64, f64)> {
+    let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (size, value) in passes.flatten() {
+        sizes.entry(*size).or_default().push(*value);
+    }
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        f64::midpoint(values[(values.len() - 1) / 2], values[middle])
     };
-    // Programs call as this does: they wait for each send.
-    let blocking = ["message-rate", "--style", "blocking", UNITS, "processes:1"];
-    Ok(Measured {
-        latency: of(&["latency"], "latency_us", |us| us * 1e3)?,
-        message: of(&blocking, "rate_msg_s", |rate| 1e9 / rate)?,
-    })
+    let all = sizes.into_iter();
+    all.map(|(size, values)| (size, median(values))).collect()
+}
+
+/// Returns a round of a pattern on the machine that is fitted to what was measured.
+fn simulated(
+    pattern: &Pattern,
+    ranks: u32,
+    measured: &Measured,
+    size: u64,
+    compute: f64,
+) -> Result<f64, Failure> {
+    let simulated = program(pattern.simulated)
+        .ok_or_else(|| Failure::run(format!("there is no program '{}'", pattern.simulated)))?;
+    let message = (pattern.message)(size, ranks) as usize;
+    let machine = Machine {
+        // All are on this host.
+        ranks_per_node: ranks,
+        ..fit(measured, message).map_err(Failure::run)?
+    };
+    let compute = Duration::from_nanos(compute.round() as u64);
+    predict(simulated, ranks, machine, size as usize, compute).map_err(Failure::run)
 }
 
 fn described(transport: &str, measured: &Measured) -> Result<String, Failure> {
     let link = fit(measured, 0).map_err(Failure::run)?.network;
     let mut text = format!(
-        "{transport}: latency {}, overhead {} a side, gap {}; ns a byte:",
-        link.latency, link.send, link.gap,
+        "{transport}: latency {}, overhead {} a side, gap {}\n  {:>10} {:>16} {:>16} {:>16}\n",
+        link.latency,
+        link.send,
+        link.gap,
+        "bytes",
+        "shared (ns/byte)",
+        "copied (ns/byte)",
+        "after a send",
     );
-    for (size, _) in measured.latency.iter().filter(|(size, _)| *size > 8) {
+    for (size, _) in &measured.latency {
         let link = fit(measured, *size as usize).map_err(Failure::run)?.network;
-        let per_byte = link.per_byte.as_femtos() as f64 / 1e6;
-        let _ = write!(text, " {per_byte:.4} of {size}");
-    }
-    text.push('\n');
-    Ok(text)
-}
-
-fn compare(
-    transport: &str,
-    ranks: u32,
-    measured: &Measured,
-    pattern: &Pattern,
-    text: &mut String,
-) -> Result<(), Failure> {
-    let simulated = program(pattern.simulated)
-        .ok_or_else(|| Failure::run(format!("there is no program '{}'", pattern.simulated)))?;
-    for row in bench(pattern.words, pattern.sizes, ranks, transport)? {
-        let Some(row) = row.as_object().map(Row) else {
-            continue;
-        };
-        let (Some(size), Some(here)) = (row.size(), (pattern.round)(&row, ranks)) else {
-            continue;
-        };
-        let message = (pattern.message)(size, ranks) as usize;
-        let machine = Machine {
-            // All are on this host.
-            ranks_per_node: ranks,
-            ..fit(measured, message).map_err(Failure::run)?
-        };
-        let sim = predict(simulated, ranks, machine, size as usize).map_err(Failure::run)?;
+        let nanos = |per_byte: PerByte| per_byte.as_femtos() as f64 / 1e6;
         let _ = writeln!(
             text,
-            "  {:<10} {size:>8} {:>12.3} {:>12.3} {:>8.1}",
-            pattern.name,
-            here / 1e3,
-            sim / 1e3,
-            100.0 * (sim - here) / here
+            "  {size:>10} {:>16.4} {:>16.4} {:>16}",
+            nanos(link.per_byte),
+            nanos(link.copy_out),
+            link.after_send.to_string(),
         );
     }
-    Ok(())
+    Ok(text)
 }
 
 /// Runs `tagwire bench`, and returns its rows.
@@ -216,33 +321,22 @@ fn bench(words: &[&str], sizes: &str, ranks: u32, transport: &str) -> Result<Vec
         .args(["-m", sizes, "-t", transport])
         // Of units the ranks follow.
         .args(["-n", &ranks].iter().filter(|_| !words.contains(&UNITS)))
-        .args(["--launches", "3", "--overwrite", "-o"])
+        .args(["--overwrite", "-o"])
         .arg(&file)
         .stdout(Stdio::null())
         .status();
     let rows = ran
         .map_err(Failure::run)
         .and_then(|ended| match ended.success() {
-            true => rows_of(&file),
+            true => match crate::results::read(&file)?.remove("rows") {
+                Some(Value::Array(rows)) => Ok(rows),
+                _ => Ok(Vec::new()),
+            },
             false => Err(Failure::run(format!("'bench {}' failed", words.join(" ")))),
         });
     // There is none where it failed.
     let _ = std::fs::remove_file(&file);
     rows
-}
-
-/// The medians over launches, by size.
-fn rows_of(file: &Path) -> Result<Vec<Value>, Failure> {
-    let mut found = crate::results::read(file)?;
-    let mut rows = |key: &str| match found.remove(key) {
-        Some(Value::Array(rows)) => rows,
-        _ => Vec::new(),
-    };
-    let summary = rows("summary");
-    Ok(match summary.is_empty() {
-        true => rows("rows"),
-        false => summary,
-    })
 }
 
 #[cfg(test)]
@@ -263,5 +357,15 @@ mod tests {
         assert_eq!(of("sweep3d", 2), 2_000_000.0);
         assert_eq!(of("allreduce", 2), 2000.0);
         assert_eq!((faces(8), sides(4)), (3.0, 2.0));
+    }
+
+    #[test]
+    fn passes_have_their_medians_by_size() {
+        let passes = [
+            vec![(8, 3.0), (64, 1.0)],
+            vec![(8, 1.0), (64, 2.0)],
+            vec![(8, 2.0)],
+        ];
+        assert_eq!(medians(passes.iter()), [(8, 2.0), (64, 1.5)]);
     }
 }

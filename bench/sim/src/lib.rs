@@ -36,6 +36,7 @@ pub use error::{Error, Result};
 pub use fit::{Measured, fit, predict};
 pub use job::{BUSY_PEER, Outcome, Pml, RANK, run, run_on};
 pub use profile::{Profile, RankProfile};
+pub use programs::stream::WINDOW as STREAM_WINDOW;
 pub use programs::{Arguments, PROGRAMS, Program, grid, program};
 pub use rank::SimRank;
 pub use report::{Refusal, Report, simulate};

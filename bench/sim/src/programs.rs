@@ -6,10 +6,10 @@ mod allreduce;
 mod barrier;
 mod faces;
 pub(crate) mod halo3d;
-mod ping_pong;
+pub(crate) mod ping_pong;
 mod ring;
 pub(crate) mod stencil;
-mod stream;
+pub(crate) mod stream;
 mod sweep3d;
 
 use std::future::Future;

@@ -2,7 +2,7 @@
 
 use super::{Program, tag};
 
-pub(super) const PROGRAM: Program = Program {
+pub(crate) const PROGRAM: Program = Program {
     name: "ping-pong",
     about: "ranks 0 and 1 send a message to and fro; others do nothing",
     least: 2,

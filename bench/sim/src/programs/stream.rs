@@ -3,9 +3,9 @@
 use super::{Program, tag};
 
 /// Messages of a window.
-pub(crate) const WINDOW: u32 = 64;
+pub const WINDOW: u32 = 64;
 
-pub(super) const PROGRAM: Program = Program {
+pub(crate) const PROGRAM: Program = Program {
     name: "stream",
     about: "rank 0 sends windows of 64 messages to rank 1, which answers each; others do nothing",
     least: 2,
