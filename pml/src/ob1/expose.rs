@@ -11,6 +11,7 @@ use super::exposures::{EXPOSED, Exposed, Exposure, Target, follows, is_long_ago}
 use super::header::{ControlHeader, Kind};
 use super::peer::{Health, PeerIndex};
 use super::pending::Operation;
+use super::points::{Point, reach};
 use super::protocols::State;
 use super::request::Request;
 use crate::contacts;
@@ -168,6 +169,7 @@ impl Driver {
         if filled != Post::Posted {
             return 0;
         }
+        reach(Point::Claimed);
         // Its receiver knows that too, and claims nothing.
         self.rail
             .forget(peer.endpoint, std::mem::replace(offer, target.ticket));
@@ -213,6 +215,7 @@ impl Driver {
         let Offer::Open(ticket) = self.rail.offer_recv(LANE, peer.endpoint, data, token) else {
             return;
         };
+        reach(Point::Opened);
         let (exposures, context) = (&mut peer.exposures, request.common.context);
         let number = exposures.count;
         exposures.count = number.wrapping_add(1);
@@ -245,7 +248,9 @@ impl Driver {
             argument: data.capacity() as u64,
         };
         let packet = Packet::new(index, header, exposure.as_bytes());
-        if !contacts::send(&mut self.contacts(core), &packet) {
+        let is_out = contacts::send(&mut self.contacts(core), &packet);
+        reach(Point::Exposed);
+        if !is_out {
             // The peer has not heard of it: the next one has its number.
             self.rail.revoke(endpoint, ticket);
             if let Some(peer) = core.lane.peers.get_mut(index) {

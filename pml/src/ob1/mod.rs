@@ -34,6 +34,7 @@ mod path;
 mod peeks;
 mod peer;
 mod pending;
+mod points;
 mod protocol;
 mod protocols;
 mod rail;

@@ -15,6 +15,7 @@ use super::*;
 use crate::pml::Pml;
 
 mod coalesce;
+pub(super) mod deaths;
 mod hostile;
 mod puts;
 mod reads;

@@ -17,6 +17,7 @@ use crate::transport::Transport;
 
 mod arena;
 mod contact;
+pub(super) mod deaths;
 mod hostile;
 mod processes;
 mod remote;

@@ -4,6 +4,7 @@
 mod choice;
 mod early;
 mod pieces;
+mod points;
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
@@ -13,6 +14,7 @@ use tagwire_base::{Clock, Time};
 
 pub(super) use self::choice::Marks;
 use self::choice::{Choices, Duty, Stopwatch};
+pub(super) use self::points::{Point, reach};
 use super::cma;
 use super::config::ShmOptions;
 use super::layout::{DescriptorLine, OFFERS};
@@ -319,12 +321,15 @@ impl Transfer {
 
     /// Copies a chunk that was claimed, and counts it as finished.
     fn copied(&mut self, run: Run, chunk: Chunk, peer: &Peer) -> Step {
+        reach(Point::Begun);
         let worked = self.copy(&run, chunk, peer);
+        reach(Point::Copied);
         let line = self.line.get();
         if !worked {
             offers::stop(&line.claims);
         }
         offers::finish(&line.finished, self.side, chunk.count);
+        reach(Point::Finished);
         if !worked {
             self.end = Some(Outcome::Impossible);
         }

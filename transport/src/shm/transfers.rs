@@ -13,7 +13,7 @@ use super::offers::{self, CLAIMED, OPEN, RELEASED, Side, TAKEN, WITHDRAWN, WRITE
 use super::peer::{Access, Peer, PeerState};
 use super::rank::Shm;
 use super::segment::AreaMap;
-use super::transfer::{Buffer, Line, Marks, Reach, Run, Transfer};
+use super::transfer::{Buffer, Line, Marks, Point, Reach, Run, Transfer, reach};
 use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::message::{EndpointId, Lane, Outcome, Token, Upcalls};
@@ -210,10 +210,12 @@ impl Shm {
             // Nobody could move a byte.
             return Post::Unsupported;
         }
+        reach(Point::Seen);
         if fills && !offers::settle(&words.offered, line.generation, TAKEN) {
             // Revoked just now.
             return Post::Unsupported;
         }
+        reach(Point::Taken);
         // What is mapped is one copy in any case, and ranks that match have no other way.
         let (mut marks, watch) = match access {
             Access::Attach(_) if !self.options.matches => {
@@ -231,6 +233,7 @@ impl Shm {
         marks.keeps = self.transfers.prepare_claims(with, &line, units, may_keep);
         offers::publish(&words.claimed, line.generation, CLAIMED | marks.bits());
         fence(SeqCst);
+        reach(Point::Claimed);
         let state = if fills { TAKEN } else { OPEN };
         let offered = words.offered.load(Relaxed) & !WRITES;
         let is_open = offered == offers::mark(line.generation, state);

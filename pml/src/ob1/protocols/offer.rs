@@ -14,6 +14,7 @@ use crate::ob1::common::Common;
 use crate::ob1::header::{ControlHeader, Kind, RendezvousBody};
 use crate::ob1::link::Link;
 use crate::ob1::path::{Sends, Terms};
+use crate::ob1::points::{Point, reach};
 use crate::ob1::protocol::{
     Fallback, Launch, OUT_OF_TURN, Packet, PacketKinds, Protocol, Step, Turn, end_of,
 };
@@ -98,7 +99,14 @@ impl Offer {
             *self = Self::Announced;
             return push::announce(common, link);
         }
+        #[cfg(test)]
+        if end.is_none() && crate::planted::LATE_NOTES.get() {
+            return Launch::Begun { moved: false };
+        }
         let launch = Self::announce(target, common, link);
+        if launch == Launch::Out {
+            reach(Point::Noted);
+        }
         match (launch, end) {
             (Launch::Out, Some(_)) => Launch::Complete,
             (Launch::Out, None) => {
@@ -166,6 +174,7 @@ impl Protocol for Offer {
                 return Launch::Declined;
             }
             *self = Self::Filled { target, end: None };
+            reach(Point::Claimed);
         }
         if let Self::Filled { target, end } = *self {
             return self.announce_filled(target, end, common, link);
@@ -261,6 +270,7 @@ impl Protocol for Offer {
                 return Step::Done(gone);
             }
             *end = Some(outcome);
+            reach(Point::Filled);
             return Step::Wait;
         }
         match (outcome, &*self) {

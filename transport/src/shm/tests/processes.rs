@@ -15,7 +15,7 @@ use crate::transport::Transport;
 const PART: &str = "SHM_TEST_PART";
 const ADDRESS: &str = "SHM_TEST_ADDRESS";
 const SECRET: &str = "SHM_TEST_SECRET";
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Just what a rank must know.
 pub(super) struct Given {
