@@ -19,6 +19,7 @@ mod process_bench_runs;
 mod process_cmake;
 mod process_collective_death;
 mod process_collectives;
+mod process_computes;
 mod process_concurrent;
 mod process_death;
 mod process_device;
