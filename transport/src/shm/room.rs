@@ -540,6 +540,10 @@ impl Tenant {
             (self.seen, self.active) = (came, now);
         }
         self.withdrawn = now.since(self.active) >= IDLE;
+        if self.withdrawn {
+            // What came before the silence is worth no new room.
+            self.since = came;
+        }
         self.withdrawn
     }
 

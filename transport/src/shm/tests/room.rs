@@ -120,6 +120,8 @@ fn rooms_grow_with_long_messages_and_go_back_in_silence() {
         assert!(pair.memory() >= largest - 16_384);
         pair.wait(Duration::from_secs(10));
         assert!(pair.memory() <= PLAIN, "{}", pair.memory());
+        pair.move_bytes(1 << 20, LONG - 1);
+        assert!(pair.memory() <= PLAIN, "short ones need none again");
     }
     pair.assert_alive();
 }
