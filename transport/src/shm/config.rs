@@ -216,7 +216,7 @@ pub const SETTINGS: &[Setting] = &[
         0..=1 << 40,
         "Memory of this machine in which the rings between ranks that send each other long messages may grow, over all ranks of the job; auto \
          is 1/64 of the machine's, or of the limit of the control group where that is less. A value other than 0 gives each \
-         rank 256K at least. A ring is back to 64K within 10 s of silence",
+         rank 256K at least. Within 10 s of silence a ring is back to 24K, with pages of 4K",
     ),
     Setting::choice(
         READER,

@@ -22,6 +22,7 @@
 //!      448   accessing  at which registration it is       written by the sender
 //!      512   grant      how large the room is, see `room` written by the owner
 //!      576   left       which room it left, see `room`    written by the sender
+//!      640   payload    who has its memory, see `payload` both change it
 //!     1024   offers     64 descriptors of one line        see `offers`
 //!     5120   slots      256 slots of one line             see `ring`
 //!    21504   payload    43 KiB of payload, in lines
@@ -39,7 +40,7 @@ use super::room::{Size, Table};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 9;
+pub(super) const VERSION: u64 = 10;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -245,7 +246,9 @@ pub(super) struct PairArea {
     pub accessing: Line64,
     pub grant: Line64,
     pub left: Line64,
-    reserved: [Line64; 6],
+    /// Who has the memory of the payload ring.
+    pub payload_state: Line64,
+    reserved: [Line64; 5],
     pub offers: [DescriptorLine; OFFERS],
     pub slots: [Slot; SLOTS],
     pub payload: UnsafeCell<[u8; PAYLOAD]>,

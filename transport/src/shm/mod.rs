@@ -7,7 +7,7 @@
 //! nobody touched does not exist; once the last process has ended nothing is left.
 //!
 //! **Small messages** go through a ring of slots of one line each in the receiver's memory
-//! (`ring`): no system call, no lock, no fence. Who sends long ones gets more memory for them while it does (`room`, `rooms`).
+//! (`ring`): no system call, no lock, no fence. Payloads of more than 40 bytes take memory while they come (`payload`), long ones more of it (`room`, `rooms`).
 //!
 //! **Large messages** are copied once, from user memory to user memory, by cross-memory attach,
 //! in chunks that either side takes (`offers`): when both wait both copy. Where that is slower they go in pieces through the ring:
@@ -44,6 +44,7 @@ mod matching;
 mod memfd;
 mod offers;
 mod partner;
+mod payload;
 mod peer;
 mod probe;
 mod progress;

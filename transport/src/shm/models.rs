@@ -11,6 +11,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
+use std::time::Duration;
+use tagwire_base::Time;
 
 use super::matching;
 use super::offers::{self, Chunk, Early, Side, Standing, Taken};
@@ -25,6 +27,7 @@ use crate::post::Class;
 struct Model<const ROOM: bool> {
     slots: [[AtomicU64; 3]; 2],
     credit: AtomicU64,
+    payload_state: AtomicU64,
     inline: [UnsafeCell<u64>; 2],
     lines: [UnsafeCell<u64>; 2],
     /// Granted, consumed, left.
@@ -38,6 +41,7 @@ impl<const ROOM: bool> Model<ROOM> {
         Arc::new(Self {
             slots: [slot(), slot()],
             credit: AtomicU64::new(0),
+            payload_state: AtomicU64::new(0),
             inline: [UnsafeCell::new(0), UnsafeCell::new(0)],
             lines: [UnsafeCell::new(0), UnsafeCell::new(0)],
             words: slot(),
@@ -80,6 +84,10 @@ impl<const ROOM: bool> RingMemory for Arc<Model<ROOM>> {
 
     fn credit(&self) -> &AtomicU64 {
         &self.credit
+    }
+
+    fn payload_state(&self) -> &AtomicU64 {
+        &self.payload_state
     }
 
     fn write(&self, place: Place, data: &[u8]) {
@@ -177,6 +185,51 @@ fn a_room_that_was_left_is_touched_by_nobody() {
                 let free = |cell: &UnsafeCell<u64>| cell.with_mut(|cell| unsafe { *cell = 9 });
                 memory.room.iter().for_each(free);
             }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// The payload ring is left, freed and taken again while payloads come: while it is freed its memory is the owner's.
+#[test]
+fn a_payload_ring_that_is_freed_is_touched_by_nobody() {
+    let push = |producer: &mut Producer<_>, number: u64| {
+        let header = AmHeader([number, !number]);
+        while !producer.push(Class::Control, header, &[number as u8; 64]) {
+            thread::yield_now();
+        }
+    };
+    let pop = |consumer: &mut Consumer<Arc<Model<false>>>, number: u64| {
+        let popped = consumer.pop(|header, payload| {
+            assert_eq!(header.0, [number, !number]);
+            assert_eq!(payload.to_vec(), vec![number as u8; 64]);
+        });
+        matches!(popped, Pop::Message(()))
+    };
+    let at = |seconds| Time::default() + Duration::from_secs(seconds);
+    loom::model(move || {
+        let memory = Model::<false>::new();
+        let mut producer = Producer::new(Arc::clone(&memory));
+        let mut consumer = Consumer::new(Arc::clone(&memory));
+        push(&mut producer, 1);
+        assert!(pop(&mut consumer, 1));
+        producer.look_after(at(0));
+        let sender = thread::spawn(move || {
+            producer.look_after(at(9));
+            push(&mut producer, 2);
+            producer.look_after(at(10));
+            producer.look_after(at(19));
+            assert!(producer.credit_is_sane());
+        });
+        // SAFETY: nobody else has the cells; loom checks it.
+        let free = |cell: &UnsafeCell<u64>| cell.with_mut(|cell| unsafe { *cell = 9 });
+        loop {
+            let freed = consumer.free_payload(|| memory.lines.iter().for_each(free));
+            assert!(freed.is_ok());
+            if pop(&mut consumer, 2) {
+                break;
+            }
+            thread::yield_now();
         }
         sender.join().unwrap();
     });

@@ -187,6 +187,13 @@ impl Peer {
         self.has_closed() || self.liveness.is_over()
     }
 
+    /// Frees its payload ring in the segment `own`, of which all is read. Whoever still writes there would take the memory again at once.
+    pub(super) fn free_payload(&self, own: &Segment) {
+        if self.is_harmless() {
+            own.free_payload(self.rank);
+        }
+    }
+
     /// What the peer replied to our hello.
     pub(super) fn answer(&self) -> u64 {
         use std::sync::atomic::Ordering::Acquire;
@@ -304,9 +311,23 @@ impl Inbound {
         }
     }
 
-    /// The slow checks of what a peer sends: credits that are owed, and stamps.
-    pub(super) fn look_after(&mut self) {
+    /// Frees the payload ring of a sender that has left it.
+    fn free_payload(&mut self, own: &Segment, sender: Rank) {
+        match (self.consumer).free_payload(|| own.free_payload(sender)) {
+            // It may have wanted to send meanwhile, and sleep now.
+            Ok(true) => self.wake_for_credits(),
+            Ok(false) => {}
+            Err(state) => {
+                self.broken
+                    .get_or_insert_with(|| format!("a payload ring in state {state:#x}"));
+            }
+        }
+    }
+
+    /// The slow checks of what the rank `sender` sends, in the segment `own`: credits that are owed, memory that it has left, and stamps.
+    pub(super) fn look_after(&mut self, own: &Segment, sender: Rank) {
         self.consumer.settle();
+        self.free_payload(own, sender);
         if self.consumer.has_given_credits() {
             self.wake_for_credits();
         }

@@ -169,8 +169,9 @@ impl Shm {
                     .word
                     .store(super::layout::ANSWER_REFUSED, Release);
             }
-            let sender = self.peers[endpoint.index()].rank;
-            self.rooms.end(&mut way, &self.segment, sender);
+            let peer = &self.peers[endpoint.index()];
+            self.rooms.end(&mut way, &self.segment, peer.rank);
+            peer.free_payload(&self.segment);
         }
         self.outbound[endpoint.index()] = None;
         self.awaiting.retain(|awaited| *awaited != endpoint);
@@ -191,8 +192,8 @@ impl Shm {
     pub(super) fn look_after(&mut self, upcalls: &mut dyn Upcalls) {
         let now = self.clock.now();
         for way in &mut self.inbound {
-            way.look_after();
             let sender = self.peers[way.endpoint.index()].rank;
+            way.look_after(&self.segment, sender);
             self.rooms.look_after(way, &self.segment, sender, now);
         }
         self.bury_broken(upcalls);
@@ -202,7 +203,7 @@ impl Shm {
                 continue;
             }
             if let Some(out) = &mut self.outbound[index] {
-                out.producer.look_at_room();
+                out.producer.look_after(now);
                 if !out.producer.credit_is_sane() {
                     self.break_off(endpoint, "impossible credits".to_owned(), upcalls);
                     continue;

@@ -15,6 +15,8 @@
 //! the payload ring, in one piece: where it does not fit before the ring's end, both sides skip to
 //! the start by the same rule, so that no offset travels and only the length needs a check.
 //!
+//! The memory of the payload ring goes back to the system in silence (`payload`).
+//!
 //! A payload of a long message may lie in the room instead, a second payload ring that comes and goes (`room`): the slot says
 //! how large it is then, and 0 where the payload is not there. It may also lie in the room of the other direction, in memory that its producer
 //! has read and holds (`reuse`). Of a payload in a room the slot's 40 bytes say at which position its producer stood, or where it lies.
@@ -33,6 +35,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use tagwire_base::Time;
+
+use super::payload::{self, PayloadOut};
 use super::reuse::{Held, Reuse};
 use super::room::{Cursor, RoomIn, RoomOut, SIZES, Size, Spot, Table, Words};
 use crate::message::{AmHeader, Payload};
@@ -98,6 +103,8 @@ pub(super) trait RingMemory {
     }
     /// The word of credits.
     fn credit(&self) -> &Self::Word;
+    /// The word that says who has the memory of the payload ring.
+    fn payload_state(&self) -> &Self::Word;
     /// Stores a payload.
     fn write(&self, place: Place, data: &[u8]);
     /// Stores a piece of a transfer. Pieces go through the ring where both processors share a cache, as trials of the ways find.
@@ -159,9 +166,7 @@ pub(super) struct Producer<M> {
     tail: u32,
     /// Messages consumed, as far as known.
     consumed: u32,
-    payload: Cursor,
-    /// Position up to which payload is consumed, as far as known.
-    payload_consumed: u32,
+    payload: PayloadOut,
     room: RoomOut,
     /// What the consumer of the other direction holds, and the memory where it does.
     reuse: Option<(Arc<Reuse>, M)>,
@@ -172,13 +177,12 @@ pub(super) struct Producer<M> {
 }
 
 impl<M: RingMemory> Producer<M> {
-    pub(super) const fn new(memory: M) -> Self {
+    pub(super) fn new(memory: M) -> Self {
         Self {
             memory,
             tail: 0,
             consumed: 0,
-            payload: Cursor::START,
-            payload_consumed: 0,
+            payload: PayloadOut::default(),
             room: RoomOut::NEW,
             reuse: None,
             reuses: None,
@@ -215,8 +219,7 @@ impl<M: RingMemory> Producer<M> {
         };
         self.tail = state.head;
         self.consumed = state.head;
-        self.payload.position = state.position;
-        self.payload_consumed = state.position;
+        self.payload.begin_at(state.position);
         // Each slot has the stamp of the lap before, as where so many messages had been taken.
         for before in 1..=M::SLOTS {
             let position = first.wrapping_sub(before);
@@ -397,12 +400,11 @@ impl<M: RingMemory> Producer<M> {
             }
         }
         let (start, next) = self.payload.advance(len, M::PAYLOAD);
-        let has_space =
-            |this: &Self| next.position.wrapping_sub(this.payload_consumed) <= M::PAYLOAD;
+        let has_space = |this: &Self| this.payload.has_space(next);
         // A ring that both sides have in the nearest cache is faster than a room, as long as it has space, where nothing goes back and forth.
         if len < M::ROOMY && !reuses {
             if len >= M::LONG && !has_space(self) {
-                self.refresh();
+                self.refresh_payload();
             }
             if has_space(self) {
                 return Some(Reserved::Ring(start, next));
@@ -421,7 +423,7 @@ impl<M: RingMemory> Producer<M> {
             }
         }
         if !has_space(self) {
-            self.refresh();
+            self.refresh_payload();
         }
         has_space(self).then_some(Reserved::Ring(start, next))
     }
@@ -454,7 +456,7 @@ impl<M: RingMemory> Producer<M> {
         }
         let word = match reserved {
             Reserved::Ring(_, next) => {
-                self.payload = next;
+                self.payload.go_on(next);
                 if let Some(reuse) = reuse {
                     reuse.tells();
                 }
@@ -484,8 +486,22 @@ impl<M: RingMemory> Producer<M> {
     fn refresh(&mut self) {
         let credit = self.memory.credit().load(Acquire);
         self.consumed = credit as u32;
-        self.payload_consumed = (credit >> 32) as u32;
+        self.payload.note_consumed((credit >> 32) as u32);
         self.look_at_room();
+    }
+
+    /// Reads the credits for a payload that finds no space, which is so where the ring is not taken, too.
+    fn refresh_payload(&mut self) {
+        self.payload.take(self.memory.payload_state(), M::PAYLOAD);
+        self.refresh();
+    }
+
+    /// Looks what the consumer grants, and leaves the payload ring where nothing has gone there for some time.
+    pub(super) fn look_after(&mut self, now: Time) {
+        self.look_at_room();
+        let position = (self.memory.credit().load(Acquire) >> 32) as u32;
+        self.payload
+            .look(self.memory.payload_state(), position, now);
     }
 
     /// Looks what the consumer grants of the room.
@@ -525,8 +541,9 @@ impl<M: RingMemory> Producer<M> {
     /// Whether the credits are such that a correct consumer could have written them.
     pub(super) fn credit_is_sane(&self) -> bool {
         let credit = self.memory.credit().load(Relaxed);
+        let (state, position) = (self.memory.payload_state(), (credit >> 32) as u32);
         self.tail.wrapping_sub(credit as u32) <= M::SLOTS
-            && self.payload.position.wrapping_sub((credit >> 32) as u32) <= M::PAYLOAD
+            && self.payload.is_sane(state, position, M::PAYLOAD)
             && (self.memory.room()).is_none_or(|words| self.room.is_sane(&words, &M::ROOMS))
     }
 }
@@ -894,6 +911,14 @@ impl<M: RingMemory> Consumer<M> {
             self.room.show_held(reuse);
         }
         true
+    }
+
+    /// Has `free` give the memory of the payload ring back to the system where the producer has left it; returns whether it did.
+    ///
+    /// # Errors
+    /// The state of the memory, where no correct producer leaves it.
+    pub(super) fn free_payload(&self, free: impl FnOnce()) -> Result<bool, u64> {
+        payload::free_where_left(self.memory.payload_state(), free)
     }
 
     /// Gives the credits back that are still held, for a producer that looks whether everything

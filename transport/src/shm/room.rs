@@ -27,9 +27,9 @@ use tagwire_base::Time;
 use super::reuse::{Reuse, lines};
 use crate::word::Word;
 
-/// A room goes back once nothing long has come for so long. Who waits looks every 100 ms, so that two idle ranks have
-/// given it back soon after.
-const IDLE: Duration = Duration::from_secs(4);
+/// A room goes back once nothing long has come for so long, and a payload ring once nothing has. Who waits looks every 100 ms, so that two
+/// idle ranks have given them back soon after.
+pub(super) const IDLE: Duration = Duration::from_secs(4);
 
 /// Of a room one part of so many is held for answers.
 const HELD: u32 = 4;

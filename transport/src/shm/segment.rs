@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
@@ -12,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::FallocateFlags;
 use tagwire_base::error::is_shortage;
-use tagwire_base::prefetch;
+use tagwire_base::{Rank, prefetch};
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
@@ -254,10 +255,27 @@ impl Segment {
 
     /// Gives the memory of the room of rank `sender` back to the system. Whoever reads it finds zeros.
     pub(super) fn free_room(&self, sender: u32) -> io::Result<()> {
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let at = self.extent.area_at(sender) + AREA as u64;
-        let len = u64::from(self.extent.room.len(&ROOMS));
-        Ok(rustix::fs::fallocate(&self.file, hole, at, len)?)
+        self.free(at, at + u64::from(self.extent.room.len(&ROOMS)))
+    }
+
+    /// The same of the payload ring of rank `sender`, as far as it has whole pages. Where the system cannot, the memory stays.
+    pub(super) fn free_payload(&self, sender: Rank) {
+        let area = self.extent.area_at(sender.as_u32());
+        let payload = area + offset_of!(PairArea, payload) as u64;
+        let start = payload.next_multiple_of(page_size() as u64);
+        if let Err(error) = self.free(start, area + AREA as u64) {
+            tracing::debug!(rank = %sender, %error, "its payload ring cannot be freed");
+        }
+    }
+
+    /// Gives the memory from `start` to `end` back to the system.
+    fn free(&self, start: u64, end: u64) -> io::Result<()> {
+        if start >= end {
+            return Ok(());
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, hole, start, end - start)?)
     }
 }
 
@@ -424,6 +442,11 @@ impl RingMemory for AreaMap {
     #[inline]
     fn credit(&self) -> &AtomicU64 {
         &self.credit.word
+    }
+
+    #[inline]
+    fn payload_state(&self) -> &AtomicU64 {
+        &self.payload_state.word
     }
 
     #[inline]

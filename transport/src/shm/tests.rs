@@ -19,6 +19,7 @@ mod arena;
 mod contact;
 pub(super) mod deaths;
 mod hostile;
+mod neighbours;
 mod processes;
 mod remote;
 mod reuse;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
+use tagwire_base::{Bootstrap, Error, JobSecret, Locality, ManualClock, MemberEvent, Rank, Result};
 
 use super::layout::{INITIAL, UNIT};
 use super::visit::Point;
@@ -514,6 +514,44 @@ fn the_allowance_of_the_dead_is_given_out_again() {
     }
     done += second.log.sent.len();
     assert!(done > 250, "only {done} of 290 messages were allowed");
+}
+
+/// The payload ring goes back in silence, as where ranks do not match, whoever of both has read it.
+#[test]
+fn payload_rings_are_given_back() {
+    let (clock, job) = (ManualClock::default(), LocalJob::new(2).unwrap());
+    let open = |rank| {
+        let mut bootstrap = job.member(Rank::new(rank)).with_clock(clock.clock());
+        Member::over(ShmMatch::open(ShmOptions::default(), &mut bootstrap).unwrap())
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    let to = (sender.shm)
+        .connect(Rank::new(0), &receiver.shm.address())
+        .unwrap();
+    let memory = |receiver: &Member| receiver.shm.shm.memory_in_use().unwrap();
+    for round in 1..4 {
+        for number in 0..40 {
+            let token = round * 100 + number;
+            let buffer = receiver.post(round, 2000, token);
+            assert_eq!(sender.send(to, round, 2000), Sent::Done);
+            if number % 2 == 0 {
+                sender.progress();
+            }
+            receiver.until("a message", |log| {
+                log.received.iter().any(|(other, _)| *other == token)
+            });
+            assert!(buffer.iter().all(|byte| byte.get() == round as u8));
+        }
+        let busy = memory(&receiver);
+        for _ in 0..100 {
+            clock.advance(Duration::from_millis(100));
+            receiver.shm.look_after_peers(&mut receiver.log);
+            sender.shm.look_after_peers(&mut sender.log);
+        }
+        let quiet = memory(&receiver);
+        assert!(quiet + (30 << 10) <= busy, "{quiet} of {busy}");
+    }
+    assert!(receiver.log.broken.is_empty() && sender.log.broken.is_empty());
 }
 
 /// A piece of a transfer is nothing that a rank which matches is sent: its sender ends, and what comes behind it is not looked at.

@@ -159,6 +159,7 @@ impl Upcalls for Anything {
 fn words(area: &crate::shm::segment::AreaMap) -> Vec<&AtomicU64> {
     let mut words = Vec::with_capacity(AREA / 8);
     words.extend([&area.answer.word, &area.credit.word, &area.admission.state]);
+    words.push(&area.payload_state.word);
     words.extend(&area.admission.secret);
     for line in &area.offers {
         words.extend([&line.offered, &line.made, &line.made_len, &line.joined]);

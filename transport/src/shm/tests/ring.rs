@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use proptest::prelude::*;
+use tagwire_base::Time;
 
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
@@ -16,6 +18,7 @@ use crate::shm::room::{Size, Table, Words};
 struct Toy {
     slots: [[AtomicU64; 3]; 8],
     credit: AtomicU64,
+    payload_state: AtomicU64,
     /// Granted, consumed, left.
     words: [AtomicU64; 3],
     inline: RefCell<[[u8; 40]; 8]>,
@@ -49,6 +52,10 @@ impl RingMemory for Rc<Toy> {
 
     fn credit(&self) -> &AtomicU64 {
         &self.credit
+    }
+
+    fn payload_state(&self) -> &AtomicU64 {
+        &self.payload_state
     }
 
     fn write(&self, place: Place, data: &[u8]) {
@@ -93,6 +100,9 @@ enum Operation {
     Free,
     /// The producer looks what it has.
     Look,
+    /// The producer looks whether to leave the payload ring, after so many seconds; the consumer frees one that was left.
+    Rest(u64),
+    FreePayload,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -113,6 +123,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Withdraw),
         1 => Just(Operation::Free),
         1 => Just(Operation::Look),
+        1 => (0_u64..6).prop_map(Operation::Rest),
+        1 => Just(Operation::FreePayload),
     ]
 }
 
@@ -120,6 +132,7 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
     let memory: Rc<Toy> = Rc::new(Toy {
         slots: Default::default(),
         credit: AtomicU64::new(0),
+        payload_state: AtomicU64::new(0),
         inline: RefCell::new([[0; 40]; 8]),
         payload: RefCell::new([0; 768]),
         words: Default::default(),
@@ -129,7 +142,7 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
     let mut consumer = Consumer::new(Rc::clone(&memory));
     let (mut size, mut is_withdrawn) = (Size::NONE, false);
     let mut oracle: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
-    let mut number = 0;
+    let (mut number, mut now) = (0, Time::default());
     for operation in operations {
         match operation {
             Operation::Send {
@@ -195,6 +208,15 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
             }
             Operation::Grow | Operation::Withdraw | Operation::Free => {}
             Operation::Look => producer.look_at_room(),
+            Operation::Rest(seconds) => {
+                now = now + Duration::from_secs(*seconds);
+                producer.look_after(now);
+            }
+            Operation::FreePayload => {
+                // As above.
+                let free = || memory.payload.borrow_mut().fill(0xee);
+                prop_assert!(consumer.free_payload(free).is_ok());
+            }
             Operation::Settle => {
                 consumer.settle();
                 prop_assert_eq!(producer.uncredited() as usize, oracle.len());

@@ -1,4 +1,4 @@
-//! Rooms: they grow with traffic, go back in silence, and are reached outside of by nobody.
+//! Payload rings and rooms: they take memory with traffic, give it back in silence, and are reached outside of by nobody.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -6,8 +6,11 @@ use std::time::Duration;
 use tagwire_base::ManualClock;
 
 use super::*;
-use crate::shm::layout::{AREA, LONG, MAX_SEND, ROOMS};
+use crate::shm::layout::{AREA, INLINE, LONG, MAX_SEND, ROOMS};
+use crate::shm::payload::FREEING;
 use crate::shm::room::Size;
+use crate::shm::segment::AreaMap;
+use crate::shm::waiter::word;
 
 /// A pair of ranks that may spend so many bytes each, by a clock of the test's.
 struct Pair {
@@ -101,6 +104,8 @@ impl Pair {
 
 /// A rank with one peer and no room.
 const PLAIN: u64 = AREA as u64 + 8192;
+/// The same without the whole pages of the payload ring.
+const SILENT: u64 = PLAIN - (40 << 10);
 
 #[test]
 fn rooms_grow_with_long_messages_and_go_back_in_silence() {
@@ -119,7 +124,7 @@ fn rooms_grow_with_long_messages_and_go_back_in_silence() {
         }
         assert!(pair.memory() >= largest - 16_384);
         pair.wait(Duration::from_secs(10));
-        assert!(pair.memory() <= PLAIN, "{}", pair.memory());
+        assert!(pair.memory() <= SILENT, "{}", pair.memory());
         pair.move_bytes(1 << 20, LONG - 1);
         assert!(pair.memory() <= PLAIN, "short ones need none again");
     }
@@ -160,6 +165,104 @@ fn a_room_is_taken_back_under_traffic() {
     }
 }
 
+/// Whoever sends again while its payload ring goes back, or after it has gone, loses no byte.
+#[test]
+fn a_payload_ring_is_given_back_under_traffic() {
+    for seed in 0..8 {
+        let mut pair = Pair::new(0);
+        pair.numbers = Numbers(seed);
+        for _ in 0..4 {
+            pair.move_bytes(1 << 20, MAX_SEND);
+            // The owner alone looks, then the sender alone.
+            for _ in 0..2 {
+                pair.clock.advance(Duration::from_secs(10));
+                pair.b.look_after_peers();
+            }
+            assert!(pair.memory() > SILENT, "it is still the sender's");
+            for _ in 0..2 {
+                pair.clock.advance(Duration::from_secs(10));
+                pair.a.look_after_peers();
+            }
+            assert!(pair.memory() > SILENT, "the owner has not noticed");
+            let beside = pair.numbers.below(90_000) as usize;
+            pair.move_bytes(beside, MAX_SEND);
+            let unread = pair.numbers.bytes(MAX_SEND);
+            let sent = pair.a.send(pair.to_b, Class::Data, 77, &unread);
+            assert_eq!(sent, Post::Posted);
+            pair.wait(Duration::from_secs(10));
+            assert!(pair.memory() > SILENT, "not all is read");
+            pair.b.progress();
+            assert_eq!(pair.b.log.messages.pop_front().unwrap().2, unread);
+            pair.wait(Duration::from_secs(10));
+            assert!(pair.memory() <= SILENT, "{}", pair.memory());
+        }
+        pair.assert_alive();
+    }
+}
+
+/// A pair whose sender has left its payload ring, and the area of that.
+fn with_ring_left() -> (Pair, AreaMap) {
+    let mut pair = Pair::new(0);
+    pair.move_bytes(100_000, MAX_SEND);
+    pair.b.look_after_peers();
+    for _ in 0..2 {
+        pair.a.look_after_peers();
+        pair.clock.advance(Duration::from_secs(10));
+    }
+    pair.a.look_after_peers();
+    let area = pair.a.shm.peers[pair.to_b.index()].outbound.clone();
+    (pair, area.unwrap())
+}
+
+/// While the owner frees the memory there is no space, but for what slots hold. It wakes a sender that sleeps for that.
+#[test]
+fn a_payload_ring_is_busy_while_it_is_freed() {
+    let (mut pair, area) = with_ring_left();
+    let state = &area.payload_state.word;
+    let left = state.swap(FREEING, Ordering::AcqRel);
+    let long = [1; 200];
+    let send = |pair: &mut Pair, data: &[u8]| pair.a.send(pair.to_b, Class::Data, 5, data);
+    assert_eq!(send(&mut pair, &long), Post::Busy);
+    assert_eq!(send(&mut pair, &[2; INLINE]), Post::Posted);
+    state.store(left, Ordering::Release);
+    let sleeping = pair.a.shm.header.clone();
+    let key = word::arm(&sleeping.sleeping.word);
+    pair.b.progress();
+    pair.b.look_after_peers();
+    assert_ne!(sleeping.sleeping.word.load(Ordering::SeqCst), key);
+    assert!(pair.memory() <= SILENT, "{}", pair.memory());
+    assert_eq!(send(&mut pair, &long), Post::Posted);
+    pair.b.progress();
+    assert_eq!(pair.b.log.messages[1].2, long);
+    pair.assert_alive();
+}
+
+#[test]
+fn an_impossible_state_of_a_payload_ring_ends_whoever_wrote_it() {
+    for state in [FREEING, 4, u64::MAX] {
+        let (mut pair, area) = with_ring_left();
+        area.payload_state.word.store(state, Ordering::Release);
+        pair.b.look_after_peers();
+        let protocol = &pair.b.log.protocol;
+        assert!(
+            matches!(&protocol[..], [(Some(_), reason)] if reason.contains("rank 0")),
+            "{state}: {protocol:?}"
+        );
+    }
+    // The owner may free what was left, and nothing else.
+    for (is_left, states) in [(true, [1, 4, u64::MAX]), (false, [0, 2, FREEING])] {
+        for state in states {
+            let (mut pair, area) = with_ring_left();
+            if !is_left {
+                pair.move_bytes(200, 200);
+            }
+            area.payload_state.word.store(state, Ordering::Release);
+            pair.a.look_after_peers();
+            assert_eq!(pair.a.log.protocol.len(), 1, "{is_left} {state}");
+        }
+    }
+}
+
 #[test]
 fn a_budget_bounds_the_rooms_of_all_peers() {
     for (budget, expected) in [
@@ -184,14 +287,14 @@ fn a_budget_bounds_the_rooms_of_all_peers() {
 }
 
 #[test]
-fn a_peer_that_ends_leaves_its_room() {
+fn a_peer_that_ends_leaves_its_room_and_its_payload_ring() {
     let mut pair = Pair::new(4 << 20);
     pair.move_bytes(20 << 20, MAX_SEND);
     assert!(pair.memory() > 3 << 20);
     let Pair { a, mut b, .. } = pair;
     a.leave();
     b.look_after_peers();
-    assert!(b.shm.memory_in_use().unwrap() <= PLAIN);
+    assert!(b.shm.memory_in_use().unwrap() <= SILENT);
     assert_eq!(b.log.left.len(), 1);
 }
 
@@ -285,8 +388,13 @@ fn garbage_about_rooms_gives_protocol_errors_and_nothing_else() {
         for round in 0..40 {
             let numbers = &mut pair.numbers;
             let value = numbers.next() >> numbers.below(64);
-            let words = [&area.grant.word, &area.left.word, &area.credit.room];
-            words[numbers.below(3) as usize].store(value, Ordering::Release);
+            let words = [
+                &area.grant.word,
+                &area.left.word,
+                &area.credit.room,
+                &area.payload_state.word,
+            ];
+            words[numbers.below(4) as usize].store(value, Ordering::Release);
             let slot = numbers.below(256) as usize;
             let sizes = numbers.next() & 0xff << 40;
             area.slots[slot].words[0].fetch_xor(sizes, Ordering::AcqRel);
