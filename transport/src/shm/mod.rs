@@ -36,6 +36,7 @@ mod channel;
 mod cma;
 mod config;
 mod contact;
+mod fixed;
 mod identity;
 mod kind;
 mod layout;
@@ -69,6 +70,7 @@ mod models;
 mod tests;
 
 pub use config::{CrossAttach, DescriptorWay, SETTINGS, ShmOptions};
+pub use fixed::{attaches, ways_here};
 pub use kind::ShmKind;
 pub use matching::{ShmMatch, visits};
 pub use probe::{Probe, probe};

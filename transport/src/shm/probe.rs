@@ -2,8 +2,9 @@
 
 use std::process;
 
-use super::cma::{self, Attach, Nonce};
+use super::cma;
 use super::config::ShmOptions;
+use super::fixed::attaches;
 use super::liveness::Liveness;
 use super::memfd;
 use super::room::Size;
@@ -88,11 +89,7 @@ fn room(limit: Option<u64>) -> Result<(), String> {
 /// Attaches to the own process. That other processes may still be out of reach is known from
 /// Yama, and shown by the first contact with each.
 fn probe_attach() -> Result<(), String> {
-    let value = 0x5bd1_e995_9e37_79b9;
-    let nonce = Nonce::new(value);
-    if let Attach::Forbidden(reason) = Attach::test(process::id(), nonce.address(), value) {
-        return Err(format!("{reason} (a seccomp filter, perhaps)"));
-    }
+    attaches().map_err(|reason| format!("{reason} (a seccomp filter, perhaps)"))?;
     match cma::yama_scope() {
         Some(scope @ 2..) => Err(format!(
             "kernel.yama.ptrace_scope is {scope}: only administrators may attach"

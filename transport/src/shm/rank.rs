@@ -13,6 +13,7 @@ use super::NAME;
 use super::arena::{self, OwnArena};
 use super::cma::{Attach, Attachable, Nonce};
 use super::config::{CrossAttach, ShmOptions};
+use super::fixed;
 use super::identity::{Identity, own_namespace};
 use super::layout::{AREA, CLOSED_FAILED, CLOSED_LEFT, INLINE, MAX_SEND, OFFERS};
 use super::liveness::Liveness;
@@ -25,17 +26,15 @@ use super::rooms::{self, Rooms};
 use super::segment::{Extent, HeaderMap, Segment};
 use super::transfer::Transfers;
 use super::waiter::{self, ShmWaiter};
-use super::ways::CopyWay;
 use crate::allocation::Allocation;
 use crate::body::Body;
 use crate::byte::ByteTransport;
 use crate::capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Upcalls};
 use crate::post::{Class, Post};
-use crate::shared_writes::CAN_STREAM;
 use crate::transport::Transport;
 use crate::wait::Waiter;
 
@@ -128,10 +127,7 @@ impl Shm {
         identity.write(&header.identity);
         let attaches = options.cross_attach != CrossAttach::Off;
         let attachable = attaches.then(Attachable::new);
-        check_attach(&options, &identity)?;
-        check_way(&options, &identity)?;
-        check_reuse(&options)?;
-        check_stream(&options)?;
+        fixed::check(&options)?;
         Ok(Self {
             outbound: Vec::new(),
             inbound: Vec::new(),
@@ -508,73 +504,4 @@ fn extent(options: &ShmOptions, size: u32, room: Size) -> Result<Extent> {
         );
     }
     Ok(extent)
-}
-
-/// Returns the error of a setting that cannot be used here.
-fn cannot(name: &str, value: &str, expected: String) -> Error {
-    Error::Base(tagwire_base::Error::BadSetting {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        expected,
-    })
-}
-
-/// Where cross-memory attach is asked for, it has to work at least towards oneself.
-fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
-    if options.cross_attach != CrossAttach::On {
-        return Ok(());
-    }
-    match Attach::test(own.pid, own.nonce_address, own.nonce) {
-        Attach::Forbidden(reason) => {
-            let why = format!("this system forbids it ({reason}); auto falls back");
-            Err(cannot("shm-cma", "on", why))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Memory goes back and forth in rooms alone.
-fn check_reuse(options: &ShmOptions) -> Result<()> {
-    let reason = match (options.reuse, options.room) {
-        (Some(true), _) if options.matches => "ranks under pml=cm have no rooms",
-        (Some(true), Some(0)) => "shm-room is 0, and there are no rooms",
-        _ => return Ok(()),
-    };
-    let why = format!("{reason}; auto takes what there is");
-    Err(cannot("shm-reuse", "on", why))
-}
-
-/// Stores past the caches are of some processors.
-fn check_stream(options: &ShmOptions) -> Result<()> {
-    match options.stream {
-        Some(true) if !CAN_STREAM => {
-            let why =
-                "no stores past the caches are known of this processor; auto takes what there is";
-            Err(cannot("shm-stream", "on", why.to_owned()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The way that a setting fixes has to be one that can be used here.
-fn check_way(options: &ShmOptions, own: &Identity) -> Result<()> {
-    let Some(way) = options.way else {
-        return Ok(());
-    };
-    let attaches = || Attach::test(own.pid, own.nonce_address, own.nonce);
-    let reason = match (way, options.cross_attach) {
-        (CopyWay::OneSide | CopyWay::Ring, _) if options.matches => {
-            "ranks that match for each other (pml=cm) copy by halves".to_owned()
-        }
-        (CopyWay::Ring, _) => return Ok(()),
-        (_, CrossAttach::Off) => "shm-cma is off, and long messages go through the ring".to_owned(),
-        _ => match attaches() {
-            Attach::Forbidden(reason) => {
-                format!("this system forbids the kernel's copy ({reason})")
-            }
-            _ => return Ok(()),
-        },
-    };
-    let why = format!("{reason}; auto takes what there is");
-    Err(cannot("shm-way", way.name(), why))
 }

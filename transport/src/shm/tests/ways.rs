@@ -486,6 +486,7 @@ fn a_way_that_cannot_be_used_is_refused_by_name() {
     };
     for (way, attach, matches, reason) in [
         (CopyWay::OneSide, CrossAttach::Off, false, "shm-cma is off"),
+        (CopyWay::Halves, CrossAttach::Off, false, "shm-cma is off"),
         (CopyWay::Halves, CrossAttach::Off, true, "shm-cma is off"),
         (CopyWay::Ring, CrossAttach::Auto, true, "pml=cm"),
         (CopyWay::OneSide, CrossAttach::Auto, true, "pml=cm"),
