@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches, ValueEnum};
-use tagwire_coll::{ALGORITHMS, Algorithm, Collective, Group, Place, Table};
+use tagwire_coll::{ALGORITHMS, Algorithm, Collective, Group, Place, Selection, Table};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
@@ -115,8 +115,7 @@ fn tune(args: &TuneArgs, host: &Host) -> Result<()> {
     let tests = tests(args)?;
     // Before anything is measured in vain.
     let mut file = ResultsFile::open(&args.output)?;
-    let first = host.config.stack("transport").first();
-    let is_shared = first.is_some_and(|part| matches!(part.name, "auto" | "shm"));
+    let is_shared = Selection::shares_memory_by(&host.config, true);
     let place = if is_shared { Place::Host } else { Place::Hosts };
     let seed = args.seed.unwrap_or_else(drive::seed_of_clock);
     let mut run = Run {
@@ -259,10 +258,13 @@ impl Run<'_> {
         };
         // Its jobs are on one host.
         let group = Group::from(ranks as usize);
-        let own = ALGORITHMS
-            .iter()
-            .filter(|it| it.collective == collective && it.needs.are_met_by(group));
-        let algorithms: Vec<&'static Algorithm> = own.collect();
+        let config = &self.host.config;
+        let selection = Selection::default();
+        let selection = selection.on_one_host(Selection::shares_memory_by(config, true));
+        let can =
+            |it: &&Algorithm| it.needs.are_met_by(group) && selection.why_not(it, config).is_none();
+        let own = ALGORITHMS.iter().filter(|it| it.collective == collective);
+        let algorithms: Vec<&'static Algorithm> = own.filter(can).collect();
         let mut sizes = args.size_list().as_slice().to_vec();
         sizes.sort_unstable();
         sizes.dedup();

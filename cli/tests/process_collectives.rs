@@ -176,6 +176,34 @@ fn a_table_is_measured_written_and_read() {
     assert_eq!(after, r#"[{"from_bytes":0,"name":"linear"}]"#);
 }
 
+/// What no group of the job can take is an error at its start; what some operations do not suit is none.
+#[test]
+fn an_algorithm_that_cannot_be_taken_at_all_is_refused() {
+    let run = |options: &[&str]| {
+        let line = ["bench", "allreduce", "-n", "2", "-m", "64"];
+        command(&[&line[..], TINY, options].concat())
+    };
+    for (options, algorithm, reason) in [
+        (&["--pml", "dr"][..], "allreduce:board", "pml=dr"),
+        (&["--coll-check", "on"], "allreduce:board", "coll-check"),
+        (
+            &["--shm-cma", "off"],
+            "allreduce:single-copy",
+            "shm-cma is off",
+        ),
+        (&[], "allreduce:two-level", "several hosts"),
+        (&[], "allreduce:rang", "allreduce:ring"),
+    ] {
+        let outcome = run(&[options, &["--coll-algorithm", algorithm]].concat());
+        assert_eq!(outcome.status, 2, "{algorithm}: {outcome:#?}");
+        let errors = outcome.errors();
+        let parts = ["coll-algorithm", algorithm, reason];
+        assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
+    }
+    let outcome = run(&["--coll-algorithm", "allreduce:ring,allgather:board"]);
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+}
+
 #[test]
 fn what_cannot_be_tuned_is_refused_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();

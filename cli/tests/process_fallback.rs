@@ -127,6 +127,34 @@ fn what_a_filter_forbids_cannot_be_insisted_on() {
     );
 }
 
+/// Ways and algorithms that need it, each refused with its setting, itself and the system's reason.
+#[test]
+fn what_needs_what_a_filter_forbids_cannot_be_fixed() {
+    for (setting, value) in [
+        ("shm-way", "halves"),
+        ("shm-way", "one-side"),
+        ("coll-algorithm", "allreduce:single-copy"),
+    ] {
+        let outcome = run_line(2, &[&format!("--{setting}"), value])
+            .args([confine()])
+            .args(["no-attach", "--"])
+            .args([rank()])
+            .args(["exchange"])
+            .finish();
+        assert_eq!(outcome.status, 1, "{value}: {outcome:#?}");
+        let errors = outcome.errors();
+        let parts = [setting, value, "this system forbids", "process_vm_readv"];
+        assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
+    }
+    let outcome = run_line(RANKS, &["--shm-way", "ring"])
+        .args([confine()])
+        .args(["no-attach", "--"])
+        .args([rank()])
+        .args(["exchange"])
+        .finish();
+    check_exchanged(&outcome);
+}
+
 #[test]
 fn a_filter_may_forbid_barriers() {
     check_exchanged(&confined(&["no-membarrier"]));

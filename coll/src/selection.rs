@@ -1,5 +1,7 @@
 //! Which algorithm an operation takes: by a table of group sizes and lengths, or as a setting says.
 
+mod forced;
+
 use std::fmt;
 use std::iter;
 use std::sync::Arc;
@@ -23,7 +25,9 @@ pub const SETTINGS: &[Setting] = &[
         "coll-algorithm",
         "",
         "Which algorithms collectives take, in place of those of the table: OPERATION:ALGORITHM, several by commas, as in \
-     allreduce:ring,broadcast:binomial; one that needs a commutative operation is left where it is not",
+     allreduce:ring,broadcast:binomial. One that no group of the job can take is an error. Operations that it does not suit go by the table: \
+     of operands that keep their order, of groups without the board or the hosts that it needs, and those by a board where they are \
+     nonblocking or blocks differ",
     ),
     Setting::text(
         "coll",
@@ -192,14 +196,8 @@ impl Selection {
     /// # Errors
     /// As [`from_config`](Self::from_config).
     pub fn of_job(config: &Config, bootstrap: &dyn Bootstrap) -> tagwire_base::Result<Self> {
-        let first = config.stack("transport").first();
         let is_local = bootstrap.locality().local_size == bootstrap.size();
-        // Over several hosts a job that matches in the transport takes one network for all.
-        let matches = config.choice("pml") == "cm";
-        let is_shared = first.is_some_and(|part| match part.name {
-            "auto" => is_local || !matches,
-            name => name == "shm",
-        });
+        let is_shared = Self::shares_memory_by(config, is_local);
         let mut selection = Self::from_config(config)?.on_one_host(is_shared && is_local);
         selection.shares_memory = is_shared;
         Ok(selection)
@@ -462,15 +460,25 @@ impl Selection {
     /// where it is not.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
-        let may_reorder = !self.is_fixed;
+        let mut group = Group::from(size);
+        group.has_levels = !self.on_one_host && size > 2;
+        self.ranges_of(what, group, self.on_one_host, !self.is_fixed)
+    }
+
+    /// Returns the same of a group that has a board or none.
+    fn ranges_of(
+        &self,
+        what: Collective,
+        group: Group,
+        has_board: bool,
+        may_reorder: bool,
+    ) -> Vec<(usize, &'static str)> {
         let choices = self.choices(what, may_reorder);
         let mut starts: Vec<_> = choices.map(|choice| choice.bytes).collect();
         starts.sort_unstable();
-        let mut group = Group::from(size);
-        group.has_levels = !self.on_one_host && size > 2;
-        let on_board = |from| self.on_board(what, size, from, may_reorder);
+        let on_board = |from| self.on_board(what, group.size, from, may_reorder);
         let taken = |from| {
-            let by_board = on_board(from).filter(|_| self.on_one_host);
+            let by_board = on_board(from).filter(|_| has_board);
             let taken = by_board.unwrap_or_else(|| self.choose(what, group, from, may_reorder));
             taken.name
         };
