@@ -125,7 +125,8 @@ pub(crate) trait Endpoint {
         None
     }
 
-    /// A line for each way that long messages go, with its figures, where that is told.
+    /// A line for each way that long messages go and for each algorithm of collectives that was found by trial, with its figures, and
+    /// for those that a setting names, where that is told.
     fn ways(&self) -> Vec<String> {
         Vec::new()
     }

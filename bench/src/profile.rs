@@ -34,7 +34,8 @@ pub struct Profile {
     pub library_pct: f64,
     /// Messages by protocol.
     pub messages: Messages,
-    /// The ways in which long messages went at the end, with what they took; and what data reliability had to do.
+    /// The ways in which long messages went at the end, and the algorithms of collectives that were found by trial, with what they took;
+    /// the algorithms that a setting names; and what data reliability had to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
     /// What the matching engine did. Absent where the library or the transport matches, and does not tell.

@@ -176,6 +176,40 @@ fn a_table_is_measured_written_and_read() {
     assert_eq!(after, r#"[{"from_bytes":0,"name":"linear"}]"#);
 }
 
+/// Of the ranks' algorithms a profile tells those that trials have found, and those that a setting names.
+#[test]
+fn a_profile_tells_which_algorithms_are_in_use() {
+    let ways = |options: &[&str]| {
+        let line = ["bench", "allreduce", "-n", "2", "-m", "64K", "--profile"];
+        let few = ["-i", "200", "-x", "1", "--format", "json", "-t", "shm"];
+        let document = measured(&[&line[..], &few, options].concat());
+        let profiles = document["profiles"].as_array().unwrap().clone();
+        assert_eq!(profiles.len(), 2);
+        let told = |profile: &Value| {
+            let ways = profile["ways"].as_array().cloned().unwrap_or_default();
+            let ways = ways.iter().map(|way| way.as_str().unwrap().to_owned());
+            let ways = ways.filter(|way| way.starts_with("coll: "));
+            ways.collect::<Vec<_>>()
+        };
+        let [first, second] = [0, 1].map(|rank| told(&profiles[rank]));
+        assert_eq!(first, second);
+        first
+    };
+    let found = ways(&[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let start = "coll: allreduce, 64 to 127 KiB, 2 ranks: ";
+    let parts = [start, " ns; next best "];
+    assert!(
+        parts.iter().all(|part| found[0].contains(part)),
+        "{found:?}"
+    );
+    let fixed = ways(&["--coll-algorithm", "allreduce:ring"]);
+    assert_eq!(fixed.len(), 1, "{fixed:?}");
+    let start = "coll: allreduce, 2 ranks: ring (coll-algorithm); of operands in order: ";
+    assert!(fixed[0].starts_with(start), "{fixed:?}");
+    assert_eq!(ways(&["--coll-trial", "off"]), [""; 0]);
+}
+
 /// What no group of the job can take is an error at its start; what some operations do not suit is none.
 #[test]
 fn an_algorithm_that_cannot_be_taken_at_all_is_refused() {

@@ -76,9 +76,10 @@ mod tags;
 mod team;
 mod topic;
 mod transfer;
+mod ways;
 
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
-pub use board::LineCall;
+pub use board::{LineCall, TRIED_FROM};
 pub use bridge::{Bridge, Leader};
 pub use call::Call;
 pub use division::Division;
@@ -97,3 +98,4 @@ pub use settings::all as settings;
 pub use sides::Sides;
 pub use table::{Place, Row, Table};
 pub use team::Team;
+pub use ways::ways;

@@ -1,6 +1,7 @@
 //! Which algorithm an operation takes: by a table of group sizes and lengths, or as a setting says.
 
 mod forced;
+mod taken;
 
 use std::fmt;
 use std::iter;
@@ -15,6 +16,8 @@ use crate::algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs, first_o
 use crate::members::Members;
 use crate::table::{Place, Table};
 
+pub(crate) use taken::{Choosing, Lack};
+
 const AUTO: &str = "auto";
 const FIXED: &str = "fixed";
 
@@ -27,7 +30,7 @@ pub const SETTINGS: &[Setting] = &[
         "Which algorithms collectives take, in place of those of the table: OPERATION:ALGORITHM, several by commas, as in \
      allreduce:ring,broadcast:binomial. One that no group of the job can take is an error. Operations that it does not suit go by the table: \
      of operands that keep their order, of groups without the board or the hosts that it needs, and those by a board where they are \
-     nonblocking or blocks differ",
+     nonblocking or blocks differ; --profile shows by what",
     ),
     Setting::text(
         "coll",
@@ -268,6 +271,18 @@ impl Selection {
     #[inline]
     pub(crate) fn tries(&self, what: Collective) -> bool {
         self.tries && self.forced.iter().all(|it| it.collective != what)
+    }
+
+    /// Returns the algorithms by a board of an operation whose fastest one groups find by trial, for lengths from
+    /// [`TRIED_FROM`](crate::TRIED_FROM) on; none where there are no others, or a setting decides.
+    #[must_use]
+    pub fn tried(&self, what: Collective) -> Vec<&'static Algorithm> {
+        let own = |it: &&Algorithm| it.collective == what && it.needs == Needs::Board;
+        let all: Vec<_> = ALGORITHMS.iter().filter(own).collect();
+        match self.tries(what) && all.len() > 1 {
+            true => all,
+            false => Vec::new(),
+        }
     }
 
     /// Returns the same with one tree for reductions whose bits depend on it, or with any.

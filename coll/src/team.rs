@@ -11,7 +11,6 @@ use tagwire_base::{ContextId, Rank};
 use tagwire_pml::{ContextNames, Messenger, Until};
 
 use crate::active::Active;
-use crate::board::kept::Kept;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
 use crate::failures::Failures;
@@ -65,7 +64,7 @@ impl Team {
             tags: Tags::default(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
-            board: TeamBoard::new(Kept::new(selection.board_memory())),
+            board: TeamBoard::new(selection.board_memory()),
             meetings: Meetings::default(),
             segment: selection.segment(),
             selection,

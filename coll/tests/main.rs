@@ -15,3 +15,4 @@ mod neighbours;
 mod nonblocking;
 mod oracle;
 mod schedules;
+mod ways;

@@ -175,7 +175,9 @@ impl Endpoint for PmlPort {
 
     fn ways(&self) -> Vec<String> {
         let all = self.messenger.statistics().ok();
-        all.map(|all| all.ways).unwrap_or_default()
+        let mut ways = all.map(|all| all.ways).unwrap_or_default();
+        tagwire_coll::ways(&self.team, &mut ways);
+        ways
     }
 }
 

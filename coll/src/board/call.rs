@@ -10,7 +10,7 @@ use tagwire_transport::board::{LINE, SLOT};
 
 use super::head::Head;
 use super::kept::SharedBoard;
-use super::trial::{Pair, TRIED_FROM};
+use super::trial::{Pair, TRIED_FROM, class};
 use crate::algorithms::{Algorithm, ON_BOARD};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
@@ -84,7 +84,10 @@ impl<'t> BoardCall<'t> {
         let over = board.trials().chooser(bytes, first).took(took);
         if let Some(own) = over {
             let least = self.least_of_all(own)?;
-            board.trials().chooser(bytes, first).judge(least);
+            let ended = board.trials().chooser(bytes, first).judge(least);
+            if let Some(standing) = ended {
+                board.found.note(self.size(), class(bytes), standing);
+            }
         }
         Ok(())
     }

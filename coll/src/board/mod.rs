@@ -19,9 +19,10 @@ mod alltoall;
 mod barrier;
 mod broadcast;
 mod call;
+mod found;
 mod gather;
 mod head;
-pub(crate) mod kept;
+mod kept;
 pub(crate) mod line;
 mod meeting;
 mod memories;
@@ -60,6 +61,7 @@ pub(crate) use line::NextLine;
 pub(crate) use reduce::reduce;
 pub(crate) use reduce_scatter::{fits_parts, reduce_scatter};
 pub(crate) use scatter::{scatter, take};
+pub use trial::TRIED_FROM;
 
 impl Team {
     /// Runs an operation on the group's board. `None`, with nothing done, where it has none or the

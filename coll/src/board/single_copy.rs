@@ -100,6 +100,7 @@ impl BoardCall<'_> {
         self.head = self.head.of_slots();
         if !have_all && let Some(memories) = self.team.board.memories() {
             memories.refuse();
+            self.team.board.found.forget_reads(self.size());
         }
         Ok(have_all)
     }

@@ -7,11 +7,14 @@ use tagwire_pml::{Guarded, ThreadLevel};
 use tagwire_transport::Board;
 use tagwire_transport::board::Lined;
 
+use super::found::Found;
 use super::kept::{Kept, SharedBoard};
 use super::line::Lines;
 use super::memories::Memories;
 use super::trial::Trials;
 use crate::active::Order;
+use crate::algorithms::{Algorithm, Needs};
+use crate::selection::Lack;
 
 /// The operation, of those that could take a board, with which the boards are made.
 const FOURTH: u32 = 4;
@@ -43,6 +46,8 @@ pub(crate) struct TeamBoard {
     pub(super) board: OnceLock<Option<Arc<SharedBoard>>>,
     /// The memory that the boards of the rank keep.
     pub(super) kept: Arc<Kept>,
+    /// What trials of the rank's groups have found.
+    pub(crate) found: Arc<Found>,
     /// There before `board` is.
     lines: OnceLock<Mutex<Lines>>,
     /// There before `board` is, where there are any.
@@ -58,11 +63,16 @@ pub(crate) struct TeamBoard {
 }
 
 impl TeamBoard {
-    /// Returns that of a group that has no boards yet.
-    pub(crate) fn new(kept: Arc<Kept>) -> Self {
+    /// Returns that of a rank's first group, which has no boards yet. Those of the rank may keep so much memory.
+    pub(crate) fn new(memory: usize) -> Self {
+        Self::of_rank(Kept::new(memory), Arc::default())
+    }
+
+    fn of_rank(kept: Arc<Kept>, found: Arc<Found>) -> Self {
         Self {
             board: OnceLock::new(),
             kept,
+            found,
             lines: OnceLock::new(),
             memories: OnceLock::new(),
             trials: Mutex::default(),
@@ -74,7 +84,7 @@ impl TeamBoard {
 
     /// Returns that of another group of the same rank.
     pub(crate) fn beside(&self) -> Self {
-        Self::new(Arc::clone(&self.kept))
+        Self::of_rank(Arc::clone(&self.kept), Arc::clone(&self.found))
     }
 
     /// Counts an operation that could take a board, while it is not known whether there is one.
@@ -111,6 +121,16 @@ impl TeamBoard {
     /// Returns the memory of the others. Members all have it, or none.
     pub(super) fn memories(&self) -> Option<&Memories> {
         self.memories.get()
+    }
+
+    /// Returns what the group lacks of what an algorithm needs, as far as it has looked.
+    pub(crate) fn lacks(&self, algorithm: &Algorithm) -> Option<Lack> {
+        let reads_memory = || self.memories().is_some_and(Memories::are_read);
+        match self.board.get()? {
+            None if algorithm.needs == Needs::Board => Some(Lack::Board),
+            Some(_) if algorithm.reads_memory && !reads_memory() => Some(Lack::Reads),
+            _ => None,
+        }
     }
 
     /// Returns which algorithms are tried, to a member's operation on the board.

@@ -14,6 +14,7 @@
 //! So all decide alike. Of a block, the time of the member that took the least counts: it waited least for members that came later.
 //! The first call of a block does not count: it finds in the caches what the other algorithm has left there.
 
+use super::found::{Standing, Timed};
 use crate::algorithms::{ALGORITHMS, Algorithm, Collective, Needs};
 
 const _: () = assert!(ALGORITHMS.len() <= u64::BITS as usize, "a bit for each");
@@ -28,8 +29,8 @@ const ENOUGH: usize = 2;
 const EARLY: u32 = 16;
 /// Calls between two trials of all others.
 const PERIOD: u32 = 8192;
-/// Shorter operations go as the table says.
-pub(super) const TRIED_FROM: usize = 8 << 10;
+/// The length in bytes from which algorithms are tried; shorter operations go as the table says.
+pub const TRIED_FROM: usize = 8 << 10;
 
 /// How long the calls of a pair of blocks took, in nanoseconds: of the known algorithm and of the other one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +73,14 @@ pub(super) struct Plan {
     pub(super) is_tried: bool,
 }
 
+/// Returns the class of a length.
+pub(super) const fn class(bytes: usize) -> u32 {
+    match bytes.checked_ilog2() {
+        Some(class) => class,
+        None => 0,
+    }
+}
+
 /// The trials of a group, by operation and class of lengths.
 #[derive(Debug, Default)]
 pub(super) struct Trials(Vec<((Collective, u32), Chooser)>);
@@ -79,7 +88,7 @@ pub(super) struct Trials(Vec<((Collective, u32), Chooser)>);
 impl Trials {
     /// Returns the choice for an operation on so many bytes, for which the table has `first`.
     pub(super) fn chooser(&mut self, bytes: usize, first: &'static Algorithm) -> &mut Chooser {
-        let key = (first.collective, bytes.checked_ilog2().unwrap_or(0));
+        let key = (first.collective, class(bytes));
         let known = self.0.iter().position(|(known, _)| *known == key);
         let place = known.unwrap_or_else(|| {
             self.0.push((key, Chooser::new(first)));
@@ -100,6 +109,8 @@ pub(super) struct Chooser {
     due: u32,
     /// A bit for each of [`ALGORITHMS`] that is still to be tried.
     left: u64,
+    /// The best of those that have lost since all others were to be tried.
+    next: Option<Timed>,
     trial: Option<Trial>,
 }
 
@@ -138,13 +149,18 @@ impl Trial {
         self.over() >= ENOUGH && other / 3 > known / 2
     }
 
+    /// Returns the median of the pairs that are over, of one of both.
+    fn median(&self, which: usize) -> u64 {
+        let mut times = [0; PAIRS];
+        let over = times.iter_mut().zip(self.times(which));
+        let over = over.map(|(time, of_pair)| *time = of_pair).count();
+        times[..over].sort_unstable();
+        times[over / 2]
+    }
+
     /// Whether the other algorithm is better after all pairs: less than a twentieth is not worth a change.
     fn is_won(&self) -> bool {
-        let [known, other] = [0, 1].map(|which| {
-            let mut times = self.pairs.map(|pair| pair.0[which]);
-            times.sort_unstable();
-            times[PAIRS / 2]
-        });
+        let [known, other] = [0, 1].map(|which| self.median(which));
         other.saturating_mul(20) < known.saturating_mul(19)
     }
 }
@@ -157,6 +173,7 @@ impl Chooser {
             calls: 0,
             due: EARLY,
             left: 0,
+            next: None,
             trial: None,
         }
     }
@@ -192,6 +209,7 @@ impl Chooser {
                 is_own && it.needs == Needs::Board && can(it)
             });
             self.left = others.fold(0, |all, (place, _)| all | 1 << place);
+            self.next = None;
         }
         let Some(other) = ALGORITHMS.get(self.left.trailing_zeros() as usize) else {
             return self.end();
@@ -222,21 +240,34 @@ impl Chooser {
         trial.calls.is_multiple_of(2 * BLOCK).then_some(trial.pair)
     }
 
-    /// Goes on with the trial after a pair of blocks, of which the least times of all members are these, or ends it.
-    pub(super) fn judge(&mut self, least: Pair) {
-        let Some(trial) = &mut self.trial else { return };
+    /// Goes on with the trial after a pair of blocks, of which the least times of all members are these, or ends it. Returns how the
+    /// algorithms stand then.
+    pub(super) fn judge(&mut self, least: Pair) -> Option<Standing> {
+        let trial = self.trial.as_mut()?;
         if let Some(place) = trial.over().checked_sub(1) {
             trial.pairs[place] = least;
         }
         trial.pair = Pair::default();
         let is_over = trial.over() == PAIRS;
+        if !is_over && !trial.is_vain() {
+            return None;
+        }
+        let both = [self.known, trial.other];
+        let timed = |which: usize| Timed {
+            algorithm: both[which],
+            nanos: trial.median(which) / u64::from(BLOCK - 1),
+        };
+        let (mut known, mut lost) = (timed(0), timed(1));
         if is_over && trial.is_won() {
             tracing::debug!(before = %self.known, now = %trial.other, "found faster");
-            self.known = trial.other;
+            (known, lost) = (lost, known);
         }
-        if is_over || trial.is_vain() {
-            self.end();
-        }
+        let next = self.next.filter(|next| next.nanos <= lost.nanos);
+        let next = next.unwrap_or(lost);
+        self.known = known.algorithm;
+        self.next = Some(next);
+        self.end();
+        Some(Standing { known, next })
     }
 }
 
@@ -259,7 +290,18 @@ mod tests {
         can: impl Fn(&Algorithm) -> bool,
         nanos: impl Fn(&str) -> u64,
     ) -> Vec<(&'static str, u32)> {
+        judged(trials, calls, can, nanos).0
+    }
+
+    /// The same, with how the algorithms stood after each trial.
+    fn judged(
+        trials: &mut Trials,
+        calls: u32,
+        can: impl Fn(&Algorithm) -> bool,
+        nanos: impl Fn(&str) -> u64,
+    ) -> (Vec<(&'static str, u32)>, Vec<Standing>) {
         let mut taken: Vec<(&str, u32)> = Vec::new();
+        let mut standings = Vec::new();
         for _ in 0..calls {
             let chooser = trials.chooser(64 << 10, named("allreduce:board"));
             let plan = chooser.plan(&can);
@@ -271,10 +313,10 @@ mod tests {
             if plan.is_tried
                 && let Some(times) = chooser.took(nanos(name))
             {
-                chooser.judge(times);
+                standings.extend(chooser.judge(times));
             }
         }
-        taken
+        (taken, standings)
     }
 
     #[test]
@@ -333,6 +375,44 @@ mod tests {
             ("single-copy", tried),
         ];
         assert_eq!(taken, all);
+    }
+
+    /// The times are those of one call, and the next best is so among all that were tried.
+    #[test]
+    fn a_trial_ends_with_the_best_and_the_next_best() {
+        let stand = |times: [u64; 3]| {
+            let nanos = |name: &str| {
+                let names = ["board", "board-parts", "single-copy"];
+                times[names.iter().position(|it| *it == name).unwrap()]
+            };
+            let mut trials = Trials::default();
+            let (_, standings) = judged(&mut trials, EARLY + 2 * TRIAL, |_| true, nanos);
+            let told = |it: &Timed| (it.algorithm.name, it.nanos);
+            let told = standings.iter().map(|it| (told(&it.known), told(&it.next)));
+            told.collect::<Vec<_>>()
+        };
+        let [board, parts, copy] = ["board", "board-parts", "single-copy"];
+        for (times, ends) in [
+            (
+                [100, 90, 80],
+                [((parts, 90), (board, 100)), ((copy, 80), (parts, 90))],
+            ),
+            (
+                [100, 110, 90],
+                [((board, 100), (parts, 110)), ((copy, 90), (board, 100))],
+            ),
+            (
+                [100, 120, 140],
+                [((board, 100), (parts, 120)), ((board, 100), (parts, 120))],
+            ),
+            // Given up early.
+            (
+                [100, 900, 800],
+                [((board, 100), (parts, 900)), ((board, 100), (copy, 800))],
+            ),
+        ] {
+            assert_eq!(stand(times), ends, "{times:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod cases;
 pub mod graphs;
+pub mod shm;
 pub mod sides;
 
 use std::sync::Arc;
