@@ -21,13 +21,14 @@ mod summary;
 mod text;
 mod topics;
 mod transports;
+mod ways;
 mod why_not;
 
 /// The options of `tagwire info`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct InfoOptions {
-    /// Print all of one topic (build, launcher, machine, transports, messages, engines, pmls, conformance, settings), or
+    /// Print all of one topic (build, launcher, machine, transports, messages, engines, pmls, conformance, collectives, settings), or
     /// of one transport, provider (ofi:tcp), engine, pml or setting
     #[arg(value_name = "TOPIC", conflicts_with_all = ["why_not", "all", "json", "settings_markdown"])]
     topic: Option<String>,

@@ -216,6 +216,111 @@ fn what_carries_messages_is_told_by_peer_and_length() {
     }
 }
 
+/// The ways of long messages over shared memory, which settings fix.
+#[test]
+fn ways_of_long_messages_are_told_with_what_fixes_them() {
+    let plain = &plain()["messages"][0]["long"];
+    let names: Vec<&str> = (plain["ways"].as_array().unwrap().iter())
+        .map(|way| way["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["halves", "one-side", "ring"]);
+    assert_eq!(plain["fixed"], Value::Null);
+    let off = document(&info(&["--json", "--shm-cma", "off"]));
+    let off = &off["messages"][0]["long"];
+    for way in off["ways"].as_array().unwrap() {
+        let why_not = way["why_not"].as_str().unwrap_or_default();
+        let is_ring = way["name"] == "ring";
+        assert_eq!(why_not.contains("shm-cma is off"), !is_ring, "{way}");
+    }
+    // One that is fixed and cannot be used is the reason why nothing is sent.
+    let refused = info(&["messages", "--shm-way", "halves", "--shm-cma", "off"]).stdout;
+    let parts = [
+        "to ranks of this host: not by ob1",
+        "shm-way",
+        "'halves'",
+        "shm-cma is off",
+    ];
+    assert!(parts.iter().all(|part| refused.contains(part)), "{refused}");
+    let dr = info(&["messages", "--pml", "dr"]).stdout;
+    assert!(!dr.contains("of long messages"), "{dr}");
+
+    for topic in ["messages", "shm"] {
+        let text = info(&[topic, "--shm-cma", "off"]).stdout;
+        for part in [
+            "way of long messages: ring alone",
+            "not by halves or one-side",
+        ] {
+            assert!(text.contains(part), "{topic}: {text}");
+        }
+        let text = info(&[topic, "--shm-way", "ring"]).stdout;
+        assert!(
+            text.contains("way of long messages: ring (shm-way)"),
+            "{topic}: {text}"
+        );
+    }
+    let text = info(&["shm", "--shm-reuse", "off", "--shm-room", "96M"]).stdout;
+    // As one line.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["within 96M", "never (shm-reuse)"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+/// The algorithms of collectives that are tried, and those that a setting names, with what stands against them.
+#[test]
+fn collectives_say_what_is_tried_and_what_is_named() {
+    let report = |options: &[&str]| {
+        let document = document(&info(&[&["--json"], options].concat()));
+        document["collectives"].clone()
+    };
+    let operations = |report: &Value| {
+        let tried = report["tried"].as_array().unwrap().iter();
+        let names = tried.map(|one| one["operation"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert!(operations(&plain()["collectives"]).contains(&"allreduce".to_owned()));
+    let forced = report(&["--coll-algorithm", "allreduce:board,reduce:two-level"]);
+    assert!(
+        !operations(&forced).contains(&"allreduce".to_owned()),
+        "{forced}"
+    );
+    let [board, levels] = &forced["named"].as_array().unwrap()[..] else {
+        panic!("{forced}");
+    };
+    assert_eq!(
+        (&board["operation"], &board["algorithm"]),
+        (&"allreduce".into(), &"board".into())
+    );
+    assert_eq!(board["why_not_on_one_host"], Value::Null);
+    assert_eq!(levels["why_not_on_several"], Value::Null);
+    let why_not = levels["why_not_on_one_host"].as_str().unwrap();
+    assert!(why_not.contains("several hosts"), "{why_not}");
+
+    let text = info(&["collectives", "--shm-cma", "off"]).stdout;
+    for part in [
+        "found by trial on one host, from 8K on: ",
+        "allreduce (board, board-parts)",
+        "not by single-copy: members read each other's memory, and shm-cma is off",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let line = [
+        "collectives",
+        "--coll-algorithm",
+        "allreduce:board",
+        "--transport",
+        "null",
+    ];
+    let text = info(&line).stdout;
+    for part in [
+        "allreduce: board (coll-algorithm)\n",
+        "refused by jobs on one host: ",
+        "over null",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 /// Providers and transports of a library that can be used say what they offer, and name no reason.
 #[test]
 fn what_libraries_offer_has_capabilities_limits_and_protocols() {
@@ -383,6 +488,7 @@ fn a_topic_is_a_part_of_the_whole() {
         ("engines", "bins (used, the default)"),
         ("pmls", "posted receives"),
         ("conformance", "conformance over shm: core"),
+        ("collectives", "found by trial on one host, from 8K on"),
         ("settings", "TAGWIRE_EAGER_LIMIT"),
         ("shm", "shared memory between the ranks of one machine"),
         ("cm", "conformance over shm: core"),
@@ -397,7 +503,14 @@ fn a_topic_is_a_part_of_the_whole() {
         assert!(outcome.stdout.contains(part), "{topic}: {outcome:?}");
         assert!(outcome.stdout.len() < whole.len(), "{topic}");
     }
-    for topic in ["build", "launcher", "machine", "conformance", "settings"] {
+    for topic in [
+        "build",
+        "launcher",
+        "machine",
+        "conformance",
+        "collectives",
+        "settings",
+    ] {
         assert!(help.contains(topic), "{topic} is not in the help");
     }
     // What the settings say is in a topic as well.

@@ -153,6 +153,11 @@ fn what_needs_what_a_filter_forbids_cannot_be_fixed() {
         .args(["exchange"])
         .finish();
     check_exchanged(&outcome);
+    let said = confined_info(&["no-attach"]);
+    assert!(said.contains("way of long messages: ring alone"), "{said}");
+    let reason =
+        "not by halves or one-side: this system forbids the kernel's copy (process_vm_readv";
+    assert!(said.contains(reason), "{said}");
 }
 
 #[test]

@@ -5,10 +5,12 @@ use tagwire_base::Config;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::Value;
 use tagwire_pml::Protocol;
+use tagwire_transport::shm::probe;
 use tagwire_transport::{ByteTransport, Capabilities, EndpointId, MatchTransport};
 
 use super::choices::PML;
 use super::transports::{TRANSPORT, only_rank, open};
+use super::ways::WaysReport;
 
 /// What carries messages to some of the other ranks.
 #[derive(Debug, Serialize)]
@@ -21,6 +23,8 @@ pub struct MessagesReport {
     pub pml: String,
     /// By length, ascending and without gaps.
     pub protocols: Vec<ProtocolReport>,
+    /// How long ones are copied, where that is over shared memory.
+    pub long: Option<WaysReport>,
     /// Why there are none.
     pub why_not: Option<String>,
 }
@@ -157,11 +161,15 @@ impl MessagesReport {
             (None, Some(_)) if pml == "cm" => of_cm(names[0], config),
             (None, Some(transport)) => Ok(of_ob1(config, transport)),
         };
+        // Data reliability takes long messages apart.
+        let is_copied = names == ["shm"] && pml != "dr";
         Self {
             to,
             transport: (!names.is_empty()).then(|| names.join("+")),
             pml,
             why_not: protocols.as_ref().err().cloned(),
+            long: (is_copied && protocols.is_ok())
+                .then(|| super::ways::gather(config, &probe().cross_attach)),
             protocols: protocols.unwrap_or_default(),
         }
     }

@@ -5,14 +5,15 @@ use tagwire_base::Config;
 use tagwire_base::topology::Topology;
 use tagwire_transport::shm::{Probe, probe};
 
+use super::ways;
+
 /// The setting that switches cross-memory attach.
 const ATTACH: &str = "shm-cma";
 
 /// The setting that says how much memory ranks can share.
 const ARENA: &str = "shm-arena";
 
-/// One sentence for each thing that this machine or a setting forbids, and one on how large
-/// messages are copied.
+/// One sentence for each thing that this machine or a setting forbids, and some on how messages are copied.
 pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
     let Probe {
         shared_memory,
@@ -24,6 +25,8 @@ pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
         ..
     } = probe();
     let mut notes = vec![copies(config, topology.ptrace_scope, &cross_attach)];
+    notes.extend(ways::gather(config, &cross_attach).lines());
+    notes.extend(ways::rooms(config));
     for (found, consequence) in [
         (shared_memory, "nothing can be sent"),
         (

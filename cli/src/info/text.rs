@@ -242,6 +242,9 @@ fn messages(page: &mut Page, messages: &MessagesReport) {
     for protocol in &messages.protocols {
         page.line(&format!("    {}", protocol.line));
     }
+    for line in messages.long.iter().flat_map(|long| long.lines()) {
+        page.line(&format!("    {line}"));
+    }
 }
 
 /// How many checks were run, where those were not all.
