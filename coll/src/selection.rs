@@ -30,7 +30,7 @@ pub const SETTINGS: &[Setting] = &[
         "Which algorithms collectives take, in place of those of the table: OPERATION:ALGORITHM, several by commas, as in \
      allreduce:ring,broadcast:binomial. One that no group of the job can take is an error. Operations that it does not suit go by the table: \
      of operands that keep their order, of groups without the board or the hosts that it needs, and those by a board where they are \
-     nonblocking or blocks differ; --profile shows by what",
+     nonblocking or blocks differ; a profile shows by what",
     ),
     Setting::text(
         "coll",

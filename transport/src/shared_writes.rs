@@ -36,7 +36,7 @@ struct Class {
     /// The way of the next copy, and that of one which finds no memory to reuse.
     way: AtomicU32,
     other: AtomicU32,
-    trial: Mutex<Option<Box<Trial>>>,
+    trial: Mutex<Trial>,
 }
 
 /// How copies of one writer are made.
@@ -46,7 +46,6 @@ pub(crate) struct SharedWrites {
     least: usize,
     /// Shorter ones do not go past the caches: their reader waits for memory then.
     streamed: usize,
-    ways: Ways,
     classes: [Class; CLASSES.len() + 1],
     /// The class, from 1 on, whose last copy is timed until an answer to it is read; 0 where none is.
     timed: AtomicU32,
@@ -55,16 +54,24 @@ pub(crate) struct SharedWrites {
 impl SharedWrites {
     /// Returns what decides how copies of `least` bytes and more are made, among `ways`; those of `streamed` bytes and more may pass the caches by.
     pub(crate) fn new(ways: Ways, least: usize, streamed: usize) -> Self {
-        let class = |_| Class {
-            left: AtomicU32::new(0),
-            way: AtomicU32::new(ways.first() as u32),
-            other: AtomicU32::new(ways.first() as u32),
-            trial: Mutex::new(None),
+        let class = |index: usize| {
+            // Those before this one are too short to pass the caches by.
+            let has_streams = CLASSES.get(index).is_none_or(|end| *end > streamed);
+            let ways = if has_streams {
+                ways
+            } else {
+                ways.without(Way::Stream)
+            };
+            Class {
+                left: AtomicU32::new(0),
+                way: AtomicU32::new(ways.first() as u32),
+                other: AtomicU32::new(ways.first() as u32),
+                trial: Mutex::new(Trial::new(ways)),
+            }
         };
         Self {
             least,
             streamed,
-            ways,
             classes: std::array::from_fn(class),
             timed: AtomicU32::new(0),
         }
@@ -161,8 +168,7 @@ impl SharedWrites {
     /// Calls `tell` with the bounds of each class whose copies were timed, its way, and that way's ticks for a KiB.
     pub(crate) fn known(&self, mut tell: impl FnMut(usize, Option<usize>, Way, u64)) {
         for (index, class) in self.classes.iter().enumerate() {
-            let trial = locked(class);
-            if let Some((way, Some(time))) = trial.as_ref().map(|trial| trial.known()) {
+            if let (way, Some(time)) = locked(class).known() {
                 let from = index
                     .checked_sub(1)
                     .map_or(self.least, |last| CLASSES[last]);
@@ -182,12 +188,11 @@ impl SharedWrites {
     fn begin(&self, len: usize, now: u64, is_reused: bool) -> Step {
         let class = self.class(len);
         let mut trial = locked(class);
-        let trial = trial.get_or_insert_with(|| Box::new(Trial::new(self.ways_of(len))));
         let (step, left) = trial.begin(len, now);
         if is_reused {
             trial.count_reuse();
         }
-        class.show(trial, left);
+        class.show(&trial, left);
         let [second, third] = CLASSES;
         let number = 1 + u32::from(len >= second) + u32::from(len >= third);
         self.timed
@@ -199,19 +204,9 @@ impl SharedWrites {
     fn close(&self, timed: u32, now: u64) {
         self.timed.store(0, Relaxed);
         let class = &self.classes[timed as usize - 1];
-        if let Some(trial) = locked(class).as_mut() {
-            trial.close(now);
-            class.show(trial, None);
-        }
-    }
-
-    /// The ways of copies of `len` bytes.
-    fn ways_of(&self, len: usize) -> Ways {
-        let has_short = CLASSES.into_iter().find(|from| *from > len);
-        match has_short.is_some_and(|end| end <= self.streamed) {
-            true => self.ways.without(Way::Stream),
-            false => self.ways,
-        }
+        let mut trial = locked(class);
+        trial.close(now);
+        class.show(&trial, None);
     }
 }
 
@@ -224,7 +219,7 @@ impl Class {
     }
 }
 
-fn locked(class: &Class) -> MutexGuard<'_, Option<Box<Trial>>> {
+fn locked(class: &Class) -> MutexGuard<'_, Trial> {
     // Nothing panics while it is held but what breaks no choice.
     class
         .trial

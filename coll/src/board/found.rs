@@ -1,6 +1,5 @@
 //! What trials have found, for reports: the groups of a rank note it when a trial is over.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,8 +31,17 @@ struct Tried {
 }
 
 /// What the last trial of each kind has found. It does not grow with the number of groups: those of one size share a place.
-#[derive(Debug, Default)]
-pub(crate) struct Found(Mutex<BTreeMap<Tried, Standing>>);
+#[derive(Debug)]
+pub(crate) struct Found(Mutex<Vec<(Tried, Standing)>>);
+
+/// Kinds of trials that a program has no more of, mostly: a call in which a trial ends allocates nothing.
+const KINDS: usize = 32;
+
+impl Default for Found {
+    fn default() -> Self {
+        Self(Mutex::new(Vec::with_capacity(KINDS)))
+    }
+}
 
 impl Found {
     /// Notes how the algorithms stand in a group of `size` members, for lengths of a class.
@@ -45,14 +53,18 @@ impl Found {
             operation,
             class,
         };
-        self.all().insert(tried, standing);
+        let mut all = self.all();
+        match all.binary_search_by_key(&tried, |(tried, _)| *tried) {
+            Ok(at) => all[at].1 = standing,
+            Err(at) => all.insert(at, (tried, standing)),
+        }
     }
 
     /// Forgets what a group of `size` members goes by that cannot read each other's memory any more.
     #[cold]
     pub(super) fn forget_reads(&self, size: usize) {
         self.all()
-            .retain(|tried, it| tried.size != size || !it.known.algorithm.reads_memory);
+            .retain(|(tried, it)| tried.size != size || !it.known.algorithm.reads_memory);
     }
 
     /// Adds a line for each kind of trial, with what is in use and the best of the others.
@@ -69,7 +81,8 @@ impl Found {
         }));
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Tried, Standing>> {
+    /// What was found, in order.
+    fn all(&self) -> MutexGuard<'_, Vec<(Tried, Standing)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

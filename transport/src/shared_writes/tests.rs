@@ -271,20 +271,19 @@ fn copies_are_whole() {
 fn lengths_are_tried_apart() {
     let writes = SharedWrites::new(ALL, 256, 1024);
     writes.count_reuse(255);
-    assert!(writes.classes.iter().all(|class| locked(class).is_none()));
-    for (len, ways) in [
-        (256, ALL.without(Way::Stream)),
-        (1023, ALL.without(Way::Stream)),
-        (1024, ALL),
-        (4096, ALL),
-    ] {
-        assert_eq!(writes.ways_of(len), ways, "{len}");
-    }
+    assert_eq!(writes.timed.load(Relaxed), 0);
     let (mut source, mut target) = ([0_u8; 4096], [1_u8; 4096]);
-    source[700] = 7;
-    // SAFETY: both are as long.
-    unsafe { writes.copy(source.as_ptr(), target.as_mut_ptr(), 1023) };
-    let has_trial = [0, 1, 2].map(|class| locked(&writes.classes[class]).is_some());
-    assert_eq!(has_trial, [true, false, false]);
-    assert_eq!(target[700], 7);
+    source[200] = 7;
+    for (len, number) in [(256, 1), (1023, 1), (1024, 2), (4095, 2), (4096, 3)] {
+        // SAFETY: both are as long.
+        unsafe { writes.copy(source.as_ptr(), target.as_mut_ptr(), len) };
+        assert_eq!(writes.timed.load(Relaxed), number, "{len}");
+    }
+    assert_eq!(source, target);
+    // All that is tried of the shortest ones.
+    for _ in 0..FIRST {
+        assert_ne!(writes.next(256), Way::Stream);
+        // SAFETY: as above.
+        unsafe { writes.copy(source.as_ptr(), target.as_mut_ptr(), 256) };
+    }
 }
