@@ -147,14 +147,19 @@ fn what_needs_what_a_filter_forbids_cannot_be_fixed() {
         let parts = [setting, value, "this system forbids", "process_vm_readv"];
         assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
     }
-    let outcome = run_line(RANKS, &["--shm-way", "ring"])
+    let outcome = run_line(RANKS, &["--pml", "ob1", "--shm-way", "ring"])
         .args([confine()])
         .args(["no-attach", "--"])
         .args([rank()])
         .args(["exchange"])
         .finish();
     check_exchanged(&outcome);
-    let said = confined_info(&["no-attach"]);
+    let said = info(
+        Line::of(&confine(), ["no-attach"])
+            .args(["--"])
+            .args([tagwire()])
+            .args(["info", "shm", "--pml", "ob1"]),
+    );
     assert!(said.contains("way of long messages: ring alone"), "{said}");
     let reason =
         "not by halves or one-side: this system forbids the kernel's copy (process_vm_readv";
