@@ -57,10 +57,9 @@ impl SharedWrites {
         let class = |index: usize| {
             // Those before this one are too short to pass the caches by.
             let has_streams = CLASSES.get(index).is_none_or(|end| *end > streamed);
-            let ways = if has_streams {
-                ways
-            } else {
-                ways.without(Way::Stream)
+            let ways = match has_streams {
+                true => ways,
+                false => ways.without(Way::Stream),
             };
             Class {
                 left: AtomicU32::new(0),
@@ -85,7 +84,7 @@ impl SharedWrites {
     pub(crate) unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
         let mut way = Way::Plain;
         if len >= self.least {
-            let class = self.class(len);
+            let class = &self.classes[class_of(len)];
             let left = class.left.load(Relaxed);
             if left == 0 {
                 // SAFETY: as the caller promises.
@@ -106,7 +105,7 @@ impl SharedWrites {
     #[cold]
     unsafe fn copy_tried(&self, from: *const u8, to: *mut u8, len: usize) {
         let step = self.begin(len, ticks(), false);
-        let other = Way::of(self.class(len).other.load(Relaxed));
+        let other = Way::of(self.classes[class_of(len)].other.load(Relaxed));
         let way = if step.way == Way::Reuse {
             other
         } else {
@@ -137,7 +136,7 @@ impl SharedWrites {
     pub(crate) fn next(&self, len: usize) -> Way {
         match len < self.least {
             true => Way::Plain,
-            false => Way::of(self.class(len).way.load(Relaxed)),
+            false => Way::of(self.classes[class_of(len)].way.load(Relaxed)),
         }
     }
 
@@ -147,7 +146,7 @@ impl SharedWrites {
         if len < self.least {
             return;
         }
-        let class = self.class(len);
+        let class = &self.classes[class_of(len)];
         match class.left.load(Relaxed) {
             0 => {
                 self.begin(len, ticks(), true);
@@ -177,24 +176,17 @@ impl SharedWrites {
         }
     }
 
-    #[inline]
-    fn class(&self, len: usize) -> &Class {
-        let [second, third] = CLASSES;
-        &self.classes[usize::from(len >= second) + usize::from(len >= third)]
-    }
-
     /// Begins a copy that is looked at.
     #[cold]
     fn begin(&self, len: usize, now: u64, is_reused: bool) -> Step {
-        let class = self.class(len);
+        let class = &self.classes[class_of(len)];
         let mut trial = locked(class);
         let (step, left) = trial.begin(len, now);
         if is_reused {
             trial.count_reuse();
         }
         class.show(&trial, left);
-        let [second, third] = CLASSES;
-        let number = 1 + u32::from(len >= second) + u32::from(len >= third);
+        let number = 1 + class_of(len) as u32;
         self.timed
             .store(if left.is_none() { number } else { 0 }, Relaxed);
         step
@@ -217,6 +209,12 @@ impl Class {
         self.other.store(trial.other() as u32, Relaxed);
         self.left.store(left.unwrap_or(0), Relaxed);
     }
+}
+
+/// Returns the number of the class that copies of `len` bytes are of.
+#[inline]
+fn class_of(len: usize) -> usize {
+    CLASSES.iter().filter(|from| len >= **from).count()
 }
 
 fn locked(class: &Class) -> MutexGuard<'_, Trial> {

@@ -19,7 +19,7 @@ use tagwire_base::prefetch;
 use super::ring::{Cells, LINE, Place, RESULTS_AT, SLOT};
 use super::shape::Shape;
 use crate::data::copy_bytes;
-use crate::shared_writes::{SharedWrites, Way, Ways};
+use crate::shared_writes::{SharedWrites, Ways};
 
 /// Bytes of a page at least.
 pub(super) const PAGE: usize = 4096;
@@ -169,11 +169,7 @@ impl<S: Shape> Laid<S> {
 
     /// Returns the board in `memory`. `None` where it is of another length.
     pub(super) fn new(memory: BoardMemory, members: usize) -> Option<Self> {
-        let ways = match memory.streams {
-            None => Ways::PLAIN.and(Way::Stream),
-            Some(true) => Ways::only(Way::Stream),
-            Some(false) => Ways::PLAIN,
-        };
+        let ways = Ways::of_stores(memory.streams);
         (memory.len == Self::len(members)).then(|| Self {
             memory,
             members,

@@ -1,5 +1,7 @@
 //! The ways of copying, and sets of them.
 
+use super::stream::CAN_STREAM;
+
 /// How a copy is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -27,8 +29,17 @@ pub(crate) struct Ways(u8);
 impl Ways {
     pub(crate) const PLAIN: Self = Self::only(Way::Plain);
 
+    /// Returns the ways of stores that go past the caches always or never, or by trial where there are such.
+    pub(crate) const fn of_stores(streams: Option<bool>) -> Self {
+        match streams {
+            None if CAN_STREAM => Self::PLAIN.and(Way::Stream),
+            Some(true) => Self::only(Way::Stream),
+            _ => Self::PLAIN,
+        }
+    }
+
     /// Returns `way` alone.
-    pub(crate) const fn only(way: Way) -> Self {
+    pub(super) const fn only(way: Way) -> Self {
         Self(1 << way as u8)
     }
 

@@ -5,7 +5,7 @@ use tagwire_base::config::{Config, Setting};
 use super::arena;
 use super::matching::{MAX_HEADERS, MAX_OVERFLOW};
 use super::ways::CopyWay;
-use crate::shared_writes::{CAN_STREAM, Way, Ways};
+use crate::shared_writes::{Way, Ways};
 
 /// Whether ranks copy straight between each other's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +120,7 @@ impl ShmOptions {
 
     /// The ways of writing payloads that are tried, towards one peer.
     pub(super) fn write_ways(&self) -> Ways {
-        let ways = match self.stream {
-            None if CAN_STREAM => Ways::PLAIN.and(Way::Stream),
-            Some(true) => Ways::only(Way::Stream),
-            _ => Ways::PLAIN,
-        };
+        let ways = Ways::of_stores(self.stream);
         match self.reuse {
             None if self.has_rooms() => ways.and(Way::Reuse),
             _ => ways,
