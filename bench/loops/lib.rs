@@ -13,3 +13,12 @@ enum Here {}
 pub fn loops() -> Loops {
     Loops::of_crate::<Here>()
 }
+
+/// Returns the two cores that the command line of an example names; 0 and 1 where it names none.
+#[must_use]
+pub fn cores() -> [u32; 2] {
+    let mut cores = std::env::args()
+        .skip(1)
+        .map(|text| text.parse().unwrap_or(0));
+    [cores.next().unwrap_or(0), cores.next().unwrap_or(1)]
+}

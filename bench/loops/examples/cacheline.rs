@@ -9,10 +9,7 @@
 use tagwire_bench::line_transfer;
 
 fn main() {
-    let mut cores = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().unwrap_or(0));
-    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    let cores = tagwire_bench_loops::cores();
     let [from, to] = cores;
     match line_transfer::measure(cores) {
         Some(ns) => println!("{ns:.1} ns from core {from} to core {to}, half a round trip"),

@@ -149,10 +149,7 @@ fn run(sides: &[Side; 2], me: usize, len: usize, body: Body, numbers: &mut u64) 
 }
 
 fn main() -> tagwire_base::Result<()> {
-    let mut cores = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().unwrap_or(0));
-    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    let cores = tagwire_bench_loops::cores();
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_SHARED | libc::MAP_ANONYMOUS,

@@ -65,10 +65,7 @@ fn run(pauses: u32, cores: [u32; 2]) -> f64 {
 }
 
 fn main() {
-    let mut cores = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().unwrap_or(0));
-    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    let cores = tagwire_bench_loops::cores();
     println!("pauses between two looks: ns");
     let mut times = PAUSES.map(|_| [0.0; RUNS]);
     // By turns: the machine changes meanwhile.

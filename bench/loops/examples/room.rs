@@ -131,7 +131,7 @@ fn through(
                 rooms[0].receive(&mut message);
                 rooms[1].send(&message, ahead);
             }
-            tagwire_base::Result::Ok(())
+            Ok::<_, tagwire_base::Error>(())
         })
     };
     tagwire_base::topology::bind_to(cores[0])?;
@@ -151,10 +151,7 @@ fn best(mut run: impl FnMut() -> tagwire_base::Result<f64>) -> tagwire_base::Res
 }
 
 fn main() -> tagwire_base::Result<()> {
-    let mut cores = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().unwrap_or(0));
-    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    let cores = tagwire_bench_loops::cores();
     print!("{:<26}", "room, KiB");
     for len in LENGTHS {
         print!("{:>9}", format!("{} KiB", len >> 10));

@@ -117,10 +117,7 @@ fn run(way: Way, cores: [u32; 2]) -> f64 {
 }
 
 fn main() {
-    let mut cores = std::env::args()
-        .skip(1)
-        .map(|text| text.parse().unwrap_or(0));
-    let cores = [cores.next().unwrap_or(0), cores.next().unwrap_or(1)];
+    let cores = tagwire_bench_loops::cores();
     println!("messages of a line, reader fetches, writer takes over: M messages/s");
     for per_line in [1, 2] {
         for (reader_fetches, writer_takes_over) in
