@@ -24,7 +24,12 @@ fn info(line: Line) -> String {
 
 /// Under `test_confine WORDS --`.
 fn confined(words: &[&str]) -> Outcome {
-    run_line(RANKS, &[])
+    confined_ranks(RANKS, &[], words)
+}
+
+/// The same of so many ranks, with options of `tagwire run`.
+fn confined_ranks(ranks: u32, options: &[&str], words: &[&str]) -> Outcome {
+    run_line(ranks, options)
         .args([confine()])
         .args(words)
         .args(["--"])
@@ -33,12 +38,13 @@ fn confined(words: &[&str]) -> Outcome {
         .finish()
 }
 
-fn confined_info(words: &[&str]) -> String {
+fn confined_info(words: &[&str], options: &[&str]) -> String {
     info(
         Line::of(&confine(), words)
             .args(["--"])
             .args([tagwire()])
-            .args(["info", "shm"]),
+            .args(["info", "shm"])
+            .args(options),
     )
 }
 
@@ -107,19 +113,14 @@ fn attaching_may_be_switched_off() {
 #[test]
 fn a_filter_may_forbid_attaching() {
     check_exchanged(&confined(&["no-attach"]));
-    let said = confined_info(&["no-attach"]);
+    let said = confined_info(&["no-attach"], &[]);
     assert!(said.contains("copied twice: process_vm_readv"), "{said}");
     assert!(said.contains("seccomp"), "{said}");
 }
 
 #[test]
 fn what_a_filter_forbids_cannot_be_insisted_on() {
-    let outcome = run_line(2, &["--shm-cma", "on"])
-        .args([confine()])
-        .args(["no-attach", "--"])
-        .args([rank()])
-        .args(["exchange"])
-        .finish();
+    let outcome = confined_ranks(2, &["--shm-cma", "on"], &["no-attach"]);
     assert_eq!(outcome.status, 1, "{outcome:#?}");
     assert!(
         outcome.errors().contains("process_vm_readv"),
@@ -136,30 +137,16 @@ fn what_needs_what_a_filter_forbids_cannot_be_fixed() {
         ("coll-algorithm", "allreduce:single-copy"),
     ] {
         // Under cm ranks copy by halves alone, whatever the system lets them.
-        let outcome = run_line(2, &["--pml", "ob1", &format!("--{setting}"), value])
-            .args([confine()])
-            .args(["no-attach", "--"])
-            .args([rank()])
-            .args(["exchange"])
-            .finish();
+        let options = ["--pml", "ob1", &format!("--{setting}"), value];
+        let outcome = confined_ranks(2, &options, &["no-attach"]);
         assert_eq!(outcome.status, 1, "{value}: {outcome:#?}");
         let errors = outcome.errors();
         let parts = [setting, value, "this system forbids", "process_vm_readv"];
         assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
     }
-    let outcome = run_line(RANKS, &["--pml", "ob1", "--shm-way", "ring"])
-        .args([confine()])
-        .args(["no-attach", "--"])
-        .args([rank()])
-        .args(["exchange"])
-        .finish();
-    check_exchanged(&outcome);
-    let said = info(
-        Line::of(&confine(), ["no-attach"])
-            .args(["--"])
-            .args([tagwire()])
-            .args(["info", "shm", "--pml", "ob1"]),
-    );
+    let options = ["--pml", "ob1", "--shm-way", "ring"];
+    check_exchanged(&confined_ranks(RANKS, &options, &["no-attach"]));
+    let said = confined_info(&["no-attach"], &["--pml", "ob1"]);
     assert!(said.contains("way of long messages: ring alone"), "{said}");
     let reason =
         "not by halves or one-side: this system forbids the kernel's copy (process_vm_readv";
@@ -169,7 +156,7 @@ fn what_needs_what_a_filter_forbids_cannot_be_fixed() {
 #[test]
 fn a_filter_may_forbid_barriers() {
     check_exchanged(&confined(&["no-membarrier"]));
-    let said = confined_info(&["no-membarrier"]);
+    let said = confined_info(&["no-membarrier"], &[]);
     assert!(said.contains("membarrier is not available"), "{said}");
 }
 
