@@ -28,3 +28,13 @@ fn nothing_is_there_before_the_wait_where_receives_are_not_exposed() {
     let none = "computes: 0 of 20 messages were there";
     assert_eq!(said(&["--expose-receives", "no"], &["5"]), none);
 }
+
+/// As `--profile` shows it of benchmarks.
+#[test]
+fn a_program_says_how_its_messages_went_where_its_log_is_asked_to() {
+    let line = run_line(2, &["-t", "shm", "--pml", "ob1", "--log", "info"]);
+    let outcome = line.args([program("computes")]).args(["20", "5"]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let said = |line: &String| line.contains(": info: shm: rank ");
+    assert!(outcome.stderr.iter().any(said), "{outcome:#?}");
+}

@@ -282,6 +282,7 @@ impl Process {
 
     /// Leaves the job.
     pub(crate) fn leave(&self) -> Result {
+        self.tell_ways();
         // Calls by them do not look whether they are allowed.
         self.shortcuts.close();
         self.requests.abandon(usize::MAX);
@@ -289,6 +290,19 @@ impl Process {
         *asked = Asked::none();
         drop(asked);
         Ok(self.messenger.close(self.close_timeout)?)
+    }
+
+    /// Tells, where the setting `log` asks for it, how messages went at the end and by what algorithms collectives.
+    fn tell_ways(&self) {
+        if !tracing::enabled!(tracing::Level::INFO) {
+            return;
+        }
+        let statistics = self.messenger.statistics();
+        let mut ways = statistics.map(|all| all.ways).unwrap_or_default();
+        tagwire_coll::ways(&self.world.team, &mut ways);
+        for way in ways {
+            tracing::info!("{way}");
+        }
     }
 
     /// Waits until all buffered sends have been delivered.
