@@ -80,9 +80,12 @@ impl<P: PartitionedPort> Rounds<'_, P> {
             let fork = now();
             self.compute_then(fork, &delays, &|_| Ok(()))?;
             let join = now();
-            self.send_message(peer)?;
+            // The sender looks, too, as it does for what comes back of partitions.
+            let message = self.memory.outgoing(0..self.size);
+            let mut sent = vec![self.port.isend(message, peer, tags::DATA)?];
             self.port
                 .recv_looking(self.stamps.incoming(0..1), peer, tags::ACK)?;
+            self.port.wait_all(&mut sent)?;
             let message = now() - join;
             Some(Single {
                 fork_join: join - fork,
@@ -158,11 +161,12 @@ impl<P: PartitionedPort> Rounds<'_, P> {
                 Ok(now())
             };
             let ready = self.compute_then(fork, &delays, &body)?;
-            data.wait()?;
             self.port
                 .recv_looking(self.stamps.incoming(0..1), peer, tags::ACK)?;
+            let arrived = now();
+            data.wait()?;
             let last = ready.into_iter().max().unwrap_or(fork);
-            Some(now().saturating_sub(last).max(1))
+            Some(arrived.saturating_sub(last).max(1))
         } else {
             let data = self.receiver(number)?;
             data.start()?;
