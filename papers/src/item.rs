@@ -172,6 +172,9 @@ pub fn find(name: &str) -> Result<Vec<&'static Item>> {
     }
 }
 
+/// Options of runs of other libraries. A job of one takes minutes.
+const FOREIGN: [&str; 3] = ["--keep-going", "--timeout", "1800"];
+
 impl Item {
     /// Returns the paper's short name, such as `mtl`.
     #[must_use]
@@ -211,18 +214,22 @@ impl Item {
         drawn(&self.figure, &self.drawn)
     }
 
-    /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries. Files that one run leaves to
-    /// another lie in a folder.
+    /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries, where
+    /// [`ARRIVALS`](crate::ARRIVALS) are in the folder `arrivals`. A library that fails or hangs leaves the others their rows.
     #[must_use]
-    pub fn runs(&self, transports: &[String], folder: &str, quick: bool) -> Vec<Run> {
+    pub fn runs(&self, transports: &[String], arrivals: &str, quick: bool) -> Vec<Run> {
         let in_bench = transports.iter().filter(|name| tool(name).is_none());
         let (peers, own): (Vec<_>, Vec<_>) = in_bench.cloned().partition(|name| is_peer(name));
         let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
         let (shared, network): (Vec<_>, Vec<_>) = own.iter().partition(is_shared);
         let (shared, network) = (cloned(&shared), cloned(&network));
         let launches = if quick { 3 } else { self.launches.unwrap_or(5) };
+        // Peers over TCP stand beside ours over a network, where an item has ours over all that are given.
+        let is_shared_alone =
+            network.is_empty() && self.runs.iter().any(|run| run.contains("{own}"));
         let runs = self.runs.iter().filter_map(|run| {
             let (names, environment) = match run {
+                run if run.contains("{peers-tcp}") && is_shared_alone => return None,
                 run if run.contains("{peers-tcp}") => (&peers, OVER_TCP),
                 run if run.contains("{peers}") => (&peers, &[][..]),
                 run if run.contains("{shm}") => (&shared, &[][..]),
@@ -237,7 +244,7 @@ impl Item {
                 .split_whitespace()
                 .map(|word| match word {
                     "{own}" | "{peers}" | "{peers-tcp}" | "{shm}" | "{network}" => names.clone(),
-                    _ => word.replace("{folder}", folder),
+                    _ => word.replace("{arrivals}", arrivals),
                 })
                 .collect();
             let sizes = arguments.iter().position(|word| word == "-m");
@@ -248,6 +255,9 @@ impl Item {
                 self.shorten(&mut arguments);
             }
             arguments.extend(["--launches".to_owned(), launches.to_string()]);
+            if run.contains("{peers") {
+                arguments.extend(FOREIGN.map(str::to_owned));
+            }
             Some(Run {
                 arguments,
                 environment,

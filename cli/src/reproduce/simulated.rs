@@ -10,7 +10,7 @@ use tagwire_sim::presets::{PRESETS, Preset, preset};
 use tagwire_sim::{Schedule, SimOptions};
 
 use super::partial::{clean, write};
-use super::{ReproduceOptions, draw, unwritable};
+use super::{ReproduceOptions, arrivals, draw, unwritable};
 use crate::failure::Failure;
 
 mod runs;
@@ -98,17 +98,6 @@ pub fn one(
         outcome.results(),
     )?;
     Ok(Ok(outcome))
-}
-
-/// Returns the folder of the arrivals that densities are estimated from.
-fn arrivals(options: &ReproduceOptions) -> Result<String, Failure> {
-    let folder = options.output.join("assumed");
-    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-    clean(&folder);
-    for (name, text) in tagwire_papers::ARRIVALS {
-        write(&folder.join(name), text)?;
-    }
-    Ok(folder.display().to_string())
 }
 
 /// Returns the test, and the rows of a command of `tagwire bench` on a machine, or of a skeleton behind the word `sim`.
