@@ -178,6 +178,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "tagwire",
             "tagwire-base",
+            "tagwire-coll",
             "tagwire-dr",
             "tagwire-launch",
             "tagwire-pml",
@@ -396,6 +397,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "cli/tests/programs/rank/shortage.rs",
     "conformance/src/allocations.rs",
     "conformance/src/memory.rs",
+    "tests/campaign/src/hostile/memory.rs",
     "shim/tests/intercollectives.rs",
     "shim/tests/intercommunicators.rs",
     "shim/tests/collectives.rs",

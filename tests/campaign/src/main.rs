@@ -20,7 +20,7 @@
 //! | what a hostile member does in one process | a file in `hostile/` with its [`Target`](hostile::Target), a line of `ALL` |
 //! | a ground: transports and settings, or hosts | a file in `grounds/` with its [`Ground`](grounds::Ground), a line of `ALL` |
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bars;
 mod blow;

@@ -153,6 +153,9 @@ pub struct HostileRecord {
     pub packets: u64,
     /// How many of them were given up.
     pub given_up: u64,
+    /// How many operations of services ended as with a correct peer. Older records have none.
+    #[serde(default)]
+    pub ended: u64,
     /// Which took too long beside other load, and could not be repeated on idle processors.
     pub late: Vec<u64>,
     /// What was not as it must be, with the seed of its villain.

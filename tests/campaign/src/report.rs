@@ -326,11 +326,12 @@ fn hostile_members(text: &mut String, records: &[HostileRecord]) {
         let (packets, wall_ms) = (sum(|one| one.packets), sum(|one| one.wall_ms));
         let _ = writeln!(
             text,
-            "| {}: {} | {packets} | {} | {} | {} | {} | {} | {of} |",
+            "| {}: {} | {packets} | {} | {} | {} | {} | {} | {} | {of} |",
             target.name(),
             target.about(),
             sum(|one| one.villains),
             sum(|one| one.given_up),
+            sum(|one| one.ended),
             sum(|one| one.why.len() as u64),
             sum(|one| one.late.len() as u64),
             packets * 1000 / wall_ms.max(1),
@@ -342,13 +343,14 @@ fn hostile_members(text: &mut String, records: &[HostileRecord]) {
 const HOSTILE: &str = "\
 ## Hostile members
 
-In one process a member that has proved who it is sends its victim packets as correct peers send them, packets of chance, and changed ones of those that it
-has heard (`campaign hostile --packets N`); eight of them, one after the other. The victim gives each up or goes on, says what it waits for, closes, panics never, and its memory
-stays.
+In one process a member that has proved who it is sends its victim packets as correct peers send them, packets of chance, and those that it has heard, as they were or changed
+(`campaign hostile --packets N`); eight of them, one after the other. The victim has messages under way with each, reaches a window that has the key of its own, sends and receives
+partitions under one tag, and makes duplicates of the group of all: so a member that says again what it has heard answers, and `services` counts the accesses and rounds that
+ended as with a correct peer. The victim gives each up or goes on, says what it waits for, closes, panics never, and its memory stays.
 A packet counts where the transport took it. A round of more than 1 s is repeated as a trial is. The disturbance `scribble` is the same in shared memory, between processes.
 
-| victim | packets | members | given up | finds | late | packets/s | of |
-|---|---|---|---|---|---|---|---|
+| victim | packets | members | given up | services | finds | late | packets/s | of |
+|---|---|---|---|---|---|---|---|---|
 ";
 
 /// The trials of a verdict, one by one.

@@ -1,5 +1,6 @@
 //! Victims over transports of bytes: ob1, and data reliability under it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::Rank;
@@ -9,9 +10,11 @@ use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_dr::{Dr, DrOptions, crc};
 use tagwire_pml::contact::{KEY, Stack};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
-use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_pml::{Layer, Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{Shm, ShmOptions};
-use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Lane};
+use tagwire_transport::{
+    AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
+};
 
 use super::packet::Heard;
 use super::{Answer, Bed, Target, VICTIM, VILLAINS, Villain, villains};
@@ -63,7 +66,14 @@ impl Target for Bytes {
 
     fn open(&self, chance: &mut Chance) -> Result<Bed, String> {
         let job = job()?;
-        let network = MemoryNetwork::new(1 + VILLAINS, MemoryOptions::full());
+        // Without remote access of the network's own, services go by packets.
+        let has_remote = chance.is_true();
+        let options = MemoryOptions {
+            get: has_remote,
+            put: has_remote,
+            ..MemoryOptions::full()
+        };
+        let network = MemoryNetwork::new(1 + VILLAINS, options);
         let rail = |rank| -> Result<Box<dyn ByteTransport>, String> {
             if self.below != Below::Shm {
                 return Ok(Box::new(network.rank(rank)));
@@ -106,10 +116,16 @@ impl Target for Bytes {
             }));
         }
         Ok(Bed {
-            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
+            victim: messenger(opened),
             villains: all,
         })
     }
+}
+
+/// Returns a victim with a layer.
+pub fn messenger(layer: impl Into<Layer>) -> Arc<Messenger> {
+    let policy = WaitPolicy::adaptive(true);
+    Arc::new(Messenger::new(layer, ThreadLevel::Single, policy))
 }
 
 /// Returns a job of a victim and its villains.
@@ -165,8 +181,37 @@ impl Villain for Rail {
     }
 
     fn hear(&mut self) {
-        self.rail.progress(LANE, &mut self.heard);
+        if self.seals.is_none() {
+            self.rail.progress(LANE, &mut self.heard);
+            return;
+        }
+        let mut outside = Outside(&mut self.heard);
+        self.rail.progress(LANE, &mut outside);
     }
+}
+
+/// Hears packets of data reliability, and notes what is in them.
+struct Outside<'a>(&'a mut Heard);
+
+impl Upcalls for Outside<'_> {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        let bytes = arrival.payload.to_vec();
+        if let Some((above, payload)) = bytes.split_first_chunk::<16>() {
+            let (first, second) = above.split_at(8);
+            let word = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |word, byte| word << 8 | u64::from(*byte))
+            };
+            self.0
+                .note(AmHeader([word(first), word(second)]), payload.to_vec());
+        }
+    }
+
+    fn complete(&mut self, _: Token, _: Outcome) {}
+
+    fn peer(&mut self, _: PeerEvent) {}
 }
 
 impl Rail {

@@ -4,14 +4,13 @@ use tagwire_conformance::Chance;
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_pml::cm::{Cm, CmOptions};
 use tagwire_pml::contact::Stack;
-use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::shm::{ShmMatch, ShmOptions};
 use tagwire_transport::{
     Arrival, EndpointId, Found, Lane, MatchTransport, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd,
     Sent, Token,
 };
 
-use super::bytes::{card, job, join};
+use super::bytes::{card, job, join, messenger};
 use super::packet::Heard;
 use super::places::Scattered;
 use super::{Answer, Bed, Target, VICTIM, VILLAINS, Villain, villains};
@@ -82,7 +81,7 @@ impl Target for Matching {
             }));
         }
         Ok(Bed {
-            victim: Messenger::new(opened, ThreadLevel::Single, WaitPolicy::adaptive(true)),
+            victim: messenger(opened),
             villains,
         })
     }
@@ -115,8 +114,13 @@ impl Villain for Rail {
     fn send(&mut self, chance: &mut Chance) -> Answer {
         // A message breaks nothing, whatever its match bits are. Packets of ob1 are none of this layer's.
         let is_rash = self.heard.0.is_rash(chance) && chance.below(3) > 0;
-        if let Some(remote) = self.rail.remote().filter(|_| is_rash) {
-            let (mut header, payload) = self.heard.0.hostile(chance);
+        let packet = match is_rash {
+            true => Some(self.heard.0.hostile(chance)),
+            false => self.heard.0.answer(),
+        };
+        if let Some(remote) = self.rail.remote()
+            && let Some((mut header, payload)) = packet
+        {
             // The highest byte of a packet's first word is 0: others are the transport's own.
             header.0[0] &= !(0xff << 56);
             return remote.send_packet(self.to, header, &payload).into();

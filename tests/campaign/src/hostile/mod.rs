@@ -2,7 +2,7 @@
 //! sends whatever it likes.
 //!
 //! ```text
-//!   villain: a bare transport           victim: a layer over a transport, with sends and receives under way
+//!   villain: a bare transport           victim: a layer over a transport, with messages and services under way
 //!     packets of chance, or      ---->    takes them, or gives the villain up
 //!     what it heard, changed     <----    its own packets
 //! ```
@@ -13,11 +13,14 @@
 
 mod bytes;
 mod matching;
+mod memory;
 mod packet;
 mod places;
+mod services;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -26,6 +29,7 @@ use tagwire_pml::{Messenger, SendMode};
 use tagwire_transport::Post;
 
 use places::{Scattered, buffer};
+use services::Services;
 
 use crate::deadline::Deadline;
 use crate::idle::wait_for_idle_processors;
@@ -81,7 +85,7 @@ pub trait Villain {
 
 /// A victim and its villains, in the order of their ranks.
 pub struct Bed {
-    victim: Messenger,
+    victim: Arc<Messenger>,
     villains: Vec<Box<dyn Villain>>,
 }
 
@@ -125,6 +129,8 @@ pub struct Count {
     pub packets: u64,
     /// Villains that were given up.
     pub given_up: u64,
+    /// Operations of services that ended as with a correct peer.
+    pub ended: u64,
     /// Rounds in which something was wrong.
     pub wrong: u64,
 }
@@ -137,13 +143,15 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
     let mut chance = Chance::new(seed);
     let bed = target.open(&mut chance)?;
     let victim = bed.victim;
+    let mut services = Services::of(&victim);
     let mut count = Count {
         rounds: 1,
         ..Count::default()
     };
     for (rank, mut villain) in villains().zip(bed.villains) {
         count.villains += 1;
-        let (packets, is_given_up) = torment(&victim, rank, &mut *villain, &mut chance)?;
+        let (packets, is_given_up) =
+            torment(&victim, &mut services, rank, &mut *villain, &mut chance)?;
         count.packets += packets;
         count.given_up += u64::from(is_given_up);
     }
@@ -151,6 +159,9 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
         victim.progress().map_err(|why| why.to_string())?;
     }
     victim.dump().map_err(|why| why.to_string())?;
+    services.look();
+    count.ended = services.ended;
+    drop(services);
     let _ = victim.close(CLOSING);
     if count.packets == 0 {
         return Err("no packet was sent".to_owned());
@@ -161,6 +172,7 @@ fn round(target: &dyn Target, seed: u64) -> Result<Count, String> {
 /// Lets one villain send. Returns how many packets it sent, and whether the victim has given it up.
 fn torment(
     victim: &Messenger,
+    services: &mut Services,
     rank: Rank,
     villain: &mut dyn Villain,
     chance: &mut Chance,
@@ -169,6 +181,8 @@ fn torment(
     for number in 0..PACKETS {
         if number % 16 == 0 {
             begin_something(victim, rank, chance)?;
+            services.begin(rank, chance)?;
+            services.look();
         }
         if chance.below(3) == 0 {
             villain.hear();
@@ -275,8 +289,13 @@ pub fn go_on(
     while sent < packets && !deadline.is_over() {
         let record = part(target, seed, AT_ONCE.min(packets - sent));
         println!(
-            "{}: {} packets of {} members, of whom {} were given up, in {} ms",
-            record.hostile, record.packets, record.villains, record.given_up, record.wall_ms
+            "{}: {} packets of {} members, of whom {} were given up, and {} operations of services that ended, in {} ms",
+            record.hostile,
+            record.packets,
+            record.villains,
+            record.given_up,
+            record.ended,
+            record.wall_ms
         );
         for (seed, why) in &record.why {
             println!(
@@ -333,6 +352,7 @@ fn part(target: &dyn Target, first: u64, packets: u64) -> HostileRecord {
         villains: count.villains,
         packets: count.packets,
         given_up: count.given_up,
+        ended: count.ended,
         late,
         why,
         wall_ms: began.elapsed().as_millis() as u64,
@@ -371,6 +391,7 @@ fn rounds(target: &dyn Target, first: u64, packets: u64) -> (Count, Wrong, Slow)
                 sum.villains += count.villains;
                 sum.packets += count.packets;
                 sum.given_up += count.given_up;
+                sum.ended += count.ended;
                 if took > BOUND {
                     slow.push((seed, took));
                 }
@@ -509,6 +530,9 @@ mod tests {
                 "{}: {count:?}",
                 target.name()
             );
+            // What is answered is under way at all.
+            let answers = [bytes::MEMORY.name(), bytes::SHM.name()].contains(&target.name());
+            assert!(count.ended > 0 || !answers, "{}: {count:?}", target.name());
             // Who sends what matches nothing breaks no protocol.
             let can_break = target.name() != matching::MEMORY.name();
             assert_eq!(

@@ -12,6 +12,9 @@ const KINDS: [u64; 35] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
     33, 40, 41, 42, 43, 44, 45, 46, 255,
 ];
+/// Those of services, and a whole message.
+const SERVICES: [u64; 11] = [27, 28, 29, 30, 40, 41, 42, 43, 44, 45, 46];
+const MESSAGE: u64 = 1;
 /// Kinds below this have a place in their sender's sequence.
 const FIRST_CONTROL: u64 = 16;
 /// Payload of a packet, in bytes.
@@ -21,6 +24,8 @@ const PAYLOAD: u64 = 96;
 #[derive(Debug)]
 pub struct Heard {
     packets: VecDeque<(AmHeader, Vec<u8>)>,
+    /// Those of what services have to do with each other: said again as they are, they are answers.
+    unanswered: VecDeque<(AmHeader, Vec<u8>)>,
     sequence: u64,
     /// One in so many packets is none of a correct peer.
     care: u64,
@@ -31,6 +36,7 @@ impl Heard {
     pub fn new(chance: &mut Chance) -> Self {
         Self {
             packets: VecDeque::new(),
+            unanswered: VecDeque::new(),
             sequence: 0,
             care: chance.one_of(&[1, 2, 8, 40]),
         }
@@ -38,21 +44,29 @@ impl Heard {
 
     /// Notes a packet of the victim.
     pub fn note(&mut self, header: AmHeader, payload: Vec<u8>) {
-        if self.packets.len() == KNOWN {
-            self.packets.pop_front();
+        let is_of_services = SERVICES.contains(&(header.0[0] & 0xff));
+        if is_of_services || is_internal(header) {
+            keep(&mut self.unanswered, header, payload.clone());
         }
-        self.packets.push_back((header, payload));
+        keep(&mut self.packets, header, payload);
     }
 
-    /// Returns a packet: a correct one, one of chance, or one that was heard, with changes.
+    /// Returns a packet: a correct one, an answer, one of chance, or one that was heard, with changes.
     pub fn packet(&mut self, chance: &mut Chance) -> (AmHeader, Vec<u8>) {
-        match self.is_rash(chance) {
-            true => self.hostile(chance),
-            false => {
-                let (header, payload) = sound(chance);
-                (self.in_turn(chance, header), payload)
-            }
+        if self.is_rash(chance) {
+            return self.hostile(chance);
         }
+        let answer = match chance.below(3) {
+            0 => None,
+            _ => self.unanswered.pop_front(),
+        };
+        let (header, payload) = answer.unwrap_or_else(|| sound(chance));
+        (self.in_turn(chance, header), payload)
+    }
+
+    /// Returns an answer to a packet of services, where there is one to be answered.
+    pub fn answer(&mut self) -> Option<(AmHeader, Vec<u8>)> {
+        self.unanswered.pop_front()
     }
 
     /// Whether the next packet is to be none of a correct peer.
@@ -60,11 +74,12 @@ impl Heard {
         chance.below(self.care) == 0
     }
 
-    /// Returns a packet of chance, or one that was heard, with changes.
+    /// Returns a packet of chance, or one that was heard, as it was or with changes.
     pub fn hostile(&mut self, chance: &mut Chance) -> (AmHeader, Vec<u8>) {
         let known = chance.below(self.packets.len() as u64) as usize;
-        let (header, payload) = match (chance.below(3), self.packets.get(known)) {
-            (0..2, Some((header, payload))) => changed(chance, *header, payload.clone()),
+        let (header, payload) = match (chance.below(6), self.packets.get(known)) {
+            (0, Some((header, payload))) => (*header, payload.clone()),
+            (1..4, Some((header, payload))) => changed(chance, *header, payload.clone()),
             _ => (drawn(chance), body(chance)),
         };
         (self.in_turn(chance, header), payload)
@@ -80,6 +95,20 @@ impl Heard {
         self.sequence += 1;
         AmHeader([first, number << 32 | second & 0xffff_ffff])
     }
+}
+
+/// Keeps a packet, in place of the oldest where there are many.
+fn keep(packets: &mut VecDeque<(AmHeader, Vec<u8>)>, header: AmHeader, payload: Vec<u8>) {
+    if packets.len() == KNOWN {
+        packets.pop_front();
+    }
+    packets.push_back((header, payload));
+}
+
+/// Whether it is a message under a tag that no user has: of a group, or of how partitioned operations begin.
+fn is_internal(header: AmHeader) -> bool {
+    let [first, _] = header.0;
+    first & 0xff == MESSAGE && first >> 63 == 1
 }
 
 /// Returns a message as correct peers send them: whole, synchronous, or its envelope.
