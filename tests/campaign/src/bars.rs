@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::campaign::{logged, trials_of};
+use crate::campaign::{REPEATS, logged, trials_of};
 use crate::deadline::Deadline;
 use crate::grounds;
 use crate::hostile;
@@ -124,7 +124,7 @@ pub fn run(options: &BarsOptions) -> Result<(usize, usize), String> {
             if known.contains_key(&seed) {
                 continue;
             }
-            let record = logged(seed, &bar.choice, Some(&options.log))?;
+            let record = logged(seed, &bar.choice, REPEATS, Some(&options.log))?;
             voids += usize::from(record.verdict == Verdict::Void);
             known.insert(seed, record);
         }

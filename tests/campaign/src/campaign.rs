@@ -13,8 +13,8 @@ use crate::plan::{Choice, Plan};
 use crate::record::{Again, Line, Record, Repeat, Verdict, append, read};
 use crate::trial;
 
-/// How often a trial with something late is repeated.
-const REPEATS: usize = 2;
+/// How often a trial with something late is repeated where nobody says it.
+pub const REPEATS: usize = 2;
 
 /// Which trials are run, and what becomes of them.
 #[derive(Debug, Clone, clap::Args)]
@@ -28,6 +28,9 @@ pub struct RunOptions {
     /// Begin no trial after so many seconds
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u64>,
+    /// Repeat a trial in which something was late so often
+    #[arg(long, default_value_t = REPEATS, value_name = "TIMES")]
+    pub repeats: usize,
     #[command(flatten)]
     pub choice: Choice,
 }
@@ -54,7 +57,12 @@ pub fn run(options: &RunOptions) -> Result<usize, String> {
         if deadline.is_over() {
             break;
         }
-        let record = logged(seed, &options.choice, options.log.as_deref())?;
+        let record = logged(
+            seed,
+            &options.choice,
+            options.repeats,
+            options.log.as_deref(),
+        )?;
         match record.verdict {
             Verdict::Find => finds += 1,
             Verdict::Void => voids += 1,
@@ -82,8 +90,13 @@ pub fn trials_of(lines: &[Line], choice: &Choice) -> BTreeMap<u64, Record> {
 ///
 /// # Errors
 /// When nothing fits what was chosen, or the log cannot be written.
-pub fn logged(seed: u64, choice: &Choice, log: Option<&Path>) -> Result<Record, String> {
-    let record = one(seed, choice)?;
+pub fn logged(
+    seed: u64,
+    choice: &Choice,
+    repeats: usize,
+    log: Option<&Path>,
+) -> Result<Record, String> {
+    let record = one(seed, choice, repeats)?;
     if record.verdict != Verdict::Good {
         tell(&record);
     }
@@ -93,11 +106,11 @@ pub fn logged(seed: u64, choice: &Choice, log: Option<&Path>) -> Result<Record, 
     Ok(record)
 }
 
-/// Runs one trial, and repeats it where something was late. Returns what is kept of it.
+/// Runs one trial, and repeats it so often at most where something was late. Returns what is kept of it.
 ///
 /// # Errors
 /// When nothing fits what was chosen.
-pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
+pub fn one(seed: u64, choice: &Choice, repeats: usize) -> Result<Record, String> {
     let began = Instant::now();
     let plan = Plan::of(seed, choice)?;
     let mut record = Record {
@@ -114,6 +127,7 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
         said: Vec::new(),
         checked: 0,
         silence_ms: 0,
+        stall_ms: None,
         notice_ms: 0,
         wall_ms: 0,
     };
@@ -128,7 +142,7 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
             record.why = texts(&outcome.findings);
             record.verdict = verdict(&outcome.findings);
             if record.verdict == Verdict::Suspect {
-                let repeats = repeat(&plan);
+                let repeats = repeat(&plan, repeats);
                 record.repeats = repeats.iter().map(|(repeat, _)| *repeat).collect();
                 record.verdict = of_repeats(&record.repeats);
                 let again = repeats.iter().flat_map(|(_, findings)| texts(findings));
@@ -139,6 +153,7 @@ pub fn one(seed: u64, choice: &Choice) -> Result<Record, String> {
             record.said = outcome.said;
             record.checked = outcome.checked;
             record.silence_ms = outcome.times.silence.as_millis() as u64;
+            record.stall_ms = Some(outcome.times.stall.as_millis() as u64);
             record.notice_ms = outcome.times.notice.as_millis() as u64;
         }
         Err(why) => {
@@ -165,9 +180,9 @@ fn verdict(findings: &[Finding]) -> Verdict {
 }
 
 /// Repeats a trial in which something was late, on idle processors where they become idle. Ends once it is a find.
-fn repeat(plan: &Plan) -> Vec<(Repeat, Vec<Finding>)> {
+fn repeat(plan: &Plan, times: usize) -> Vec<(Repeat, Vec<Finding>)> {
     let mut repeats = Vec::new();
-    for _ in 0..REPEATS {
+    for _ in 0..times {
         let idle = wait_for_idle_processors();
         let findings = trial::run(plan).map(|outcome| outcome.findings);
         let again = match findings.as_deref().map(verdict) {

@@ -75,11 +75,15 @@ pub fn main() -> Result<ExitCode, String> {
         Action::Run(options) => good(campaign::run(&options)? == 0),
         Action::Trial { seed, choice } => {
             println!("{}", crate::plan::Plan::of(seed, &choice)?);
-            let record = campaign::one(seed, &choice)?;
+            let record = campaign::one(seed, &choice, campaign::REPEATS)?;
             campaign::tell(&record);
             println!(
-                "  {} messages and operations were checked; silent for {} ms, a death was noticed after {} ms; {} ms in all",
-                record.checked, record.silence_ms, record.notice_ms, record.wall_ms
+                "  {} messages and operations were checked; silent for {} ms, without progress for {} ms, a death was noticed after {} ms; {} ms in all",
+                record.checked,
+                record.silence_ms,
+                record.stall_ms.unwrap_or_default(),
+                record.notice_ms,
+                record.wall_ms
             );
             good(record.verdict == Verdict::Good || record.verdict == Verdict::Suspect)
         }

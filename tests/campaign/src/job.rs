@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tagwire_base::JobSecret;
 use tagwire_launch::{Hosts, JobSpec};
 
+use crate::away;
 use crate::blow::Blow;
 use crate::events::{Event, Word, read, say};
 use crate::grounds::network::HOSTS;
@@ -148,14 +149,13 @@ impl Job {
         }
     }
 
-    /// Hears what is said until something holds. Returns whether it does, before the deadline.
-    pub fn hear(&mut self, deadline: Instant, holds: impl Fn(&Self) -> bool) -> bool {
+    /// Hears what is said until something holds, for so long at most. Returns whether it does.
+    pub fn hear(&mut self, patience: Duration, holds: impl Fn(&Self) -> bool) -> bool {
+        let began = Instant::now();
         while !holds(self) {
-            match self
-                .lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            match self.lines.recv_timeout(left(began, patience)) {
                 Ok(heard) => self.note(heard),
+                Err(RecvTimeoutError::Timeout) if !is_over(began, patience) => {}
                 Err(_) => return holds(self),
             }
         }
@@ -236,10 +236,13 @@ impl Job {
         self.hear_until(Instant::now() + Duration::from_secs(1));
     }
 
-    /// Waits until the launchers have ended, after the last of their words.
-    pub fn finish(&mut self, deadline: Instant) -> bool {
-        if self.hear_until(deadline) {
-            return false;
+    /// Waits until the launchers have ended, after the last of their words, for so long at most.
+    pub fn finish(&mut self, patience: Duration) -> bool {
+        let began = Instant::now();
+        while self.hear_until(began + patience + away::since(began)) {
+            if is_over(began, patience) {
+                return false;
+            }
         }
         self.launchers
             .iter_mut()
@@ -255,6 +258,17 @@ impl Drop for Job {
             let _ = launcher.wait();
         }
     }
+}
+
+/// Returns what is left of a time that has begun. While the machine runs nobody it does not pass.
+fn left(began: Instant, patience: Duration) -> Duration {
+    (patience + away::since(began)).saturating_sub(began.elapsed())
+}
+
+/// Whether nothing is left of it. It may just have been known that the machine ran nobody.
+fn is_over(began: Instant, patience: Duration) -> bool {
+    std::thread::sleep(2 * away::LOOK);
+    left(began, patience).is_zero()
 }
 
 fn listen(pipe: impl Read + Send + 'static, to: Sender<Heard>) {

@@ -22,6 +22,7 @@
 
 #![deny(unsafe_code)]
 
+mod away;
 mod bars;
 mod blow;
 mod campaign;
@@ -44,6 +45,7 @@ mod record;
 mod report;
 mod site;
 mod stage;
+mod stalls;
 mod trial;
 
 use std::process::ExitCode;

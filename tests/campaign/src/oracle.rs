@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::away::Span;
 use crate::disturbances::{self, Disturbance, Toll};
 use crate::events::{Event, Word};
 use crate::plan::Plan;
@@ -36,6 +37,8 @@ pub struct Seen<'a> {
     pub events: &'a [Event],
     /// What was struck.
     pub struck: &'a [Struck],
+    /// When the machine did not run the driver.
+    pub away: &'a [Span],
     /// Whether all processes have ended by themselves.
     pub ended: bool,
 }
@@ -45,12 +48,14 @@ pub struct Seen<'a> {
 pub struct Times {
     /// The longest that a rank said nothing, less what disturbed it.
     pub silence: Duration,
+    /// The longest that nothing went on which could, less what disturbed it.
+    pub stall: Duration,
     /// The longest until a rank knew of a death.
     pub notice: Duration,
 }
 
 /// How late the driver may read what a rank has said in time.
-const READING: Duration = Duration::from_millis(200);
+pub const READING: Duration = Duration::from_millis(200);
 /// The status of a process that has aborted itself: 128 and the signal.
 const ABORTED: i32 = 128 + 6;
 /// Those of a panic, and of SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
@@ -58,7 +63,7 @@ const CRASHES: [i32; 6] = [101, 128 + 4, ABORTED, 128 + 7, 128 + 8, 128 + 11];
 
 impl Seen<'_> {
     /// Returns when a rank died, or may have died. One that may have, and says at its end that it has done, has not.
-    fn death(&self, rank: u32) -> Option<(Instant, Toll)> {
+    pub fn death(&self, rank: u32) -> Option<(Instant, Toll)> {
         let lived = || {
             self.of(rank)
                 .any(|event| matches!(event.word, Word::Done(_)))
@@ -91,17 +96,24 @@ impl Seen<'_> {
     }
 
     /// Returns the disturbance of a blow that was struck.
-    fn disturbance(&self, struck: &Struck) -> &'static dyn Disturbance {
+    pub fn disturbance(&self, struck: &Struck) -> &'static dyn Disturbance {
         disturbances::of(&self.plan.job.blows[struck.blow])
     }
 
-    /// Returns how long of a time blows lasted, of those that count.
-    fn disturbed(&self, from: Instant, to: Instant, counts: impl Fn(&Struck) -> bool) -> Duration {
+    /// Returns how long of a time blows lasted, of those that count, or the machine ran nobody.
+    pub fn disturbed(
+        &self,
+        from: Instant,
+        to: Instant,
+        counts: impl Fn(&Struck) -> bool,
+    ) -> Duration {
         let mut times: Vec<_> = self
             .struck
             .iter()
             .filter(|struck| counts(struck))
-            .map(|struck| (struck.from.max(from), struck.to.min(to)))
+            .map(|struck| (struck.from, struck.to))
+            .chain(self.away.iter().copied())
+            .map(|(begin, end)| (begin.max(from), end.min(to)))
             .collect();
         times.sort();
         let (mut sum, mut until) = (Duration::ZERO, from);
@@ -118,7 +130,8 @@ impl Seen<'_> {
         findings.extend(self.crashes().map(|text| Finding { late: false, text }));
         if !self.ended {
             let text = "ranks have not ended, and had to be".to_owned();
-            findings.push(Finding { late: false, text });
+            let late = !self.plan.anything_goes() && self.went_on();
+            findings.push(Finding { late, text });
         }
         if self.plan.anything_goes() {
             return (findings, times);
@@ -158,12 +171,24 @@ impl Seen<'_> {
                 _ => {}
             }
         }
+        let (stalls, longest) = self.stalls();
+        findings.extend(stalls.into_iter().map(|text| Finding { late: true, text }));
+        times.stall = longest;
         for rank in 0..self.plan.job.ranks {
             let (late, more) = self.judge_rank(rank, &mut times);
             findings.extend(late.into_iter().map(|text| Finding { late: true, text }));
             findings.extend(more.into_iter().map(|text| Finding { late: false, text }));
         }
         (findings, times)
+    }
+
+    /// Whether the last that was said says that something went on: there was not enough time.
+    fn went_on(&self) -> bool {
+        let ranks = 0..self.plan.job.ranks;
+        let last_change = ranks.filter_map(|rank| self.changes(rank).pop()).max();
+        let last = self.events.last().map(|event| event.at);
+        let still = last.zip(last_change).map(|(last, change)| last - change);
+        still.is_some_and(|still| still < self.plan.ground.bound())
     }
 
     /// Returns which ranks have crashed or panicked. One without memory may have aborted itself.
@@ -195,15 +220,33 @@ impl Seen<'_> {
         ranks.any(|rank| self.is_dead(rank, at) && is_named(rank))
     }
 
-    /// Returns what a rank said too late of a blow that has a time of its own, from when it begins.
+    /// Returns the blow that parts hosts, where one was struck: it has a time of its own.
+    pub fn parting(&self) -> Option<(&Struck, Duration)> {
+        let with_time = |struck| Some((struck, self.disturbance(struck).within()?));
+        self.struck.iter().find_map(with_time)
+    }
+
+    /// Returns when a rank said something that it could not have said before: all but that it is as far as it was.
+    fn changes(&self, rank: u32) -> Vec<Instant> {
+        let (mut ended, mut changes) = (0, Vec::new());
+        for event in self.of(rank) {
+            match &event.word {
+                Word::Alive(progress) if progress.ended == ended => continue,
+                Word::Alive(progress) => ended = progress.ended,
+                _ => {}
+            }
+            changes.push(event.at);
+        }
+        changes
+    }
+
+    /// Returns what a rank did too late after hosts were parted.
     fn judge_within(&self, rank: u32) -> Option<String> {
-        let within = |struck: &Struck| self.disturbance(struck).within();
-        let has_within = |struck: &&Struck| within(struck).is_some();
-        let struck = self.struck.iter().find(has_within)?;
-        let (from, within) = (struck.from, self.disturbance(struck).within()?);
-        let others = |other: &Struck| other.blow != struck.blow;
-        let times = self.of(rank).map(|event| event.at);
-        let mut times: Vec<_> = times.filter(|at| *at > from).collect();
+        let (parting, within) = self.parting()?;
+        let from = parting.from;
+        let others = |other: &Struck| other.blow != parting.blow;
+        let mut times = self.changes(rank);
+        times.retain(|at| *at > from);
         times.insert(0, from);
         let gap = |from: Instant, to: Instant| {
             (to - from).saturating_sub(self.disturbed(from, to, others))
@@ -294,12 +337,13 @@ impl Seen<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::events::Progress;
     use crate::plan::Choice;
 
-    /// A mesh of three ranks on a ground, with what strikes them.
-    fn plan(ground: &str, program: &str, blows: &[&str]) -> Plan {
+    /// Returns a program of three ranks on a ground, with what strikes them.
+    pub fn plan(ground: &str, program: &str, blows: &[&str]) -> Plan {
         let choice = Choice {
             ground: Some(ground.to_owned()),
             program: Some(program.to_owned()),
@@ -312,10 +356,10 @@ mod tests {
     }
 
     /// What ranks say, each with the milliseconds of its time.
-    type Words = Vec<(u32, Word, u64)>;
+    pub type Words = Vec<(u32, Word, u64)>;
 
     /// Judges what was said in the trial of a plan, as lines.
-    fn judge_plan(plan: &Plan, words: &[(u32, Word, u64)], ended: bool) -> String {
+    pub fn judge_plan(plan: &Plan, words: &[(u32, Word, u64)], ended: bool) -> String {
         let begin = Instant::now();
         let at = |millis| begin + Duration::from_millis(millis);
         let events = words.iter().map(|(rank, word, millis)| Event {
@@ -334,6 +378,7 @@ mod tests {
             plan,
             events: &events,
             struck: &struck.collect::<Vec<_>>(),
+            away: &[],
             ended,
         };
         let found = seen.judge().0.into_iter();
@@ -348,13 +393,21 @@ mod tests {
         judge_plan(&plan("shm", "mesh", &["kill:1:100:0:0"]), words, true)
     }
 
+    /// That so many operations have ended.
+    fn alive_after(ended: u64) -> Word {
+        Word::Alive(Progress {
+            ended,
+            ..Progress::default()
+        })
+    }
+
     /// What ranks 0 and 2 say in a good trial.
     fn good() -> Words {
         let of = |rank| {
             [
                 (rank, Word::Ready, 10),
                 (rank, Word::Lost(1), 600),
-                (rank, Word::Alive, 1500),
+                (rank, alive_after(4), 1500),
                 (rank, Word::Closing(9), 2000),
                 (rank, Word::Done(0), 2010),
             ]
@@ -379,7 +432,7 @@ mod tests {
         };
         let found = with(&|words| words.push((0, Word::Lost(2), 300)));
         assert_eq!(found, "rank 0 has lost rank 2, which lives");
-        let found = with(&|words| words[2].1 = Word::Alive);
+        let found = with(&|words| words[2].1 = alive_after(3));
         assert_eq!(found, "rank 0 has not heard of the end of rank 1");
         let found = with(&|words| words[3].2 = 1700);
         assert_eq!(found, "late: rank 0 said nothing for 1.1s");
@@ -493,7 +546,7 @@ mod tests {
             let mut words = Words::new();
             for rank in 0..3 {
                 words.push((rank, Word::Ready, 10));
-                words.push((rank, Word::Alive, at));
+                words.push((rank, alive_after(1), at));
                 words.push((rank, Word::Ended(0), at + 100));
             }
             judge_plan(&plan, &words, true)
@@ -502,6 +555,21 @@ mod tests {
         let found = said(6400);
         let late = "late: rank 0 neither ended nor went on for 6.3s";
         assert!(found.starts_with(late), "{found}");
+    }
+
+    #[test]
+    fn who_has_not_ended_is_late_while_it_goes_on() {
+        let plan = plan("shm", "flood", &[]);
+        let said = |ended: &dyn Fn(u64) -> u64| {
+            let mut words = alive();
+            words.retain(|(rank, word, _)| *rank > 0 || *word == Word::Ready);
+            words.extend((1..100).map(|at| (0, alive_after(ended(at)), 50 * at)));
+            judge_plan(&plan, &words, false)
+        };
+        let late = "late: ranks have not ended, and had to be";
+        assert_eq!(said(&|at| at), late);
+        let found = said(&|at| at.min(50));
+        assert!(found.starts_with("ranks have not ended, and"), "{found}");
     }
 
     #[test]

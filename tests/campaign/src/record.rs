@@ -107,6 +107,9 @@ pub struct Record {
     pub checked: u64,
     /// The longest that a rank said nothing while nothing disturbed it, in milliseconds.
     pub silence_ms: u64,
+    /// The longest that nothing ended of what could go on, in milliseconds. Older records have none.
+    #[serde(default)]
+    pub stall_ms: Option<u64>,
     /// The longest until a rank knew of a death, in milliseconds.
     pub notice_ms: u64,
     /// How long the trial took, in milliseconds.
@@ -223,6 +226,7 @@ pub mod tests {
             said: Vec::new(),
             checked: 10,
             silence_ms: 5,
+            stall_ms: Some(7),
             notice_ms: 6,
             wall_ms: 1000,
         }

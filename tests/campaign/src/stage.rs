@@ -1,19 +1,22 @@
 //! One rank of a trial: what its program needs, and what strikes it from inside.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tagwire::{Error, Failure, Session};
 
 use crate::blow::Blow;
-use crate::disturbances::{self, Moment};
-use crate::events::{Word, say};
+use crate::disturbances::{self, Moment, SLOW};
+use crate::events::{Progress, Stream, Word, say};
 
-/// How often a rank says that it is not stuck.
+/// How often a rank says how far it is.
 const EVERY: Duration = Duration::from_millis(50);
 /// How often it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(10);
+/// `RANK:MILLISECONDS`: that rank makes no progress for so long, once an operation of it has ended, and goes on saying how far it is.
+/// Tests set it, to see whether that is found.
+const STALL: &str = "CAMPAIGN_STALL";
 
 /// What a rank is given on its command line.
 #[derive(Debug, Clone, clap::Args)]
@@ -41,6 +44,19 @@ pub struct Stage {
     looked: Cell<Instant>,
     ends: Cell<bool>,
     checked: Cell<u64>,
+    progress: RefCell<Progress>,
+    stall: Cell<Option<Duration>>,
+}
+
+/// A rank that does nothing before others have done something. It goes on when this is dropped.
+#[derive(Debug)]
+#[must_use = "the rank waits as long as this lives"]
+pub struct Waiting<'a>(&'a Stage);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.progress.borrow_mut().waits_for.clear();
+    }
 }
 
 /// What a program ends with when something is not as it must be.
@@ -91,6 +107,8 @@ impl Stage {
             looked: Cell::new(now),
             ends: Cell::new(false),
             checked: Cell::new(0),
+            progress: RefCell::default(),
+            stall: Cell::new(stall(me)),
         }
     }
 
@@ -117,27 +135,74 @@ impl Stage {
         (self.seed, &self.end)
     }
 
+    /// Returns what programs in C do by themselves at a step, in the order of their arguments: how long they sleep, in microseconds,
+    /// and how long they stall once, in milliseconds.
+    pub fn of_steps(&self) -> [u64; 2] {
+        let sleeps = self.blows.iter().filter(|blow| blow.name == SLOW);
+        let stall = self.stall.get().unwrap_or_default();
+        [
+            sleeps.map(|blow| blow.amount).sum(),
+            stall.as_millis() as u64,
+        ]
+    }
+
     fn strike(&self, moment: Moment) {
         for blow in &self.blows {
             disturbances::of(blow).inside(blow, moment);
         }
     }
 
-    /// Marks a step of the program: nothing is stuck here, and `checked` messages or operations were as they must be.
-    /// Returns whether the program is to end.
+    /// Marks a step of the program: `checked` messages or operations have ended, and were as they must be. Returns whether the
+    /// program is to end.
     pub fn step(&self, checked: u64) -> bool {
         self.checked.set(self.checked.get() + checked);
-        self.strike(Moment::Step);
+        self.ended(checked);
+        if !self.blows.is_empty() {
+            let began = Instant::now();
+            self.strike(Moment::Step);
+            self.progress.borrow_mut().slept += began.elapsed();
+        }
         let now = Instant::now();
         if now - self.said.get() >= EVERY {
             self.said.set(now);
-            self.say(&Word::Alive);
+            self.say(&Word::Alive(self.progress.borrow().clone()));
+        }
+        let ended = self.progress.borrow().ended;
+        if ended > 0
+            && let Some(stall) = self.stall.take()
+        {
+            while now.elapsed() < stall {
+                self.step(0);
+                std::thread::sleep(LOOK);
+            }
         }
         if !self.ends.get() && now - self.looked.get() >= LOOK {
             self.looked.set(now);
             self.ends.set(self.end.exists());
         }
         self.ends.get()
+    }
+
+    /// Counts operations that have ended, or begun without a wait, and of which nothing is to be checked.
+    pub fn ended(&self, count: u64) {
+        self.progress.borrow_mut().ended += count;
+    }
+
+    /// Says, as long as the value lives, that the rank does nothing before these ranks have done something: nothing of it has to
+    /// end while one of them goes on.
+    pub fn waits_for(&self, peers: impl IntoIterator<Item = u32>) -> Waiting<'_> {
+        self.progress.borrow_mut().waits_for.extend(peers);
+        Waiting(self)
+    }
+
+    /// Says how many messages of a stream have ended, `None` where it has none under way. Whoever says this looks after the stream at
+    /// each step: it goes on all the time, whatever else the two ranks do.
+    pub fn stream(&self, stream: Stream, ended: Option<u64>) {
+        let streams = &mut self.progress.borrow_mut().streams;
+        match ended {
+            Some(ended) => streams.insert(stream, ended),
+            None => streams.remove(&stream),
+        };
     }
 
     /// Says a word.
@@ -153,6 +218,14 @@ impl Stage {
         self.say(&Word::Closing(self.checked.get()));
         Ok(session.close()?)
     }
+}
+
+/// Returns how long a rank stalls, where a test asks for that.
+fn stall(me: u32) -> Option<Duration> {
+    let text = std::env::var(STALL).ok()?;
+    let (rank, millis) = text.split_once(':')?;
+    let millis = (rank.parse() == Ok(me)).then(|| millis.parse().ok());
+    millis.flatten().map(Duration::from_millis)
 }
 
 /// Returns whose end an error tells of, where it tells of one.

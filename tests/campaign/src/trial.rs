@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::away;
 use crate::disturbances;
 use crate::events::Word;
 use crate::grounds;
@@ -51,18 +52,19 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     if let Some(why) = grounds::why_not(plan.ground).or_else(|| plan.program.why_not()) {
         return Err(why);
     }
+    away::watch();
     let site = plan.ground.site()?;
     let folder = tempfile::tempdir().map_err(|why| format!("a folder: {why}"))?;
     let mark = format!("{}-{}", plan.job.seed, std::process::id());
     let before = Before::look();
     let mut job = Job::start(&plan.job, site, &mark, folder.path())?;
     let ranks = plan.job.ranks as usize;
-    if !job.hear(Instant::now() + STARTING, |job| job.processes() == ranks) {
+    if !job.hear(STARTING, |job| job.processes() == ranks) {
         return Err(format!("{plan}: the ranks do not start: {:?}", job.others));
     }
     // One in four is struck while its ranks join.
     if !plan.job.seed.is_multiple_of(4) {
-        job.hear(Instant::now() + JOINING, |job| job.joined() == ranks);
+        job.hear(JOINING, |job| job.joined() == ranks);
     }
     let struck = strike(plan, &mut job)?;
     job.tell_to_end()?;
@@ -71,6 +73,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
         plan,
         events: &job.events,
         struck: &struck,
+        away: &away::spans(),
         ended,
     };
     let (mut findings, times) = seen.judge();
@@ -99,18 +102,18 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
 /// Waits for the end of a job. Returns whether it has ended by itself, or as it may.
 fn end(plan: &Plan, job: &mut Job) -> bool {
     if !plan.anything_goes() {
-        let ended = job.finish(Instant::now() + ENDING + plan.program.takes(plan.job.flood));
+        let ended = job.finish(ENDING + plan.program.takes(plan.job.flood));
         if !ended {
             job.ask();
         }
         return ended;
     }
     // Who waits for what nobody sends waits for ever.
-    if job.finish(Instant::now() + WAITING) {
+    if job.finish(WAITING) {
         return true;
     }
     job.signal_launchers(Signal::TERM);
-    job.finish(Instant::now() + ENDING)
+    job.finish(ENDING)
 }
 
 /// Strikes all blows, each at its time.

@@ -9,6 +9,16 @@ const TRIALS: u64 = 18;
 /// For so many seconds trials are run instead.
 const SECONDS: &str = "CAMPAIGN_SECONDS";
 
+/// The programs, and whether one is looked at that is stuck for less than the bound.
+const PROGRAMS: [(&str, bool); 6] = [
+    ("mesh", true),
+    ("collectives", false),
+    ("flood", false),
+    ("partitioned", false),
+    ("mpi", true),
+    ("one-sided", false),
+];
+
 /// Returns the command that runs trials.
 fn campaign(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
@@ -39,8 +49,8 @@ fn nothing_is_lost_wrong_late_or_left() {
     let output = command.output().unwrap();
     let [trials, voids, finds] = counts(&output);
     assert!(output.status.success());
-    assert!(voids < trials, "nothing was run");
     assert_eq!(finds, 0);
+    assert!(voids < trials, "nothing was run");
 }
 
 /// Finds that were mended: messages that were dropped without memory, and a first contact while a cable was out.
@@ -66,6 +76,39 @@ fn settings_around_a_campaign_are_not_those_of_its_trials() {
         .output()
         .unwrap();
     assert_eq!(counts(&output), [1, 0, 0]);
+}
+
+/// A rank that makes no progress for a while, and says all the time that it lives; its peers say so too.
+#[test]
+fn a_rank_that_lives_and_is_stuck_is_found() {
+    let of = |program: &str, millis: u32, repeats: &str| {
+        let mut command = campaign(&["--seeds", "0..1", "--ground", "shm", "--program", program]);
+        command.args(["--disturbance", "late", "--repeats", repeats]);
+        let output = command
+            .env("CAMPAIGN_STALL", format!("1:{millis}"))
+            .output();
+        let output = output.unwrap();
+        let [_, voids, finds] = counts(&output);
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            voids > 0,
+            finds,
+        )
+    };
+    // They wait more than they compute.
+    std::thread::scope(|scope| {
+        for (program, in_time) in PROGRAMS {
+            scope.spawn(move || {
+                let (said, is_void, _) = of(program, 2000, "0");
+                // Without the compiler of MPI programs these are void.
+                assert!(is_void || said.contains("Suspect"), "{program}: {said}");
+                assert!(is_void || said.contains(" for 1."), "{program}: {said}");
+                if in_time {
+                    assert_eq!(of(program, 300, "2").2, 0, "{program}");
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -18,6 +18,8 @@ use crate::blow::Blow;
 use crate::grounds::{Ground, Setting};
 use crate::job::Job;
 
+pub use slow::SLOW;
+
 /// What may become of whom a blow strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toll {

@@ -10,9 +10,12 @@ use super::{Blow, Disturbance, Moment};
 #[derive(Debug)]
 pub struct Slow;
 
+/// What it is called.
+pub const SLOW: &str = "slow";
+
 impl Disturbance for Slow {
     fn name(&self) -> &'static str {
-        "slow"
+        SLOW
     }
 
     fn about(&self) -> &'static str {

@@ -111,6 +111,8 @@ fn meet<'s>(
         let members: Vec<u32> = (0..session.size())
             .filter(|rank| !said.contains(rank))
             .collect();
+        let others = members.iter().copied();
+        let _waiting = stage.waits_for(others.filter(|member| *member != stage.me));
         if said.is_empty() || members.len() < 2 {
             // Another member has found it out before this one's launcher has said so.
             session.progress()?;
@@ -124,6 +126,7 @@ fn meet<'s>(
             match made {
                 Ok((group, furthest)) => {
                     *round = furthest + 1;
+                    stage.ended(1);
                     return Ok((group, members));
                 }
                 Err(error) if began.elapsed() > MEETING => return Err(error.into()),

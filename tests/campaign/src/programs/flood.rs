@@ -22,7 +22,7 @@ const AGAIN: i32 = 3;
 const FIRST: i32 = 4;
 /// How many messages make a step.
 const STEP: u64 = 64;
-/// How long a wait lasts before the rank says that it is not stuck.
+/// How long a wait lasts before the rank says how far it is.
 const NAP: Duration = Duration::from_millis(20);
 /// Of what is wrong so many bytes are shown, and the messages of so many floods are looked through for it.
 const SHOWN: usize = 24;
@@ -115,9 +115,7 @@ fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> 
 /// Exchanges a message with a rank: what libraries take for the first ones, 17 MB for each network, is no part of a flood.
 fn meet(stage: &Stage, world: Context<'_>, peer: u32) -> Result<(), Error> {
     let send = world.isend_owned(vec![0_u8], peer, FIRST)?;
-    settle(VecDeque::from([send]), || {
-        stage.step(0);
-    })?;
+    settle_with(stage, peer, VecDeque::from([send]))?;
     patiently(stage, world, peer, FIRST).map(drop)
 }
 
@@ -143,15 +141,14 @@ fn send(stage: &Stage, world: Context<'_>, wave: u64) -> Result<bool, Trouble> {
             under_way.push_front(open);
         }
         if number % STEP == 0 {
+            stage.ended(STEP);
             stage.step(0);
         }
     }
     let last = world.isend_owned(vec![wave as u8], 0, LAST);
     let settled = last.and_then(|last| {
         under_way.push_back(last);
-        settle(under_way, || {
-            stage.step(0);
-        })
+        settle_with(stage, 0, under_way)
     });
     match settled.and_then(|()| patiently(stage, world, 0, AGAIN)) {
         Ok(again) => Ok(again == 0),
@@ -160,9 +157,19 @@ fn send(stage: &Stage, world: Context<'_>, wave: u64) -> Result<bool, Trouble> {
     }
 }
 
-/// Waits for sends, with a step of the program after each nap and each [`STEP`] of them: a slow rank pays for steps, and
-/// tens of thousands of sends may have ended already.
-fn settle(sends: VecDeque<OwnedSend<'_, u8>>, mut step: impl FnMut()) -> Result<(), Error> {
+/// Waits for sends to a rank.
+fn settle_with(stage: &Stage, peer: u32, sends: VecDeque<OwnedSend<'_, u8>>) -> Result<(), Error> {
+    let _waiting = stage.waits_for([peer]);
+    settle(sends, |ended| {
+        stage.ended(ended);
+        stage.step(0);
+    })
+}
+
+/// Waits for sends, with a step of the program after each nap and each [`STEP`] of them, which is told how many have ended since the last: a
+/// slow rank pays for steps, and tens of thousands of sends may have ended already.
+fn settle(sends: VecDeque<OwnedSend<'_, u8>>, mut step: impl FnMut(u64)) -> Result<(), Error> {
+    let mut ended_since = 0;
     for (number, send) in (0_u64..).zip(sends) {
         let mut open = Some(send);
         while let Some(send) = open.take() {
@@ -171,11 +178,12 @@ fn settle(sends: VecDeque<OwnedSend<'_, u8>>, mut step: impl FnMut()) -> Result<
                 Ok(ended) => drop(ended?),
             }
             if open.is_some() {
-                step();
+                step(std::mem::take(&mut ended_since));
             }
         }
+        ended_since += 1;
         if number % STEP == 0 {
-            step();
+            step(std::mem::take(&mut ended_since));
         }
     }
     Ok(())
@@ -261,12 +269,16 @@ fn different(seed: u64, ranks: u32, arrived: &[u8], sent: &[u8]) -> String {
     format!("of {} bytes {first} to {last} {what}", sent.len())
 }
 
-/// Receives a byte, and says meanwhile that the rank is not stuck.
+/// Receives a byte, and says meanwhile how far the rank is.
 fn patiently(stage: &Stage, world: Context<'_>, from: u32, tag: i32) -> Result<u8, Error> {
     let mut receive = world.irecv_owned(vec![0_u8], from, tag)?;
+    let _waiting = stage.waits_for([from]);
     loop {
         match receive.wait_for(NAP) {
-            Ok(ended) => return ended.map(|(_, data)| data[0]).map_err(Error::from),
+            Ok(ended) => {
+                stage.ended(1);
+                return ended.map(|(_, data)| data[0]).map_err(Error::from);
+            }
             Err(open) => receive = open,
         }
         stage.step(0);
@@ -335,7 +347,7 @@ mod tests {
             world.recv(&mut [0_u8; 8], 0, FLOOD).unwrap();
         }
         let mut steps = 0;
-        settle(sends, || steps += 1).unwrap();
+        settle(sends, |_| steps += 1).unwrap();
         assert_eq!(steps, MANY / STEP);
         session.close().unwrap();
     }

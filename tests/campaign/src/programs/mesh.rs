@@ -9,7 +9,7 @@ use tagwire_conformance::Chance;
 
 use super::Program;
 use crate::contents::{ENDLESS, Stream};
-use crate::events::Word;
+use crate::events::{Stream as Messages, Word};
 use crate::stage::{Stage, Trouble, whose};
 
 /// All to all, by nonblocking operations.
@@ -52,6 +52,8 @@ struct Pair<'s> {
     next: u64,
     end: u64,
     sends: VecDeque<OwnedSend<'s, u8>>,
+    /// How many sends have ended.
+    sent: u64,
     /// The next receive that is to be posted, and what has arrived.
     posted: u64,
     arrived: u64,
@@ -73,9 +75,9 @@ fn exchange(stage: &Stage, session: &Session) -> Result<(), Trouble> {
     while !pairs.iter().all(Pair::is_over) {
         let mut moved = 0;
         for pair in &mut pairs {
-            let before = pair.arrived;
+            let before = (pair.sent, pair.arrived);
             moved += pair.step(stage, world, ahead)?;
-            if stage.step(pair.arrived - before) {
+            if pair.tell(stage, before) {
                 pair.end = pair.end.min(pair.next + 2 * DEPTH);
             }
         }
@@ -110,6 +112,7 @@ impl<'s> Pair<'s> {
             next: 0,
             end: ENDLESS,
             sends: VecDeque::new(),
+            sent: 0,
             posted: 0,
             arrived: 0,
             their_end: ENDLESS,
@@ -123,6 +126,17 @@ impl<'s> Pair<'s> {
     fn is_over(&self) -> bool {
         let idle = self.sends.is_empty() && self.receives.is_empty();
         idle && (self.lost || (self.next == self.end && self.arrived == self.their_end))
+    }
+
+    /// Says how far the pair is, where it was so far before. Returns whether the program is to end.
+    fn tell(&self, stage: &Stage, (sent, arrived): (u64, u64)) -> bool {
+        let sends = !self.sends.is_empty() || self.next < self.end;
+        let sends = (sends && !self.lost).then_some(self.sent);
+        let receives = self.arrived < self.their_end && !self.lost;
+        stage.stream(Messages::To(self.peer), sends);
+        stage.stream(Messages::From(self.peer), receives.then_some(self.arrived));
+        stage.ended(self.sent - sent);
+        stage.step(self.arrived - arrived)
     }
 
     /// Takes what has ended and starts what may be. Returns how much that was.
@@ -176,7 +190,10 @@ impl<'s> Pair<'s> {
         let mut moved = 0;
         while let Some(send) = self.sends.pop_front() {
             match send.test() {
-                Ok(ended) => self.ended(ended.map(drop).map_err(Error::from))?,
+                Ok(ended) => {
+                    self.ended(ended.map(drop).map_err(Error::from))?;
+                    self.sent += 1;
+                }
                 Err(open) => {
                     self.sends.push_front(open);
                     break;
@@ -202,11 +219,12 @@ impl<'s> Pair<'s> {
         let Some(receive) = self.receives.pop_front() else {
             return Ok(());
         };
+        let before = (self.sent, self.arrived);
         match receive.wait_for(NAP) {
             Ok(ended) => self.received(ended.map_err(Error::from))?,
             Err(open) => self.receives.push_front(open),
         }
-        stage.step(0);
+        self.tell(stage, before);
         Ok(())
     }
 

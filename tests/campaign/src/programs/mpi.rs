@@ -66,6 +66,7 @@ impl Program for Mpi {
         let why = Command::new(self.program()?)
             .arg(seed.to_string())
             .arg(end)
+            .args(stage.of_steps().map(|one| one.to_string()))
             .exec();
         Err(Trouble::Wrong(format!("{}: {why}", self.name)))
     }

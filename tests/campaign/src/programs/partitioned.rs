@@ -8,14 +8,14 @@ use tagwire_conformance::Chance;
 
 use super::Program;
 use crate::contents::fill;
-use crate::events::Word;
+use crate::events::{Stream, Word};
 use crate::stage::{Stage, Trouble, whose};
 
 /// A ring of partitioned operations.
 #[derive(Debug)]
 pub struct Partitioned;
 
-/// How long a wait lasts before the rank says that it is not stuck.
+/// How long a wait lasts before the other operation is looked at.
 const NAP: Duration = Duration::from_millis(5);
 /// What the first bytes of a round's data say: its number, and whether it is the last.
 const HEAD: usize = 16;
@@ -55,7 +55,8 @@ impl Shape {
     fn of(seed: u64, from: u32) -> Self {
         let mut chance = Chance::new(seed ^ u64::from(from) << 9);
         let (sends, receives) = (1 + chance.below(32) as u32, 1 + chance.below(32) as u32);
-        let each = chance.one_of(&[1, 7, 500]);
+        // A round ends as a whole, so that it is not much longer than the longest messages of others.
+        let each = chance.one_of(&[1, 7, 100]);
         Self {
             sends,
             receives,
@@ -88,6 +89,8 @@ struct Ends<'s> {
     send: Option<PartitionedSend<'s, u8>>,
     receive: Option<PartitionedRecv<'s, u8>>,
     sent: u64,
+    /// How many of the rounds that were sent have ended.
+    ended: u64,
     received: u64,
     send_is_over: bool,
     receive_is_over: bool,
@@ -108,6 +111,7 @@ impl<'s> Ends<'s> {
             send: None,
             receive: None,
             sent: 0,
+            ended: 0,
             received: 0,
             send_is_over: false,
             receive_is_over: false,
@@ -144,9 +148,18 @@ impl<'s> Ends<'s> {
             if !self.receive_is_over {
                 self.finish_receive(stage)?;
             }
+            self.tell(stage);
             stage.step(0);
         }
         Ok(())
+    }
+
+    /// Says how far both operations are.
+    fn tell(&self, stage: &Stage) {
+        let sent = (!self.send_is_over).then_some(self.ended);
+        let received = (!self.receive_is_over).then_some(self.received);
+        stage.stream(Stream::To(self.next), sent);
+        stage.stream(Stream::From(self.before), received);
     }
 
     /// Starts a round, and has its partitions ready one by one.
@@ -186,6 +199,8 @@ impl<'s> Ends<'s> {
         }
         let is_last = send.data()?[8] == 1;
         self.send_is_over = is_last;
+        self.ended += 1;
+        stage.ended(1);
         Ok(())
     }
 

@@ -13,6 +13,12 @@ static int me, size;
 static uint64_t seed;
 static const char *end_file;
 static long checked;
+/* How many operations have ended, for how long the rank has slept, and the rank that it waits for: see stalls.rs. */
+static long ended;
+static double slept;
+static int waits_for = -1;
+/* What it does at its steps: see stage.rs. */
+static long sleeps_us, stall_ms;
 static char is_lost[64];
 static int has_joined, descriptors_before;
 
@@ -41,15 +47,35 @@ static double now(void) {
     return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/* Marks a step, in which so much was checked. Returns whether the program is to end. */
+static void sleep_for(long microseconds) {
+    struct timespec time = {microseconds / 1000000, microseconds % 1000000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Marks a step, in which so much has ended and was checked. Returns whether the program is to end. */
 static int step(long count) {
     static double said, looked;
     static int ends;
-    double time = now();
+    double began = now();
     checked += count;
+    ended += count;
+    if (sleeps_us) sleep_for(sleeps_us);
+    double time = now();
+    if (sleeps_us) slept += time - began;
     if (time - said > 0.05) {
         said = time;
-        say("alive");
+        printf("@ %d alive %ld %ld", me, ended, (long)(1e3 * slept));
+        if (waits_for >= 0) printf(" %d", waits_for);
+        printf("\n");
+        fflush(stdout);
+    }
+    if (stall_ms && ended > 0) {
+        double until = time + 1e-3 * stall_ms;
+        stall_ms = 0;
+        while (now() < until) {
+            sleep_for(10000);
+            step(0);
+        }
     }
     if (!ends && time - looked > 0.01) {
         looked = time;
@@ -96,9 +122,11 @@ static void leave(void) {
 static void begin(int argc, char **argv) {
     const char *rank = getenv("TAGWIRE_RANK");
     me = rank ? atoi(rank) : 0;
-    if (argc < 3) wrong("no seed and no file", argc, 0);
+    if (argc < 5) wrong("a seed, a file, and what steps do", argc, 0);
     seed = strtoull(argv[1], NULL, 10);
     end_file = argv[2];
+    sleeps_us = strtol(argv[3], NULL, 10);
+    stall_ms = strtol(argv[4], NULL, 10);
     descriptors_before = descriptors();
     atexit(leave);
     int code = MPI_Init(&argc, &argv);

@@ -32,6 +32,7 @@ static int exchange(int peer, long round, int ends, MPI_Datatype spread) {
                        : MPI_Isend(outgoing, count, spread, peer, tag, MPI_COMM_WORLD, &requests[1]);
     int dead = is_death("MPI_Isend", code);
     if (dead) requests[1] = MPI_REQUEST_NULL;
+    waits_for = peer;
     for (int i = 0; i < 2; i++) {
         if (requests[i] == MPI_REQUEST_NULL) continue;
         for (flag = 0; !flag;) {
@@ -39,9 +40,11 @@ static int exchange(int peer, long round, int ends, MPI_Datatype spread) {
             if (code != MPI_SUCCESS) break;
             step(0);
         }
+        ended++;
         statuses[i] = one;
         dead |= is_death(i ? "the send" : "the receive", code);
     }
+    waits_for = -1;
     if (dead) {
         lose(peer);
         return 1;

@@ -21,8 +21,8 @@ static int visit(MPI_Win win, int peer, long round, long *added) {
         if (code == MPI_SUCCESS) code = MPI_Win_flush(peer, win);
         if (code == MPI_SUCCESS) code = MPI_Get(back, count, MPI_LONG, peer, place, count, MPI_LONG, win);
         if (code == MPI_SUCCESS) code = MPI_Fetch_and_op(&one, &before, MPI_LONG, peer, 0, MPI_SUM, win);
-        int ended = MPI_Win_unlock(peer, win);
-        if (code == MPI_SUCCESS) code = ended;
+        int unlocked = MPI_Win_unlock(peer, win);
+        if (code == MPI_SUCCESS) code = unlocked;
     }
     /* It may be another member that died: the window is of all. */
     if (is_death("an access", code)) return 0;
@@ -45,13 +45,16 @@ static void meet(void) {
         if (code == MPI_SUCCESS) {
             code = MPI_Isend(NULL, 0, MPI_INT, peer, 1, MPI_COMM_WORLD, &requests[1]);
             if (code != MPI_SUCCESS) requests[1] = MPI_REQUEST_NULL;
+            waits_for = peer;
             for (int i = 0; i < 2; i++) {
-                for (int flag = 0, ended; !flag; step(0)) {
-                    ended = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
-                    if (code == MPI_SUCCESS) code = ended;
-                    if (ended != MPI_SUCCESS) break;
+                for (int flag = 0, over; !flag; step(0)) {
+                    over = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+                    if (code == MPI_SUCCESS) code = over;
+                    if (over != MPI_SUCCESS) break;
                 }
+                ended++;
             }
+            waits_for = -1;
         }
         if (is_death("a last message", code)) lose(peer);
     }
