@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::campaign::{REPEATS, logged, trials_of};
 use crate::deadline::Deadline;
+use crate::disturbances;
 use crate::grounds;
 use crate::hostile;
 use crate::plan::Choice;
@@ -12,6 +13,8 @@ use crate::record::{Line, Record, Verdict, read};
 
 /// Blows that are to be struck: kills, and cables that are pulled.
 const BLOWS: [(&str, u64); 4] = [("kill", 1000), ("flap", 80), ("cut", 80), ("sever", 40)];
+/// Blows of each disturbance that has no bar of its own, in trials of all that seeds draw.
+const MIXED: u64 = 25;
 /// Messages of a flood from each rank, once on each ground.
 const FLOOD: u64 = 1_000_000;
 /// Packets of hostile members, over all targets.
@@ -40,14 +43,15 @@ impl BarsOptions {
     }
 }
 
-/// What all floods are called.
+/// What trials of all that seeds draw are called, and what all floods are.
+const MIX: &str = "mix";
 const FLOODS: &str = "flood";
 
-/// Returns what bars are called: blows, floods, and those whom hostile members send to.
+/// Returns what bars are called: blows, the mix, floods, and those whom hostile members send to.
 fn names() -> impl Iterator<Item = &'static str> {
     let targets = hostile::ALL.iter().map(|target| target.name());
     let blows = BLOWS.into_iter().map(|(name, _)| name);
-    blows.chain([FLOODS]).chain(targets)
+    blows.chain([MIX, FLOODS]).chain(targets)
 }
 
 /// Trials of a choice, until something has been counted in them so often.
@@ -56,19 +60,37 @@ struct Bar {
     what: String,
     choice: Choice,
     wanted: u64,
-    /// The disturbance whose blows count; `None` where trials do.
-    blow: Option<&'static str>,
+    counts: Counts,
+}
+
+/// What of trials counts. One that could not be run brings nothing.
+enum Counts {
+    Trials,
+    /// The blows of a disturbance.
+    Blows(&'static str),
+    /// Those of the disturbance with the fewest, of those without a bar of their own.
+    Least,
 }
 
 impl Bar {
-    /// Returns how much a trial brings. One that could not be run brings nothing.
-    fn count(&self, record: &Record) -> u64 {
-        match self.blow {
-            _ if record.verdict == Verdict::Void => 0,
-            Some(blow) => record.blows_of(blow),
-            None => 1,
+    /// Returns how much trials have brought.
+    fn count<'a>(&self, records: impl Iterator<Item = &'a Record>) -> u64 {
+        let ran: Vec<_> = records
+            .filter(|record| record.verdict != Verdict::Void)
+            .collect();
+        let blows = |name: &str| ran.iter().map(|record| record.blows_of(name)).sum();
+        match self.counts {
+            Counts::Trials => ran.len() as u64,
+            Counts::Blows(name) => blows(name),
+            Counts::Least => mixed().map(blows).min().unwrap_or_default(),
         }
     }
+}
+
+/// Returns the disturbances without a bar of their own.
+fn mixed() -> impl Iterator<Item = &'static str> {
+    let all = disturbances::ALL.iter().map(|one| one.name());
+    all.filter(|name| BLOWS.iter().all(|(other, _)| other != name))
 }
 
 /// Returns the bars that take trials, a share of them in a thousand.
@@ -81,8 +103,15 @@ fn bars(share: u64) -> Vec<Bar> {
             ..Choice::default()
         },
         wanted: (wanted * share).div_ceil(1000),
-        blow: Some(name),
+        counts: Counts::Blows(name),
     });
+    let mix = Bar {
+        name: MIX,
+        what: "blows of each other disturbance".to_owned(),
+        choice: Choice::default(),
+        wanted: (MIXED * share).div_ceil(1000),
+        counts: Counts::Least,
+    };
     let floods = grounds::ALL.iter().map(|ground| Bar {
         name: FLOODS,
         what: format!("floods on {}", ground.name()),
@@ -94,9 +123,9 @@ fn bars(share: u64) -> Vec<Bar> {
             flood: Some((FLOOD * share).div_ceil(1000)),
         },
         wanted: 1,
-        blow: None,
+        counts: Counts::Trials,
     });
-    blows.into_iter().chain(floods).collect()
+    blows.into_iter().chain([mix]).chain(floods).collect()
 }
 
 /// Runs what the log lacks. Returns how many bars are not reached, and how many finds there were.
@@ -111,14 +140,13 @@ pub fn run(options: &BarsOptions) -> Result<(usize, usize), String> {
         .filter(|bar| options.wants(bar.name));
     for bar in wanted {
         let mut known = trials_of(&read(&options.log)?, &bar.choice);
-        let sum = |known: &BTreeMap<u64, Record>| {
-            known.values().map(|record| bar.count(record)).sum::<u64>()
-        };
+        let sum = |known: &BTreeMap<u64, Record>| bar.count(known.values());
         let is_void = |record: &&Record| record.verdict == Verdict::Void;
         let mut voids = known.values().filter(is_void).count();
         for seed in 0.. {
-            // What cannot be run here never can.
-            if sum(&known) >= bar.wanted || deadline.is_over() || voids > VOIDS {
+            // What cannot be run here never can. Of all that seeds draw some always can.
+            let never = voids > VOIDS && bar.name != MIX;
+            if sum(&known) >= bar.wanted || deadline.is_over() || never {
                 break;
             }
             if known.contains_key(&seed) {
@@ -169,12 +197,20 @@ mod tests {
     #[test]
     fn bars_have_trials_that_count_for_them() {
         for bar in bars(1000) {
-            let plan = crate::plan::Plan::of(3, &bar.choice).unwrap();
-            let mut record = crate::record::tests::record();
-            record.blows = plan.job.blows.iter().map(ToString::to_string).collect();
-            assert!(bar.count(&record) > 0, "{}", bar.what);
-            record.verdict = Verdict::Void;
-            assert_eq!(bar.count(&record), 0, "{}", bar.what);
+            // Of what seeds draw at all each disturbance has a blow in a few hundred.
+            let seeds = if bar.name == MIX { 0..400 } else { 3..4 };
+            let records = seeds.map(|seed| {
+                let plan = crate::plan::Plan::of(seed, &bar.choice).unwrap();
+                let mut record = crate::record::tests::record();
+                record.blows = plan.job.blows.iter().map(ToString::to_string).collect();
+                record
+            });
+            let mut records: Vec<_> = records.collect();
+            assert!(bar.count(records.iter()) > 0, "{}", bar.what);
+            for record in &mut records {
+                record.verdict = Verdict::Void;
+            }
+            assert_eq!(bar.count(records.iter()), 0, "{}", bar.what);
         }
     }
 

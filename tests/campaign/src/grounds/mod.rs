@@ -138,4 +138,6 @@ pub const ALL: &[&dyn Ground] = &[
     &hosts::HOSTS,
     &hosts::HOSTS_UCX,
     &hosts::TWO_CABLES,
+    &network::OFI_DR,
+    &network::DATAGRAMS,
 ];

@@ -13,6 +13,8 @@ pub struct Network {
     pml: &'static str,
     /// Whether ranks say that they are on several hosts, two on each.
     hosts: bool,
+    /// The setting `reliability`, where it has messages arrive that the network loses, repeats or changes.
+    reliability: Option<&'static str>,
 }
 
 /// ob1 over libfabric.
@@ -21,6 +23,7 @@ pub const OFI: Network = Network {
     transport: "ofi:tcp;ofi_rxm",
     pml: "ob1",
     hosts: false,
+    reliability: None,
 };
 /// Matching by libfabric.
 pub const OFI_CM: Network = Network {
@@ -34,6 +37,7 @@ pub const UCX: Network = Network {
     transport: "ucx:tcp,self",
     pml: "ob1",
     hosts: false,
+    reliability: None,
 };
 /// Shared memory between two ranks, libfabric to the others.
 pub const MIXED: Network = Network {
@@ -46,6 +50,19 @@ pub const MIXED: Network = Network {
 pub const STRIPED: Network = Network {
     name: "striped",
     transport: "ofi:tcp;ofi_rxm+ucx:tcp,self",
+    ..OFI
+};
+/// Data reliability over a network whose messages are lost, repeated and changed.
+pub const OFI_DR: Network = Network {
+    name: "ofi-dr",
+    reliability: Some("dr"),
+    ..OFI
+};
+/// The same over datagrams, around which data reliability is by itself.
+pub const DATAGRAMS: Network = Network {
+    name: "datagrams",
+    transport: "ofi:udp;datagram",
+    reliability: Some("auto"),
     ..OFI
 };
 
@@ -62,7 +79,13 @@ impl Ground for Network {
         if self.hosts {
             settings.push((HOSTS, "2".to_owned()));
         }
-        if self.pml == "ob1" {
+        if let Some(reliability) = self.reliability {
+            settings.push(("TAGWIRE_RELIABILITY", reliability.to_owned()));
+            // Numbers that wrap soon.
+            if chance.below(4) == 0 {
+                settings.push(("TAGWIRE_DR_FIRST", (u32::MAX - 50).to_string()));
+            }
+        } else if self.pml == "ob1" {
             let rendezvous = chance.one_of(&["auto", "get", "put", "push"]);
             settings.push(("TAGWIRE_RENDEZVOUS", rendezvous.to_owned()));
         }
@@ -71,6 +94,10 @@ impl Ground for Network {
 
     fn shares_memory(&self) -> bool {
         self.transport.starts_with("shm")
+    }
+
+    fn mends(&self) -> bool {
+        self.reliability.is_some()
     }
 
     fn takes_faults(&self) -> bool {
