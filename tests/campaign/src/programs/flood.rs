@@ -34,6 +34,12 @@ const FEW: u64 = 400_000;
 /// sent eagerly over networks, and up to [`SHORTER`] over shared memory.
 const MANY: u64 = 20_000_000;
 const SHORTER: usize = 2048;
+/// What a rank keeps of unexpected messages, and how often that many bytes are in a flood of so many messages as somebody has asked
+/// for: its senders are held back.
+const BUDGET: u64 = 64 << 20;
+const TIMES: u64 = 4;
+/// The longest message of such a flood.
+const LONGEST: u64 = 64 << 10;
 
 impl Program for Flood {
     fn name(&self) -> &'static str {
@@ -89,18 +95,16 @@ fn asked() -> Option<u64> {
 /// Returns how many messages a rank sends in a wave, and how long they are, where so many are asked of the first one.
 fn size(seed: u64, rank: u32, wave: u64, asked: Option<u64>) -> (u64, usize) {
     let mut chance = Chance::new(seed ^ u64::from(rank) << 8 ^ wave << 32);
-    let asked = asked.filter(|_| wave == 0);
-    // Whoever sends them has all of them in memory.
-    let fits = |words: &usize| asked.is_none_or(|count| count * *words as u64 <= MANY);
-    let fitting: Vec<usize> = WORDS.into_iter().filter(fits).collect();
-    let words = chance.one_of(if fitting.is_empty() {
-        &WORDS[..1]
-    } else {
-        &fitting
-    });
+    if let Some(count) = asked.filter(|_| wave == 0) {
+        // Whoever sends them has all of them in memory.
+        let bytes = BUDGET * (TIMES + chance.below(TIMES));
+        let len = bytes.div_ceil(count.max(1)).next_multiple_of(8);
+        return (count, len.min(LONGEST) as usize);
+    }
+    let words = chance.one_of(&WORDS);
     let most = if words < SHORTER { FEW } else { MANY };
     let count = 200 + chance.below(most / (words as u64 + 20));
-    (asked.unwrap_or(count), 8 * words)
+    (count, 8 * words)
 }
 
 fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> {
@@ -318,7 +322,6 @@ mod tests {
 
     #[test]
     fn a_flood_is_more_than_a_rank_keeps() {
-        const BUDGET: u64 = 64 << 20;
         // What three ranks send: over networks all of it is sent before it is received, over shared memory up to 16 KiB.
         let sent = |seed, most: usize| {
             let sizes = (1..4).map(|rank| size(seed, rank, 0, None));
@@ -330,9 +333,12 @@ mod tests {
             assert!(past.count() > 20, "of {most} bytes");
         }
         for seed in 0..100 {
-            let (count, len) = size(seed, 1, 0, Some(1_000_000));
-            assert_eq!(count, 1_000_000);
-            assert!(len <= 64, "{len}");
+            for asked in [5_000, 50_000, 1_000_000] {
+                let (count, len) = size(seed, 1, 0, Some(asked));
+                assert_eq!(count, asked);
+                let bytes = count * len as u64;
+                assert!((TIMES * BUDGET..9 * BUDGET).contains(&bytes), "{bytes}");
+            }
         }
     }
 
