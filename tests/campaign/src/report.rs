@@ -20,6 +20,7 @@ struct Sum {
     finds: u64,
     voids: u64,
     silence_ms: Vec<u64>,
+    stall_ms: Vec<u64>,
     notice_ms: Vec<u64>,
 }
 
@@ -37,6 +38,7 @@ impl Sum {
         self.trials += 1;
         self.checked += record.checked;
         self.silence_ms.push(record.silence_ms);
+        self.stall_ms.extend(record.stall_ms);
         if record.notice_ms > 0 {
             self.notice_ms.push(record.notice_ms);
         }
@@ -92,14 +94,15 @@ cargo run --release -p tagwire-campaign -- report FILE...                     th
 ```
 
 Records have the revision of their build, its profile and the machine. What a file has of the same three is left out, so that `run` and `bars` go on where they
-were ended. `bars` is 1,000 kills, 200 cables pulled, a flood of 1,000,000 messages from each rank on each ground, and 100,000,000 packets of hostile
-members; `--seconds N` begins nothing after N seconds, `--share N` has N of a thousand of it, and `--only` some of the bars, so that several drivers share the
-processors, each with a log of its own. The profile `checked` is release with debug assertions and overflow checks: it finds what debug finds.
+were ended. `bars` is 1,000 kills, 200 cables pulled, trials of all that seeds draw until each other disturbance has 25 blows (`mix`), a flood of 1,000,000 messages
+from each rank on each ground, and 100,000,000 packets of hostile members; `--seconds N` begins nothing after N seconds, `--share N` has N of a thousand of it, and
+`--only` some of the bars, so that several drivers share the processors, each with a log of its own. A seed draws the same trial at the same revision: its trial changes
+with the lists of grounds, programs and disturbances. The profile `checked` is release with debug assertions and overflow checks: it finds what debug finds.
 
 ```text
 cargo build --profile checked -p tagwire-campaign -p tagwire-cli -p mpi_abi -p mpifort_abi
 campaign=target/checked/campaign
-$campaign bars --only kill --log A.log & $campaign bars --only flap,cut,sever,flood --log B.log; wait
+$campaign bars --only kill --log A.log & $campaign bars --only flap,cut,sever,mix,flood --log B.log; wait
 $campaign bars --only ob1-shm,ob1-memory,dr-memory,cm-memory --log A.log & $campaign bars --only cm-shm --log B.log; wait
 $campaign report A.log B.log
 ```
@@ -108,16 +111,19 @@ Trials wait more than they compute: two drivers of them did not slow each other,
 that profile (AMD EPYC, 2 threads, quiet) a kill takes 0.7 s and a pulled cable 1.5 s, one for good 6 s, so that the first line takes some 15 minutes; the second
 takes 25: 159,000 to 279,000 packets/s in memory (53,000 to 87,000 in debug), and beside each other 19,000 (ob1) and 14,000 (cm) over shared memory, where the
 kernel is what takes the time, to open a rank for each member (9,700 and 8,100 in debug). Floods of 50,000 took 0.6
-to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all; that over `ofi-cm` needs 17 GB, and is a find: see the last section.
+to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all; that over `ofi-cm` needs 17 GB for each rank that sends, and is a find: see the last section.
 
 A trial is good where all of this holds:
 
 - what arrives has the right contents, in the order of its pair and tag, each message once; among ranks that live, all of it;
 - operations with a rank that died fail with its name, and no rank that lives is lost by another;
-- no rank is silent for longer than the bound, and knows of a death within it. The time that a blow lasts is not counted;
+- no rank is silent for longer than the bound, what can go on goes on within it, and a death is known within it: see below;
+- a rank that is flooded grows by 104 MiB at most: 64 MiB of payload and 16 MiB of envelopes are its budgets, and 24 MiB are for what is no message. Over
+  `ofi-cm` it is 512 MiB, since the provider has a buffer of 16 KiB for each message. The floods of `bars` have 256 to 512 MiB of payload from each rank, so that
+  senders are held back; others have up to 160 MB;
 - a rank says that a call ended for a shortage only where a blow takes descriptors or memory from it;
 - what all members have in common, as a window, ends only with one of them; nobody is held for gone before its death;
-- where the only cable is pulled, each rank ends or goes on within 6 s of that;
+- where the only cable is pulled, each rank ends or goes on within 6 s of that: see below;
 - afterwards there is no process, no file, no new name in `/dev/shm` that no living process has, and the driver has no descriptor more than before; nor have
   the ranks where the transport is Tagwire's own, but for what the MPI library keeps until its process ends (its store, its memory, two of each process). Memory by memfd_create(2) ends with whoever has it, so that these are the places where it could stay.
 
@@ -128,6 +134,29 @@ A new name in `/dev/shm` may be of others on the machine: its trial is repeated 
 `ci/test` runs the first 18 seeds and 3,000 packets of hostile members for each victim, `ci/full` seeds for two minutes. Programs in C are compiled by the
 build's own `mpicc`: `cargo build --workspace` makes what it needs. Hosts are network namespaces, which take root and the command `ip`. What is missing makes
 a trial void, but for programs in Rust over shared memory: these run everywhere, and a find is what cannot.
+
+## What must go on
+
+A rank says every 50 ms how many of its operations have ended, and what it waits for. Within the bound it says something, and something ends:
+
+- of a *stream*, the messages in one direction between two ranks that both look after it all the time (`mesh`, `partitioned`): its next message or round, on one of
+  the two sides, whatever else goes on;
+- of a rank that waits for others (`flood`, programs in C, members that meet after a death): an operation of it, of those for whom it waits, or of those for whom these
+  wait. So a rank whose peer computes, floods or serves a third is not stuck, and ranks that wait for each other are;
+- of any other rank: one of its operations. A rank in a blocking call says nothing.
+
+Not counted are the time before all of these ranks have joined, the time that a blow lasts (of a rank that is stopped, late or short of something, of a cable that is out), the time for which
+slow ranks have slept, which they say, and that in which the machine did not run the driver for 250 ms. A death begins the time anew, and what has to do with the dead rank ends when it is known.
+The figures are of the driver's reading, and up to 100 ms less than what was.
+
+Where the only cable is pulled, both sides have 6 s for the same ([failures.md](failures.md)). A host learns that it is alone by its TCP connection to the job's store, which is given up
+after 1 s of silence and three questions a second apart, or 4 s after bytes that nobody acknowledged (`launch/src/store/socket.rs`); then ranks are told, and end what they have
+under way. 3 s would take a limit of 2 s, since the system asks by whole seconds, and end jobs in an outage of 2 s, which TCP survives.
+
+There is no ground of simulated networks: ranks of trials are processes, which the system kills, stops and limits, and they wait by the machine's clock. On
+simulated networks the suites run by random schedules ([simulation.md](simulation.md)).
+
+## Trials
 
 ";
 
@@ -206,7 +235,7 @@ fn ranges(numbers: &BTreeSet<u64>) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-const TIMES: &str = "| trials | checked | suspects | finds | void | silence, ms: median, 99 %, most | notice of a death, ms: median, 99 %, most |\n";
+const TIMES: &str = "| trials | checked | suspects | finds | void | silence, ms: median, 99 %, most | no progress, ms: the same | notice of a death, ms: the same |\n";
 
 fn row(text: &mut String, head: &str, sum: &Sum) {
     let _ = write!(
@@ -214,7 +243,7 @@ fn row(text: &mut String, head: &str, sum: &Sum) {
         "| {head} | {} | {} | {} | {} | {} |",
         sum.trials, sum.checked, sum.suspects, sum.finds, sum.voids
     );
-    for values in [&sum.silence_ms, &sum.notice_ms] {
+    for values in [&sum.silence_ms, &sum.stall_ms, &sum.notice_ms] {
         let _ = match values.is_empty() {
             true => write!(text, " - |"),
             false => write!(
@@ -232,7 +261,7 @@ fn row(text: &mut String, head: &str, sum: &Sum) {
 fn by_ground(text: &mut String, records: &[Record]) {
     let _ = write!(
         text,
-        "## By ground\n\n| ground | bound | {}|---|---|---|---|---|---|---|---|---|\n",
+        "## By ground\n\n| ground | bound | {}|---|---|---|---|---|---|---|---|---|---|\n",
         &TIMES[2..]
     );
     for ground in grounds::ALL {
@@ -250,7 +279,7 @@ fn by_ground(text: &mut String, records: &[Record]) {
 fn by_disturbance(text: &mut String, records: &[Record]) {
     let _ = write!(
         text,
-        "## By disturbance\n\n| disturbance | blows | {}|---|---|---|---|---|---|---|---|---|\n",
+        "## By disturbance\n\n| disturbance | blows | {}|---|---|---|---|---|---|---|---|---|---|\n",
         &TIMES[2..]
     );
     for disturbance in disturbances::ALL {
@@ -414,6 +443,18 @@ mod tests {
         assert_eq!(
             suspects(&all),
             "4 suspects (1 good when repeated on idle processors, 2 late again beside other load, 1 not repeated)"
+        );
+    }
+
+    /// The page in `docs/` may be of another revision: what is no figure is the same.
+    #[test]
+    fn the_page_begins_as_it_is_written() {
+        let page = include_str!("../../../docs/campaign.md");
+        assert!(page.starts_with(HEAD), "docs/campaign.md differs from HEAD");
+        let (words, _) = HOSTILE.split_once("\n| ").unwrap();
+        assert!(
+            page.contains(words),
+            "docs/campaign.md differs from HOSTILE"
         );
     }
 

@@ -9,6 +9,10 @@ const TRIALS: u64 = 18;
 /// For so many seconds trials are run instead.
 const SECONDS: &str = "CAMPAIGN_SECONDS";
 
+/// What a trial may be void for where there are root and the command `ip`: MPI programs that are not built, libraries that are not
+/// installed.
+const MISSING: [&str; 2] = ["is not built", "cannot open lib"];
+
 /// The programs, and whether one is looked at that is stuck for less than the bound.
 const PROGRAMS: [(&str, bool); 6] = [
     ("mesh", true),
@@ -51,6 +55,27 @@ fn nothing_is_lost_wrong_late_or_left() {
     assert!(output.status.success());
     assert_eq!(finds, 0);
     assert!(voids < trials, "nothing was run");
+    if has_hosts() {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let reasons = said.lines().filter(|line| line.starts_with("  "));
+        let missing = reasons.filter(|line| MISSING.iter().any(|text| line.contains(text)));
+        let missing = missing.count() as u64;
+        assert!(
+            voids <= missing,
+            "{voids} void trials, {missing} without what they need"
+        );
+        assert!(2 * voids <= trials, "{voids} of {trials} trials are void");
+    }
+}
+
+/// Whether two hosts can be made here: this takes root, and the command `ip`.
+fn has_hosts() -> bool {
+    let name = format!("trials-{}", std::process::id());
+    let ip = |verb: &str| {
+        let command = Command::new("ip").args(["netns", verb, &name]).output();
+        command.is_ok_and(|output| output.status.success())
+    };
+    ip("add") && ip("delete")
 }
 
 /// Finds that were mended: messages that were dropped without memory, and a first contact while a cable was out.
