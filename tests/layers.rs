@@ -182,6 +182,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-dr",
             "tagwire-launch",
             "tagwire-pml",
+            "tagwire-rails",
             "tagwire-transport",
         ],
     ),

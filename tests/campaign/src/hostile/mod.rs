@@ -114,6 +114,7 @@ pub const ALL: &[&dyn Target] = &[
     &bytes::MEMORY,
     &bytes::SHM,
     &bytes::DR,
+    &bytes::STRIPED,
     &matching::MEMORY,
     &matching::SHM,
 ];

@@ -12,8 +12,10 @@ use tagwire_pml::{AccessId, Error, Messenger, PartitionedRecv, PartitionedSend, 
 use super::TAG;
 use super::memory::{LEN, Memory};
 
-/// How many operations of each kind are open at most: the oldest end.
+/// How many partitioned operations of each kind are open at most: the oldest end.
 const MOST: usize = 12;
+/// How many duplicates of the group are made at once.
+const GROUPS: usize = 3;
 /// The partitions of an operation, and their bytes.
 const PARTITIONS: u32 = 4;
 const BYTES: usize = 4096;
@@ -84,9 +86,11 @@ impl Services {
         }
     }
 
-    /// Has all make a duplicate of the group: none begins after one has failed.
+    /// Has all make a duplicate of the group: none begins after one has failed. Each call of progress looks at all that are open.
     fn group(&mut self) -> Result<(), Error> {
-        if let Ok(duplicate) = Duplicate::of(&self.group) {
+        if self.duplicates.len() < GROUPS
+            && let Ok(duplicate) = Duplicate::of(&self.group)
+        {
             self.duplicates.push(duplicate);
         }
         Ok(())

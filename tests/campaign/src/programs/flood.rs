@@ -51,8 +51,8 @@ impl Program for Flood {
     }
 
     fn takes(&self, flood: Option<u64>) -> Duration {
-        // What does not fit is asked for, message by message.
-        Duration::from_millis(flood.unwrap_or_default() / 5)
+        // What does not fit is asked for, message by message, and most does not fit.
+        Duration::from_millis(flood.unwrap_or_default() / 2)
     }
 
     fn hears_of(&self, rank: u32, peer: u32, _ranks: u32) -> bool {
