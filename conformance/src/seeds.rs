@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread::LocalKey;
+use std::time::Duration;
 
 use crate::network::{Link, Machine, PerByte, Span, Trace};
 
@@ -13,6 +14,9 @@ pub const SEEDS: &str = "TAGWIRE_SIM_SEEDS";
 
 /// The one seed that a test is to run on.
 pub const SEED: &str = "TAGWIRE_SIM_SEED";
+
+/// How many seconds of processor time a test runs on seeds from 0 on, where that is said. With [`SEEDS`] it ends with the first of both.
+pub const SECONDS: &str = "TAGWIRE_SIM_SECONDS";
 
 /// Where a seed that fails leaves a picture of its last network: who sent to whom, and who waited for whom.
 pub const PICTURE: &str = "TAGWIRE_SIM_PICTURE";
@@ -69,17 +73,32 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable} is '{text}', which is no number")))
 }
 
-/// Runs `check` on the seeds from 0 to `few - 1`, or on those that [`SEEDS`] and [`SEED`] say. `again` is the command that runs the
-/// test, to be printed with the seed that fails.
+/// Returns how long this thread has had a processor; nothing where the kernel does not tell.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or_default())
+}
+
+/// Runs `check` on the seeds from 0 to `few - 1`, or on those that [`SEEDS`], [`SECONDS`] and [`SEED`] say, and prints how many there were
+/// and what they took. `again` is the command that runs the test, to be printed with the seed that fails.
 ///
 /// # Panics
 /// When `check` fails, or panics, on a seed.
 pub fn on_seeds(few: u64, again: &str, check: impl Fn(u64) -> Result<(), String>) {
+    let budget = number(SECONDS).map(Duration::from_secs);
+    let few = if budget.is_some() { u64::MAX } else { few };
     let seeds = match number(SEED) {
         Some(seed) => seed..seed + 1,
         None => 0..number(SEEDS).unwrap_or(few),
     };
+    let (began, mut count) = (processor_time(), 0);
+    let took = || processor_time().saturating_sub(began);
     for seed in seeds {
+        if budget.is_some_and(|budget| took() >= budget) {
+            break;
+        }
+        count += 1;
         if let Err(reason) = outcome(|| check(seed)) {
             let file = std::env::var_os(PICTURE).map(PathBuf::from);
             let drawn = TRACE.with(|trace| drawn(file.as_deref(), trace));
@@ -88,6 +107,10 @@ pub fn on_seeds(few: u64, again: &str, check: impl Fn(u64) -> Result<(), String>
             );
         }
     }
+    println!(
+        "{again}: {count} seeds, {:.2} s of processor time",
+        took().as_secs_f64()
+    );
 }
 
 /// Returns the first of so many seeds on which `check` fails, and how.
@@ -133,6 +156,21 @@ mod tests {
 
     use super::*;
     use crate::network::{MemoryNetwork, MemoryOptions};
+
+    #[test]
+    fn seeds_are_run_from_the_first_on() {
+        let seen = Cell::new(0);
+        on_seeds(5, "here", |seed| {
+            assert_eq!(seed, seen.replace(seed + 1));
+            Ok(())
+        });
+        assert_eq!(seen.get(), 5);
+        let began = processor_time();
+        while processor_time() == began {
+            std::hint::spin_loop();
+        }
+        assert!(processor_time() > began);
+    }
 
     #[test]
     fn a_picture_is_left_of_what_has_travelled() {

@@ -50,6 +50,7 @@ fn cm(seed: u64) -> Factory {
         helping: seed % 2 == 1,
         late_answers: seed % 3 == 1,
         seed: Some(seed),
+        trace: seeds::trace(),
         ..MatchOptions::default()
     };
     // Every other pair of seeds has messages that take their time.

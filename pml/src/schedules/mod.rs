@@ -69,6 +69,7 @@ fn network(seed: u64) -> MemoryOptions {
             reorder: chance(50),
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..MemoryOptions::default()
     }
 }

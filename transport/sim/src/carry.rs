@@ -5,7 +5,7 @@ use tagwire_transport::message::{EndpointId, Outcome};
 use crate::flight::{Cargo, Flight, Message, Spot};
 use crate::machine::Link;
 use crate::member::{Item, Status};
-use crate::picture::Noted;
+use crate::picture::{Noted, told};
 use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
@@ -43,7 +43,7 @@ impl State {
         let trace = self.options.trace.as_ref();
         let noted = trace.map(|trace| {
             let rank = |of: Place| self.members[of.index()].rank;
-            trace.sent(rank(from), rank(to), &flight, at)
+            trace.sent((rank(from), rank(to)), told(&flight.cargo), at)
         });
         let Some(machine) = self.machine() else {
             Noted::land(noted, self.now);

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tagwire_base::Rank;
 
-use crate::flight::{Cargo, Flight};
+use crate::flight::Cargo;
 use crate::time::{Moment, Span};
 
 /// Most packets that are kept: the last ones.
@@ -79,7 +79,12 @@ impl Trace {
         *self.notes() = Notes::default();
     }
 
-    pub(crate) fn sent(&self, from: Rank, to: Rank, flight: &Flight, sent: Moment) -> Noted {
+    pub(crate) fn sent(
+        &self,
+        (from, to): (Rank, Rank),
+        (what, bytes): (&'static str, usize),
+        sent: Moment,
+    ) -> Noted {
         let mut notes = self.notes();
         if notes.packets.len() >= 2 * MOST {
             notes.packets.drain(..MOST);
@@ -88,8 +93,8 @@ impl Trace {
         notes.packets.push(Packet {
             from,
             to,
-            what: what(&flight.cargo),
-            bytes: flight.cargo.len(),
+            what,
+            bytes,
             sent,
             landed: None,
         });
@@ -121,8 +126,9 @@ impl Trace {
     }
 }
 
-fn what(cargo: &Cargo) -> &'static str {
-    match cargo {
+/// Returns what a packet is called, and how many bytes it has.
+pub(crate) fn told(cargo: &Cargo) -> (&'static str, usize) {
+    let what = match cargo {
         Cargo::Message(_) => "message",
         Cargo::Goodbye => "goodbye",
         Cargo::Put { .. } => "put",
@@ -131,7 +137,8 @@ fn what(cargo: &Cargo) -> &'static str {
         Cargo::Data { .. } => "data",
         Cargo::Done { .. } => "done",
         Cargo::Load(load) => load.name,
-    }
+    };
+    (what, cargo.len())
 }
 
 /// A time in which a rank waits, and for whom, where that came.
@@ -308,7 +315,6 @@ impl<'a> Drawing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Place;
 
     fn packet(from: u32, to: u32, sent: u64, landed: Option<u64>) -> Packet {
         let at = |nanos| Moment::default() + Span::nanos(nanos);
@@ -365,18 +371,12 @@ mod tests {
     fn the_last_packets_are_kept() {
         let trace = Trace::default();
         assert_eq!(trace.svg(), None);
-        let flight = Flight {
-            from: Place(0),
-            to: Place(1),
-            link: tagwire_transport::message::EndpointId(0),
-            is_fenced: false,
-            cargo: Cargo::Goodbye,
-        };
         let at = |nanos| Moment::default() + Span::nanos(nanos);
-        let (a, b) = (Rank::new(0), Rank::new(1));
-        let first = trace.sent(a, b, &flight, at(0));
+        let pair = (Rank::new(0), Rank::new(1));
+        let goodbye = told(&Cargo::Goodbye);
+        let first = trace.sent(pair, goodbye, at(0));
         for number in 1..=2 * MOST as u64 {
-            let noted = trace.sent(a, b, &flight, at(number));
+            let noted = trace.sent(pair, goodbye, at(number));
             Noted::land(Some(noted), at(number + 1));
         }
         // It is not kept any more.

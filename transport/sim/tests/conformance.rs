@@ -45,6 +45,7 @@ fn scheduled(seed: u64) -> SimOptions {
             reorder: seed % 2 == 1,
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..machine()
     }
 }

@@ -42,6 +42,7 @@ fn network(seed: u64) -> MemoryOptions {
             reorder: seed.is_multiple_of(3),
             ..Schedule::default()
         },
+        trace: seeds::trace(),
         ..networks.swap_remove(kind)
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, Clock, Rank};
+use tagwire_conformance::seeds;
 use tagwire_dr::{Dr, DrOptions};
 use tagwire_sim::presets::preset;
 use tagwire_sim::{Machine, SimNetwork, SimOptions};
@@ -39,6 +40,7 @@ pub fn machine() -> SimOptions {
             ..niagara
         }),
         poll: Duration::from_micros(50),
+        trace: seeds::trace(),
         ..SimOptions::default()
     }
 }

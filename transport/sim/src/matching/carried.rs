@@ -246,7 +246,7 @@ impl MatchState {
     }
 
     /// A message is at its receiver, who may have ended.
-    pub(super) fn bring(&mut self, to: Rank, place: usize, message: Message) {
+    pub(super) fn bring(&mut self, to: Rank, place: usize, mut message: Message) {
         let helping = self.helping;
         let Some(member) = self.members.get_mut(&to) else {
             return;
@@ -260,6 +260,7 @@ impl MatchState {
         let starved = std::mem::take(&mut channel.starved);
         let from = message.envelope.source;
         self.wake(to);
+        self.note_taken(&mut message);
         self.arrive(to, message, self.drops);
         if starved {
             self.wake(from);

@@ -2,6 +2,8 @@
 
 use tagwire_transport::matching::Directed;
 
+use crate::picture::Trace;
+
 /// The sizes of a [`MatchNetwork`](super::MatchNetwork) and what it pretends to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchOptions {
@@ -41,6 +43,9 @@ pub struct MatchOptions {
     /// Names the schedule by which a call of progress takes the messages of some peers and not of others, and moves some
     /// bytes and not others. Without one it takes what there is.
     pub seed: Option<u64>,
+    /// Takes note of the messages of a network by itself, for a [picture](Trace::svg): what is sent or taken is a nanosecond after what
+    /// was before it. [On](super::MatchNetwork::on) another network that one's trace does.
+    pub trace: Option<Trace>,
 }
 
 impl Default for MatchOptions {
@@ -64,6 +69,7 @@ impl Default for MatchOptions {
             directed: Directed::BySource,
             detect_failures: true,
             seed: None,
+            trace: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tagwire_base::Rank;
 
 use super::config::MatchOptions;
+use crate::picture::Noted;
 use tagwire_transport::data::{ReadRegion, WriteRegion};
 use tagwire_transport::matching::{ClaimId, MatchEnvelope, MatchPattern};
 use tagwire_transport::message::Token;
@@ -29,6 +30,8 @@ pub(super) struct Message {
     pub(super) notice: Option<Token>,
     /// The receiver has no room for the envelope: it counts as the sender's.
     pub(super) held: bool,
+    /// Its place in a picture, until it is taken.
+    pub(super) noted: Option<Noted>,
 }
 
 impl Message {

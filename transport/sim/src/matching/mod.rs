@@ -116,7 +116,8 @@ impl MatchNetwork {
 
     fn over(size: u32, options: MatchOptions, carrier: Option<SimNetwork>) -> Self {
         let options = options.made_consistent();
-        let mut state = MatchState::scheduled(options.seed);
+        let trace = options.trace.clone().filter(|_| carrier.is_none());
+        let mut state = MatchState::scheduled(options.seed, trace);
         state.is_carried = carrier.is_some();
         state.helping = options.helping;
         state.drops = options.drops && options.helping && carrier.is_some();

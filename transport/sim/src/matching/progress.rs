@@ -89,7 +89,8 @@ impl MatchMemory {
         if state.has_more(self.rank, place) {
             state.wake(self.rank);
         }
-        for message in messages {
+        for mut message in messages {
+            state.note_taken(&mut message);
             state.receive(self.rank, &message);
             state.arrive(self.rank, message, false);
         }

@@ -169,6 +169,7 @@ impl MatchMemory {
                 content: Content::Kept(bytes),
                 notice: None,
                 held: false,
+                noted: None,
             });
         }
         Ok(Message {
@@ -176,6 +177,7 @@ impl MatchMemory {
             content: Content::Lent(data.region().ok_or(Refusal::Shape)?),
             notice: Some(token),
             held: !has_room(0),
+            noted: None,
         })
     }
 
@@ -311,7 +313,7 @@ impl MatchTransport for MatchMemory {
         if self.is_busy() {
             return Sent::Busy;
         }
-        let message = match self.message(&state, rank, bits, data, (synchronous, token)) {
+        let mut message = match self.message(&state, rank, bits, data, (synchronous, token)) {
             Ok(message) => message,
             Err(refusal) => return Sent::Refused(refusal),
         };
@@ -337,6 +339,7 @@ impl MatchTransport for MatchMemory {
                 channel.flying += 1;
                 state.carry(self.rank, rank, Matched::Message(place, message));
             } else {
+                message.noted = state.note(self.rank, rank, data.len());
                 state.bring(rank, place, message);
             }
         }

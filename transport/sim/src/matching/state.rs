@@ -10,6 +10,8 @@ use super::carried::Matched;
 use super::lists::{Content, Lists, Message, Receive};
 use crate::due::Due;
 use crate::member::Status;
+use crate::picture::{Noted, Trace};
+use crate::time::{Moment, Span};
 use crate::transfer::Transfer;
 use tagwire_transport::EpochWaiter;
 use tagwire_transport::data::RecvBuffer;
@@ -127,15 +129,44 @@ pub(super) struct MatchState {
     pub(super) moving: BTreeMap<u64, Moving>,
     next_moving: u64,
     random: Option<SplitMix64>,
+    /// What takes note of messages, where no other network does, and of how many of their steps it has.
+    trace: Option<(Trace, u64)>,
 }
 
 impl MatchState {
-    /// Returns the state of a network whose schedule `seed` names.
-    pub(super) fn scheduled(seed: Option<u64>) -> Self {
+    /// Returns the state of a network whose schedule `seed` names, and of whose messages `trace` takes note.
+    pub(super) fn scheduled(seed: Option<u64>, trace: Option<Trace>) -> Self {
+        if let Some(trace) = &trace {
+            trace.begin();
+        }
         Self {
             random: seed.map(SplitMix64::new),
+            trace: trace.map(|trace| (trace, 0)),
             ..Self::default()
         }
+    }
+
+    /// Takes note of a message that is sent, where that is wanted.
+    pub(super) fn note(&mut self, from: Rank, to: Rank, bytes: usize) -> Option<Noted> {
+        let at = self.step()?;
+        let (trace, _) = self.trace.as_ref()?;
+        Some(trace.sent((from, to), ("message", bytes), at))
+    }
+
+    /// Takes note of its being taken.
+    pub(super) fn note_taken(&mut self, message: &mut Message) {
+        if let Some(noted) = message.noted.take()
+            && let Some(at) = self.step()
+        {
+            Noted::land(Some(noted), at);
+        }
+    }
+
+    /// Returns the moment of the next step of a picture.
+    fn step(&mut self) -> Option<Moment> {
+        let (_, steps) = self.trace.as_mut()?;
+        *steps += 1;
+        Some(Moment::default() + Span::nanos(*steps))
     }
 
     /// Returns how many of `most` things a call of progress does now: all without a schedule, in half of the cases none with one.
