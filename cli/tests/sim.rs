@@ -99,6 +99,8 @@ fn what_cannot_be_is_refused() {
         ("vh1 --imbalance=-1", 1, "of percent"),
         ("vh1 -n 4", 2, "takes 16 ranks"),
         ("barrier -n 4000000000", 2, "MiB are available"),
+        ("vh1 -n 4000000000", 2, "MiB are available"),
+        ("s3d -n 4000000000 --pml cm", 2, "MiB are available"),
     ] {
         let output = sim(arguments);
         let why = text(&output.stderr);

@@ -17,9 +17,9 @@ use tagwire_sim::{SimNetwork, SimOptions};
 use tagwire_transport::fault::SplitMix64;
 
 use crate::error::{Error, Result};
-use crate::job::{Opener, Pml};
+use crate::job::{Opener, Pml, check_memory};
 use crate::profile::{Metered, Profile};
-use crate::programs::Body;
+use crate::programs::{Body, doublings};
 use crate::threads::Threads;
 
 /// A skeleton.
@@ -33,6 +33,10 @@ pub struct App {
     pub ranks: u32,
     /// How many ranks it takes at least.
     pub least: u32,
+    /// With how many others a rank exchanges messages, those of sums apart.
+    pub peers: u32,
+    /// Bytes of what it sends and receives at once.
+    pub buffers: usize,
     /// How many steps it takes for the messages of the paper.
     pub steps: u32,
     /// What each rank computes before an exchange, about: fitted to the share of the library in the run time.
@@ -80,7 +84,7 @@ pub fn app(name: &str) -> Option<&'static App> {
 /// Runs a skeleton, and returns what its ranks have spent where, without their first contacts.
 ///
 /// # Errors
-/// When there are too few ranks, one cannot be opened, an operation fails, or ranks wait for ever.
+/// When there are too few ranks, there is not enough memory, a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, pml: Pml, app: &App, case: Case) -> Result<Profile> {
     if case.ranks < app.least {
         return Err(Error::TooFew {
@@ -88,6 +92,8 @@ pub fn run(options: &SimOptions, pml: Pml, app: &App, case: Case) -> Result<Prof
             takes: app.least,
         });
     }
+    let peers = app.peers + doublings(case.ranks);
+    check_memory(case.ranks, peers, app.buffers)?;
     let network = SimNetwork::new(case.ranks, options.clone());
     let mut threads = Threads::of(&network, Opener::hollow(pml, &network));
     let profile = Rc::new(RefCell::new(Profile::default()));

@@ -73,7 +73,7 @@ pub fn run_on(
             takes: program.least,
         });
     }
-    check_memory(program, ranks)?;
+    check_memory(ranks, (program.peers)(ranks), 0)?;
     let network = SimNetwork::new(ranks, options.clone());
     let opener = Opener::new(pml, &network);
     let clockwork = Rc::new(Clockwork::default());
@@ -108,10 +108,12 @@ pub const RANK: u64 = 8 << 10;
 /// What each of its peers takes more, with messages under way to and from it.
 pub const BUSY_PEER: u64 = 3 << 10;
 
+/// Checks that there is room for ranks, each with so many peers and bytes in buffers.
+///
 /// # Errors
 /// [`Error::Memory`] where the machine that this runs on has less than the job takes.
-fn check_memory(program: &Program, ranks: u32) -> Result<()> {
-    let each = RANK + BUSY_PEER * u64::from((program.peers)(ranks));
+pub(crate) fn check_memory(ranks: u32, peers: u32, buffers: usize) -> Result<()> {
+    let each = RANK + BUSY_PEER * u64::from(peers) + buffers as u64;
     let needed = u64::from(ranks) * each;
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // Where it cannot be read, nobody is refused.

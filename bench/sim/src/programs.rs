@@ -82,7 +82,7 @@ pub(crate) fn tag(number: u32) -> Tag {
 }
 
 /// Returns in how many steps of doubling `ranks` are reached: the peers of a rank in most collectives.
-const fn doublings(ranks: u32) -> u32 {
+pub(crate) const fn doublings(ranks: u32) -> u32 {
     u32::BITS - ranks.saturating_sub(1).leading_zeros()
 }
 

@@ -10,6 +10,8 @@ pub(super) const APP: App = App {
     about: "skeleton of GTC: 13 shifts in a ring, of 64 to 512 KiB, and a sum",
     ranks: 1024,
     least: 2,
+    peers: 2,
+    buffers: 2 * MOST,
     steps: 650,
     compute: Duration::from_micros(70_000),
     imbalance: 1.5,

@@ -12,6 +12,8 @@ pub(super) const APP: App = App {
     about: "skeleton of POP: 8 short messages to neighbours in a plane and a sum; at times 6 of 64 KiB",
     ranks: 256,
     least: 1,
+    peers: 8 + 6,
+    buffers: 2 * 6 * LONG,
     steps: 342_000,
     compute: Duration::from_micros(44),
     imbalance: 4.2,

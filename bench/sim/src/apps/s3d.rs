@@ -12,6 +12,8 @@ pub(super) const APP: App = App {
     about: "skeleton of S3D: 6 faces of 48 to 256 KiB, each waited for by itself; at times a sum or a barrier",
     ranks: 1024,
     least: 1,
+    peers: 6,
+    buffers: 2 * (2 * 48 + 2 * 128 + 2 * 256) << 10,
     steps: 37_500,
     compute: Duration::from_micros(20_500),
     imbalance: 0.6,

@@ -8,6 +8,8 @@ pub(super) const APP: App = App {
     about: "skeleton of VH-1: 8 exchanges of all with all in groups of 16, of 64 KiB, and sums",
     ranks: 256,
     least: 16,
+    peers: GROUP - 1,
+    buffers: 2 * GROUP as usize * BLOCK,
     steps: 25,
     compute: Duration::from_micros(6400),
     imbalance: 1.0,
