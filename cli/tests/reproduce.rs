@@ -575,6 +575,7 @@ fn figures_are_simulated_on_the_machine_of_their_paper() {
     let outcome: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(outcome["column"], "sim");
     assert_eq!(outcome["runs"][0]["environment"]["simulated"], "niagara");
+    assert!(outcome["runs"][0]["environment"]["commit"].is_string());
     // The same again, to the byte.
     let first = fs::read(&file).unwrap();
     assert!(on("partitioned/fig7", "sim:niagara").status.success());
@@ -598,4 +599,31 @@ fn figures_are_simulated_on_the_machine_of_their_paper() {
         "{}",
         stderr(&output)
     );
+}
+
+/// What is stored of a simulation is what it is today. Where the model has changed, `tagwire reproduce ITEM --on sim --store docs/papers` is to be
+/// run again, for all items.
+#[test]
+fn what_is_stored_of_a_simulation_is_simulated_again() {
+    const ITEM: &str = "threads/fig13";
+    let directory = tempfile::tempdir().unwrap();
+    let output = reproduce(directory.path(), &[ITEM, "--on", "sim", "-o", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let read = |file: &Path| -> Value {
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    };
+    let now = read(&directory.path().join("out/threads-fig13.sim.json"));
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/papers/threads");
+    let stored = read(&stored.join("threads-fig13.sim.json"));
+    let rows = |outcome: &Value| -> Vec<Value> {
+        let runs = outcome["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["rows"].clone()).collect()
+    };
+    assert!(!rows(&now).is_empty());
+    assert_eq!(rows(&now), rows(&stored));
+    // They also say by which build.
+    for outcome in [now, stored] {
+        let commit = outcome["runs"][0]["environment"]["commit"].as_str();
+        assert!(commit.is_some_and(|commit| !commit.is_empty()));
+    }
 }

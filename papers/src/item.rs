@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::drawn::Shows;
 use crate::error::{Error, Result};
+use crate::faster::Faster;
 use crate::on::On;
 use crate::predicate::Predicate;
 use crate::projection::PROJECTED;
@@ -114,6 +115,8 @@ pub struct Claim {
     /// Whether parameters of the simulated machine are fitted to it.
     #[serde(default)]
     pub(crate) fitted: bool,
+    /// When it holds on a simulated machine, where that is by the run times of applications and here by something else.
+    pub(crate) simulated: Option<Faster>,
     /// Why the model of a simulated machine cannot tell.
     pub(crate) no_sim: Option<String>,
     /// Of which places it is, where it is not of all.
@@ -252,7 +255,7 @@ impl Item {
                 arguments[place + 1].clone_from(sizes);
             }
             if quick {
-                self.shorten(&mut arguments);
+                shorten(&self.quick, &mut arguments);
             }
             arguments.extend(["--launches".to_owned(), launches.to_string()]);
             if run.contains("{peers") {
@@ -269,11 +272,16 @@ impl Item {
         let turns = turns.flat_map(|(number, turn)| turn.runs(number, transports));
         let turns = turns.map(|mut run| {
             if quick {
-                self.shorten(&mut run.arguments);
+                shorten(&self.quick, &mut run.arguments);
             }
             run
         });
         runs.chain(turns).collect()
+    }
+
+    /// Returns what of it is simulated.
+    pub(crate) fn simulations(&self) -> impl Iterator<Item = &Simulation> {
+        self.sim.iter()
     }
 
     /// Returns the runs of simulations, where [`ARRIVALS`](crate::ARRIVALS) are in the folder `arrivals`.
@@ -289,13 +297,13 @@ impl Item {
             let why = self.no_sim.as_deref();
             return Err(why.unwrap_or("no program of the simulator has its rounds"));
         }
-        let run = |mut arguments: Vec<String>| {
+        let run = |of: &Simulation, mut arguments: Vec<String>| {
             let sizes = arguments.iter().position(|word| word == "-m");
             if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
                 arguments[place + 1].clone_from(sizes);
             }
             if quick {
-                self.shorten(&mut arguments);
+                shorten(of.quick.as_ref().unwrap_or(&self.quick), &mut arguments);
             }
             Run {
                 arguments,
@@ -305,22 +313,22 @@ impl Item {
             }
         };
         let all = self.sim.iter().flat_map(|of| {
-            let runs = of.words(arrivals).map(run);
-            runs.map(move |run| SimulatedRun { of, run })
+            let runs = of.words(arrivals).map(|words| run(of, words));
+            runs.map(|run| SimulatedRun { of, run }).collect::<Vec<_>>()
         });
         Ok(all.collect())
     }
+}
 
-    /// Puts the options of quick runs in the place of those that are there, or behind all.
-    fn shorten(&self, arguments: &mut Vec<String>) {
-        let words: Vec<&str> = self.quick.split_whitespace().collect();
-        for option in words.chunks(2) {
-            let place = arguments.iter().position(|word| word == option[0]);
-            let place = place.unwrap_or(arguments.len());
-            let option = option.iter().map(|&word| word.to_owned());
-            let end = arguments.len().min(place + 2);
-            arguments.splice(place..end, option);
-        }
+/// Puts the options of quick runs in the place of those that are there, or behind all.
+fn shorten(quick: &str, arguments: &mut Vec<String>) {
+    let words: Vec<&str> = quick.split_whitespace().collect();
+    for option in words.chunks(2) {
+        let place = arguments.iter().position(|word| word == option[0]);
+        let place = place.unwrap_or(arguments.len());
+        let option = option.iter().map(|&word| word.to_owned());
+        let end = arguments.len().min(place + 2);
+        arguments.splice(place..end, option);
     }
 }
 

@@ -6,6 +6,7 @@ mod compare;
 mod drawn;
 mod effects;
 mod error;
+mod faster;
 mod item;
 mod judgement;
 mod on;

@@ -30,6 +30,17 @@ pub(crate) enum Who {
     Peer,
 }
 
+impl Who {
+    /// Returns the layer's name in rows; that of no layer for an MPI library.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ob1 => "ob1",
+            Self::Cm => "cm",
+            Self::Peer => "peer",
+        }
+    }
+}
+
 /// When a claim holds.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -329,8 +340,8 @@ fn by_share(slow: &Summary, fast: &Summary, share: Number, value: Number) -> Jud
     Judgement::new(band.has(&ours).verdict(), evidence)
 }
 
-/// A projected gain is known to this part of the time, in percent.
-const KNOWN_GAIN_PCT: f64 = 0.25;
+/// A gain of an application is known to this part of the time, in percent.
+pub(crate) const KNOWN_GAIN_PCT: f64 = 0.25;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]

@@ -50,6 +50,11 @@ impl Place {
         is_foreign(&self.transport)
     }
 
+    /// Whether a layer of ours has matched the messages.
+    pub(crate) fn is_of(&self, layer: &str) -> bool {
+        !self.is_foreign() && self.pml.as_deref() == Some(layer)
+    }
+
     /// Whether it is a simulated machine.
     pub(crate) fn is_simulated(&self) -> bool {
         self.transport.starts_with("sim:")

@@ -32,6 +32,14 @@ pub struct Simulation {
     of: Option<On>,
     /// What stands at the end of names of series, and what claims have in its place: they name fewer threads.
     series: Option<[String; 2]>,
+    /// What of the paper's grid the runs leave out.
+    #[serde(default)]
+    pub(crate) cut: String,
+    /// Options of each run with `--quick`, in place of the item's.
+    pub(crate) quick: Option<String>,
+    /// What stands for what the paper ran.
+    #[serde(default)]
+    pub(crate) stands_in: String,
     /// The arguments of `tagwire bench`.
     runs: Vec<String>,
 }

@@ -12,6 +12,7 @@ use tagwire_sim::{Schedule, SimOptions};
 use super::partial::{clean, write};
 use super::{ReproduceOptions, arrivals, draw, unwritable};
 use crate::failure::Failure;
+use crate::stamp;
 
 mod runs;
 
@@ -143,11 +144,16 @@ fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// Says on what machine rows were simulated.
+/// Says on what machine rows were simulated, and by which build. It has no date: what is simulated again is the same.
 fn environment(preset: &Preset) -> Value {
     let values = preset.values.iter();
     let values: Vec<Value> = values
         .map(|value| json!({"field": value.field, "source": value.source.name(), "note": value.note}))
         .collect();
-    json!({"simulated": preset.name, "about": preset.about, "parameters": values})
+    json!({
+        "simulated": preset.name,
+        "about": preset.about,
+        "parameters": values,
+        "commit": stamp::build().commit,
+    })
 }

@@ -6,12 +6,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::item::{Item, all, find};
+use crate::item::{Item, Needs, all, find};
 use crate::judgement::Verdict;
 use crate::outcome::{BEFORE, COLUMN, Judged, Measured, Outcome, SCHEMA};
 use crate::plot::Plot;
 use crate::program::beside;
 use crate::rows::Rows;
+use crate::simulation::Simulation;
 use crate::stored::Ran;
 use crate::words::short;
 
@@ -246,7 +247,7 @@ impl Shown {
             false => "**Full run**.".to_owned(),
         }];
         match self.is_judged() {
-            true if self.is_simulated => lines.push(self.machine()),
+            true if self.is_simulated => lines.extend(self.machine()),
             true => {
                 let of = |key: &str| distinct(self.runs.iter().filter_map(|run| run.environment(key)));
                 let cores = distinct(self.runs.iter().map(|run| run.circumstances()["cores"].to_string()));
@@ -276,12 +277,12 @@ impl Shown {
                 "**Not judged**: an earlier version stored it without rows, machine, date, commit and load. It needs a new run.".to_owned(),
             ),
         }
-        lines.extend(self.simulated.as_ref().map(|one| one.machine()));
+        lines.extend(self.simulated.iter().flat_map(|one| one.machine()));
         // Of what the version before measured they are not: it had other threads, ranks and sizes.
-        let whose = if self.is_judged() {
-            ""
-        } else {
-            " in a full run"
+        let whose = match self.is_judged() {
+            true if self.is_simulated && self.item.needs == Needs::Real => " in a run here",
+            true => "",
+            false => " in a full run",
         };
         for (word, text) in [("Stands in", &self.item.stands_in), ("Cut", &self.item.cut)] {
             if !text.is_empty() {
@@ -291,8 +292,8 @@ impl Shown {
         format!("> {}\n\n", lines.join("<br>\n> "))
     }
 
-    /// Returns on which machine it was simulated, and which of its parameters are fitted.
-    fn machine(&self) -> String {
+    /// Returns on which machine it was simulated, which of its parameters are fitted, by which build, what stands in and what is cut.
+    fn machine(&self) -> Vec<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let of = |environment: &Value| {
             let values = environment["parameters"].as_array().into_iter().flatten();
@@ -316,7 +317,22 @@ impl Shown {
                 machines.push(machine);
             }
         }
-        machines.join("<br>\n> ")
+        let commits = self.runs.iter().filter_map(|run| run.environment("commit"));
+        machines.push(format!("Simulated at commit {}.", distinct(commits)));
+        type Words = fn(&Simulation) -> &str;
+        let texts: [(&str, Words); 2] = [("Stands in", |of| &of.stands_in), ("Cut", |of| &of.cut)];
+        for (word, text) in texts {
+            let of = self.item.simulations().map(text);
+            let mut of = of.filter(|text| !text.is_empty()).peekable();
+            if of.peek().is_some() {
+                let of: Vec<&str> = of.collect();
+                machines.push(format!(
+                    "**{word}** on the simulated machine: {}",
+                    of.join(" ")
+                ));
+            }
+        }
+        machines
     }
 
     /// Returns the cell of what became of a claim on a simulated machine, with its end; nothing where there is none.

@@ -104,7 +104,7 @@ fn simulated(normal: Option<f64>) -> String {
     let of = |noise: &'static str, value| sizes.map(|size| row(noise, size, value));
     let mut rows: Vec<_> = [of("single:4", 0.9), of("uniform:4", 0.5)].concat();
     rows.extend(normal.into_iter().flat_map(|value| of("normal:4", value)));
-    let environment = json!({"simulated": "niagara", "about": "Niagara: of a paper", "parameters": [
+    let environment = json!({"simulated": "niagara", "about": "Niagara: of a paper", "commit": "def456", "parameters": [
         {"field": "cores", "source": "text", "note": "40"}, {"field": "far-handover", "source": "fitted", "note": "on fig. 4"}]});
     let item = find("partitioned/fig7").unwrap()[0];
     let run = &item.simulated("", false).unwrap()[0].run;
@@ -127,6 +127,8 @@ fn what_is_simulated_stands_in_a_column_of_its_own() {
         "10 figures and tables: 0 with a full outcome, 0 with a quick one",
         "On simulated machines: holds: 2, fails: 0",
         "**Simulated** on Niagara: of a paper. Fitted: far-handover (on fig. 4).",
+        "> Simulated at commit def456.<br>",
+        "> **Cut** on the simulated machine: 20 rounds for 100.<br>",
         "| sim:niagara (ob1), messages | **holds** |",
     ] {
         assert!(alone.contains(part), "{part} is not in {alone}");

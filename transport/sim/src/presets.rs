@@ -313,6 +313,7 @@ pub const PRESETS: &[Preset] = &[
         about: "Red Storm: dual-core Opterons, SeaStar 2.1 (Graham and others, matching transport layer), as its Portals serves cm",
         machine: Machine {
             matching: Span::nanos(1_250),
+            eager: 32 << 10,
             ..machine(link(2300, 1305, 2700, 500_000), NODE, 2)
         },
         values: &[
@@ -338,8 +339,13 @@ pub const PRESETS: &[Preset] = &[
             ),
             value(
                 "matching",
-                Source::Fitted,
-                "1.25 us: 6.16 us of ob1 after 4.91 us of cm at no bytes (fig. 2a)",
+                Source::Derived,
+                "1.25 us: the text has 6.16 us of ob1 and 4.91 us of cm at no bytes",
+            ),
+            value(
+                "eager",
+                Source::Text,
+                "32 KiB: ob1 has longer messages read after the match",
             ),
             value("cores", Source::Text, "2"),
             LOCAL,
