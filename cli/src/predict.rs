@@ -10,12 +10,15 @@ use std::fmt::Write as _;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use tagwire_bench::Here;
 use tagwire_bench_sim::{Measured, STREAM_WINDOW, SimArgs, fit, grid, predict, program};
+use tagwire_papers::{QUIET_PCT, disturbed};
 use tagwire_sim::{Machine, PerByte};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::reproduce::{ATTEMPTS, write};
+use crate::{output, stamp};
 
 /// The program's name that asks for it.
 pub const NAME: &str = "predict";
@@ -135,12 +138,63 @@ fn neighbours<const N: usize>(sides: [u32; N], ranks: u32) -> f64 {
 /// Measures, fits, predicts and compares on each transport, and prints the table.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
     let ranks = args.ranks.unwrap_or(2);
-    let mut text = String::new();
     for transport in &args.transport {
         let known = transport.parse::<tagwire_bench::TransportChoice>();
         known.map_err(|reason| Failure::usage(format!("-t {transport}: {reason}")))?;
+    }
+    let build = stamp::build();
+    let environment = Here::now(build.version, build.commit, build.profile);
+    let (mut text, mut transports) = (String::new(), Vec::new());
+    for transport in &args.transport {
         let passes = (0..PASSES).map(|_| Pass::measure(transport, ranks));
-        let passes = passes.collect::<Result<Vec<_>, _>>()?;
+        let compared = Compared::of(passes.collect::<Result<_, _>>()?, ranks)?;
+        text += &compared.text(transport)?;
+        transports.push(compared.json(transport)?);
+    }
+    if let Some(file) = &args.output {
+        let whole = json!({
+            "schema": SCHEMA,
+            "command": tagwire_bench::command_line(),
+            "environment": environment,
+            "ranks": ranks,
+            "transports": transports,
+        });
+        write(file, &format!("{whole:#}\n"))?;
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of what is written.
+const SCHEMA: &str = "tagwire.predict/1";
+
+/// A round of a pattern with messages of a size, in nanoseconds.
+struct Round {
+    pattern: &'static str,
+    size: u64,
+    /// Of each pass that has it.
+    passes: Vec<f64>,
+    here: f64,
+    simulated: f64,
+}
+
+impl Round {
+    /// By how many percent the simulated one is longer.
+    fn off(&self) -> f64 {
+        100.0 * (self.simulated - self.here) / self.here
+    }
+}
+
+/// Rounds here and on the machine that is fitted.
+struct Compared {
+    measured: Measured,
+    rounds: Vec<Round>,
+    /// What other load ran beside whenever it was measured: a test, and a size.
+    left_out: Vec<(String, u64)>,
+}
+
+impl Compared {
+    fn of(passes: Vec<Pass>, ranks: u32) -> Result<Self, Failure> {
         let all = |of: fn(&Pass) -> &Vec<(u64, f64)>| medians(passes.iter().map(of));
         let measured = Measured {
             latency: all(|pass| &pass.measured.latency),
@@ -150,12 +204,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
             latency: all(|pass| &pass.one_way),
             ..measured.clone()
         };
-        text += &described(transport, &measured)?;
-        let _ = writeln!(
-            text,
-            "  {:<10} {:>8} {:>12} {:>12} {:>8}",
-            "pattern", "bytes", "here (us)", "sim (us)", "off (%)"
-        );
+        let mut rounds = Vec::new();
         for (place, pattern) in PATTERNS.iter().enumerate() {
             let here = medians(passes.iter().map(|pass| &pass.here[place]));
             let harness = medians(passes.iter().map(|pass| &pass.harness[place]));
@@ -165,20 +214,83 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
                     true => &at_once,
                     false => &measured,
                 };
-                let sim = simulated(pattern, ranks, measured, size, compute)?;
-                let _ = writeln!(
-                    text,
-                    "  {:<10} {size:>8} {:>12.3} {:>12.3} {:>8.1}",
-                    pattern.name,
-                    here / 1e3,
-                    sim / 1e3,
-                    100.0 * (sim - here) / here
-                );
+                let of_size = passes.iter().flat_map(|pass| &pass.here[place]);
+                let of_size = of_size.filter(|(of, _)| *of == size);
+                rounds.push(Round {
+                    pattern: pattern.name,
+                    size,
+                    passes: of_size.map(|(_, nanos)| *nanos).collect(),
+                    here,
+                    simulated: simulated(pattern, ranks, measured, size, compute)?,
+                });
             }
         }
+        let left_out = passes.into_iter().flat_map(|pass| pass.left_out);
+        Ok(Self {
+            measured,
+            rounds,
+            left_out: left_out.collect(),
+        })
     }
-    output::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+
+    fn text(&self, transport: &str) -> Result<String, Failure> {
+        let mut text = described(transport, &self.measured)?;
+        let _ = writeln!(
+            text,
+            "  {:<10} {:>8} {:>12} {:>12} {:>8}",
+            "pattern", "bytes", "here (us)", "sim (us)", "off (%)"
+        );
+        for round in &self.rounds {
+            let _ = writeln!(
+                text,
+                "  {:<10} {:>8} {:>12.3} {:>12.3} {:>8.1}",
+                round.pattern,
+                round.size,
+                round.here / 1e3,
+                round.simulated / 1e3,
+                round.off()
+            );
+        }
+        if !self.left_out.is_empty() {
+            let all = self.left_out.iter();
+            let all: Vec<String> = all.map(|(test, size)| format!("{test} {size} B")).collect();
+            let _ = writeln!(
+                text,
+                "  other load took more than {QUIET_PCT} % of the cores in each of {ATTEMPTS} attempts, which are left out: {}",
+                all.join(", ")
+            );
+        }
+        Ok(text)
+    }
+
+    fn json(&self, transport: &str) -> Result<Value, Failure> {
+        let link = fit(&self.measured, 0).map_err(Failure::run)?.network;
+        let micros = |points: &[(u64, f64)]| -> Vec<Value> {
+            let points = points.iter();
+            points
+                .map(|(size, nanos)| json!({"size": size, "us": nanos / 1e3}))
+                .collect()
+        };
+        let rounds = self.rounds.iter().map(|round| {
+            let passes = round.passes.iter().map(|nanos| nanos / 1e3);
+            json!({
+                "pattern": round.pattern, "size": round.size, "passes_us": passes.collect::<Vec<_>>(),
+                "here_us": round.here / 1e3, "sim_us": round.simulated / 1e3, "off_pct": round.off(),
+            })
+        });
+        let left_out = self.left_out.iter();
+        let left_out = left_out.map(|(test, size)| json!({"test": test, "size": size}));
+        Ok(json!({
+            "transport": transport,
+            "latency": link.latency.to_string(),
+            "overhead": link.send.to_string(),
+            "gap": link.gap.to_string(),
+            "half_round_trips": micros(&self.measured.latency),
+            "between_messages": micros(&self.measured.message),
+            "rounds": rounds.collect::<Vec<_>>(),
+            "left_out": left_out.collect::<Vec<_>>(),
+        }))
+    }
 }
 
 /// What was measured once: bytes, and nanoseconds.
@@ -191,6 +303,8 @@ struct Pass {
     here: Vec<Vec<(u64, f64)>>,
     /// What a round takes the test itself, where nothing moves; nothing where its row has no such figure.
     harness: Vec<Vec<(u64, f64)>>,
+    /// What other load ran beside whenever it was measured: a test, and a size.
+    left_out: Vec<(String, u64)>,
 }
 
 impl Pass {
@@ -207,8 +321,15 @@ impl Pass {
             "processes:1",
         ];
         let single = ["bandwidth", "--window", "1"];
-        let of = |words: &[&str], nanos: &dyn Fn(&Row<'_>) -> Option<f64>| {
-            let rows = bench(words, FITTED, 2, transport)?;
+        let mut left_out = Vec::new();
+        let mut bench = |words: &[&str], sizes: &str, ranks: u32| {
+            let (rows, disturbed) = quiet(sizes, |sizes| bench(words, sizes, ranks, transport))?;
+            let test = words.first().copied().unwrap_or_default();
+            left_out.extend(disturbed.into_iter().map(|size| (test.to_owned(), size)));
+            Ok::<_, Failure>(rows)
+        };
+        let mut of = |words: &[&str], nanos: &dyn Fn(&Row<'_>) -> Option<f64>| {
+            let rows = bench(words, FITTED, 2)?;
             Ok::<_, Failure>(points(&rows, nanos))
         };
         let mut pass = Self {
@@ -230,14 +351,44 @@ impl Pass {
             .map(|(size, nanos)| (size, nanos - empty));
         pass.one_way = one_way.collect();
         for pattern in &PATTERNS {
-            let rows = bench(pattern.words, pattern.sizes, ranks, transport)?;
+            let rows = bench(pattern.words, pattern.sizes, ranks)?;
             let here = points(&rows, &|row| (pattern.round)(row, ranks));
             let harness = |row: &Row<'_>| Some(row.figure("harness_us").unwrap_or(0.0) * 1e3);
             pass.here.push(here);
             pass.harness.push(points(&rows, &harness));
         }
+        pass.left_out = left_out;
         Ok(pass)
     }
+}
+
+/// Returns rows of sizes that nothing else ran beside, and the sizes beside which other load ran in each of some attempts. `run` measures
+/// sizes as `-m` names them.
+fn quiet(
+    sizes: &str,
+    mut run: impl FnMut(&str) -> Result<Vec<Value>, Failure>,
+) -> Result<(Vec<Value>, Vec<u64>), Failure> {
+    let (mut kept, mut wanted, mut left) = (Vec::new(), sizes.to_owned(), Vec::new());
+    for _ in 0..ATTEMPTS {
+        let rows = run(&wanted)?;
+        let beside = disturbed(&rows);
+        left = Vec::new();
+        for (row, is_disturbed) in rows.into_iter().zip(beside) {
+            match row["size"].as_u64() {
+                Some(size) if is_disturbed => left.push(size),
+                _ => kept.push(row),
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+        wanted = left
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
+    }
+    Ok((kept, left))
 }
 
 /// Returns what rows of sizes come to; those without it are left out.
@@ -357,6 +508,24 @@ mod tests {
         assert_eq!(of("sweep3d", 2), 2_000_000.0);
         assert_eq!(of("allreduce", 2), 2000.0);
         assert_eq!((faces(8), sides(4)), (3.0, 2.0));
+    }
+
+    #[test]
+    fn sizes_beside_other_load_are_measured_again() {
+        let row = |size: u64, load: f64| serde_json::json!({"size": size, "other_load_pct": load});
+        let mut asked = Vec::new();
+        let (kept, left) = quiet("8,4K,64K", |sizes| {
+            asked.push(sizes.to_owned());
+            Ok(match asked.len() {
+                1 => vec![row(8, 1.0), row(4096, 9.0), row(65_536, 30.0)],
+                2 => vec![row(4096, 2.0), row(65_536, 30.0)],
+                _ => vec![row(65_536, 5.1)],
+            })
+        })
+        .unwrap_or_default();
+        assert_eq!(asked, ["8,4K,64K", "4096,65536", "65536"]);
+        assert_eq!(kept, [row(8, 1.0), row(4096, 2.0)]);
+        assert_eq!(left, [65_536]);
     }
 
     #[test]

@@ -23,7 +23,8 @@ mod partial;
 mod simulated;
 mod store;
 
-use partial::write;
+pub use partial::write;
+pub use store::ATTEMPTS;
 
 /// The options of `tagwire reproduce`.
 #[derive(Debug, Args)]
@@ -363,7 +364,7 @@ fn one(
 /// Measures blocks again that other load ran beside, some times at the most; returns how often they were measured.
 fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Result<u32, Failure> {
     let partial = file.with_extension("partial.json");
-    for attempt in 1..store::ATTEMPTS {
+    for attempt in 1..ATTEMPTS {
         let text = fs::read_to_string(file).map_err(Failure::run)?;
         let results: Value = serde_json::from_str(&text).map_err(Failure::run)?;
         let Some(left) = store::without_disturbed(&results) else {
@@ -376,7 +377,7 @@ fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Re
         fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
         check(interrupted)?;
     }
-    Ok(store::ATTEMPTS)
+    Ok(ATTEMPTS)
 }
 
 /// Returns the folder of the arrivals that densities are estimated from.

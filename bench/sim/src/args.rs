@@ -80,6 +80,10 @@ pub struct SimArgs {
     #[arg(long, value_name = "FILE")]
     pub picture: Option<std::path::PathBuf>,
 
+    /// A file for what was measured and what was simulated, with the machine and the commit (JSON, predict)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<std::path::PathBuf>,
+
     /// A rank that dies, and when; several times for several
     #[arg(long, value_name = "RANK@TIME", value_parser = parse_kill)]
     pub kill: Vec<Kill>,
