@@ -13,7 +13,7 @@ pub(super) const APP: App = App {
     ranks: 1024,
     least: 1,
     peers: 6,
-    buffers: 2 * (2 * 48 + 2 * 128 + 2 * 256) << 10,
+    buffers: 4 * ((48 + 128 + 256) << 10),
     steps: 37_500,
     compute: Duration::from_micros(20_500),
     imbalance: 0.6,
