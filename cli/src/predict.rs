@@ -200,6 +200,11 @@ impl Compared {
             latency: all(|pass| &pass.measured.latency),
             message: all(|pass| &pass.measured.message),
         };
+        if measured.latency.is_empty() || measured.message.is_empty() {
+            return Err(Failure::run(format!(
+                "other load took more than {QUIET_PCT} % of the cores in each of {ATTEMPTS} attempts to measure two ranks: nothing can be fitted"
+            )));
+        }
         let at_once = Measured {
             latency: all(|pass| &pass.one_way),
             ..measured.clone()
