@@ -54,7 +54,7 @@ pub(crate) fn less(one: &Summary, other: &Summary) -> Answer {
     Answer::of(one.max < other.min, one.min >= other.max)
 }
 
-/// Whether two figures are the same: their ratio is known to be within a quarter of 1, and its median is within a tenth.
+/// Whether two figures are the same, by their ratio where both are above 0.
 pub(crate) fn same(one: &Summary, other: &Summary) -> Answer {
     if one.min <= 0.0 || other.min <= 0.0 {
         let is_zero = one.max == 0.0 && other.max == 0.0 && one.min == 0.0 && other.min == 0.0;
@@ -63,7 +63,11 @@ pub(crate) fn same(one: &Summary, other: &Summary) -> Answer {
             less(one, other) == Answer::Yes || less(other, one) == Answer::Yes,
         );
     }
-    let ratio = quotient(one, other);
+    is_one(&quotient(one, other))
+}
+
+/// Whether a ratio is 1: it is known to be within a quarter, and its median is within a tenth.
+pub(crate) fn is_one(ratio: &Summary) -> Answer {
     Answer::of(
         ratio.min >= 1.0 / KNOWN_ALIKE
             && ratio.max <= KNOWN_ALIKE
@@ -135,6 +139,23 @@ impl Band {
         }
     }
 
+    /// Returns what lies between two values, and nothing about them.
+    pub(crate) const fn exactly(low: f64, high: f64) -> Self {
+        Self {
+            near: [low, high],
+            reach: [f64::NEG_INFINITY, f64::INFINITY],
+        }
+    }
+
+    /// Returns what lies between two ratios, and nothing about them; but where one is 1, figures that are the same as that.
+    pub(crate) fn of_ends(low: f64, high: f64) -> Self {
+        let end = |value: f64, alike: f64| match (value - 1.0).abs() < SAME {
+            true => alike,
+            false => value,
+        };
+        Self::exactly(end(low, 1.0 / ALIKE), end(high, ALIKE))
+    }
+
     /// Whether a figure is what it is about: its median is near, and its interval within reach. It is not where the interval lies
     /// apart from all that is near.
     pub(crate) fn has(&self, point: &Summary) -> Answer {
@@ -146,6 +167,15 @@ impl Band {
             point.max < low || point.min > high,
         )
     }
+}
+
+/// The end of a published range that is furthest from no effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Extreme {
+    pub(crate) value: f64,
+    /// Whether it is the lower end.
+    pub(crate) is_low: bool,
+    pub(crate) band: Band,
 }
 
 /// Parts of the distance of a published value from no effect.
@@ -258,6 +288,20 @@ mod tests {
         let range = Band::of_ratios(0.744, 0.901);
         assert_eq!(range.has(&point(0.99, 0.996, 1.0)), Answer::No);
         assert_eq!(range.has(&point(0.75, 0.8, 0.85)), Answer::Yes);
+    }
+
+    #[test]
+    fn ends_have_nothing_about_them_but_at_one() {
+        let range = Band::of_ends(1.0, 1.6);
+        let has = |value: f64| range.has(&point(value, value, value));
+        assert_eq!(
+            [0.9, 0.92, 1.6, 1.61].map(has),
+            [Answer::No, Answer::Yes, Answer::Yes, Answer::No]
+        );
+        assert_eq!(
+            Band::exactly(-7.4, -1.1).has(&point(-1.0, -1.0, -1.0)),
+            Answer::No
+        );
     }
 
     #[test]

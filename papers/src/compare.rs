@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use tagwire_bench::Summary;
 
-use crate::answer::{Answer, Band, Tally, less, quotient, same};
-use crate::judgement::{Judgement, nothing};
+use crate::answer::{Answer, Band, Extreme, Tally, is_one, less, quotient, same};
+use crate::judgement::{Judgement, Verdict, nothing};
 use crate::rows::Series;
 use crate::shape::{NEAR, Step, peak_of};
 use crate::words::{short, told};
@@ -63,12 +63,15 @@ pub(crate) fn not_below(pairs: &[Pair]) -> Judgement {
     Judgement::new(tally.most(), evidence)
 }
 
-/// Judges whether two series are the same, at two thirds of the sizes.
-pub(crate) fn equal(pairs: &[Pair]) -> Judgement {
+/// Judges whether two series are the same, at two thirds of the sizes: by the ratio of each launch where they share launches.
+pub(crate) fn equal(pairs: &[Pair], ratios: &Series) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
-    let tally = Tally::of(pairs.iter().map(|(_, one, other)| same(one, other)));
+    let tally = Tally::of(pairs.iter().map(|(size, one, other)| {
+        let ratio = ratios.get(size);
+        ratio.map_or_else(|| same(one, other), is_one)
+    }));
     let mut evidence = format!(
         "the same at {} of {} sizes, apart at {}",
         tally.yes, tally.all, tally.no
@@ -131,13 +134,9 @@ pub(crate) fn crossover(pairs: &[Pair], value: u64, above: bool) -> Judgement {
 }
 
 /// Judges a ratio by a published one.
-pub(crate) fn ratio(of: &Summary, over: &Summary, band: Band, published: &str) -> Judgement {
-    if over.min <= 0.0 || of.min <= 0.0 {
-        return Judgement::not_testable("one of the figures is 0");
-    }
-    let ours = quotient(of, over);
-    let evidence = format!("{}; published {published}", told(&ours));
-    Judgement::new(band.has(&ours).verdict(), evidence)
+pub(crate) fn ratio(ours: &Summary, band: Band, published: &str) -> Judgement {
+    let evidence = format!("{}; published {published}", told(ours));
+    Judgement::new(band.has(ours).verdict(), evidence)
 }
 
 /// Judges whether the greatest value of a series is a published one.
@@ -183,16 +182,26 @@ pub(crate) fn bound(points: &[(u64, Summary)], bound: Bound, value: f64) -> Judg
     Judgement::new(Tally::of(points.iter().map(keeps)).each(), evidence)
 }
 
-/// Judges whether values lie in a published range, at two thirds of the sizes.
-pub(crate) fn in_range(points: &[(u64, Summary)], band: Band, published: &str) -> Judgement {
-    if points.is_empty() {
+/// A published range of a figure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range {
+    /// What lies in it.
+    pub(crate) band: Band,
+    /// Its end that is furthest from no effect, and up to which size its figures go. A bound has none: less is as good.
+    pub(crate) extreme: Option<(Extreme, u64)>,
+}
+
+/// Judges whether values lie in a published range, at two thirds of the sizes, and whether that which is furthest from no effect is near
+/// the published one. That is open where the published sizes go further.
+pub(crate) fn in_range(points: &[(u64, Summary)], range: Range, published: &str) -> Judgement {
+    let Some(sizes_end) = points.iter().map(|point| point.0).max() else {
         return nothing();
-    }
-    let tally = Tally::of(points.iter().map(|(_, point)| band.has(point)));
+    };
+    let tally = Tally::of(points.iter().map(|(_, point)| range.band.has(point)));
     let medians = points.iter().map(|(_, point)| point.median);
     let least = medians.clone().fold(f64::INFINITY, f64::min);
     let most = medians.fold(f64::NEG_INFINITY, f64::max);
-    let evidence = format!(
+    let mut evidence = format!(
         "in it at {} of {} sizes, apart at {}: {} to {}; published {published}",
         tally.yes,
         tally.all,
@@ -200,27 +209,39 @@ pub(crate) fn in_range(points: &[(u64, Summary)], band: Band, published: &str) -
         short(least),
         short(most),
     );
-    Judgement::new(tally.most(), evidence)
+    let mut verdict = tally.most();
+    if let (Verdict::Holds, Some((extreme, last))) = (verdict, range.extreme) {
+        let of = if extreme.is_low { least } else { most };
+        let point = points.iter().find(|(_, point)| point.median == of);
+        let is_near = point.map_or(Answer::Open, |(_, point)| extreme.band.has(point));
+        if is_near != Answer::Yes {
+            let _ = write!(
+                evidence,
+                "; {} is not near {}",
+                short(of),
+                short(extreme.value)
+            );
+            verdict = is_near.verdict();
+        }
+        if is_near != Answer::Yes && sizes_end < last {
+            let _ = write!(evidence, ", which may lie beyond {sizes_end} B");
+            verdict = Verdict::Undecided;
+        }
+    }
+    Judgement::new(verdict, evidence)
 }
 
 /// Judges whether the ratio of two series is clearly lower at the largest size than at the smallest.
-pub(crate) fn nears(pairs: &[Pair]) -> Judgement {
-    let [first, .., last] = pairs else {
+pub(crate) fn nears(ratios: &Series) -> Judgement {
+    let (Some((from, before)), Some((to, after)), true) = (
+        ratios.first_key_value(),
+        ratios.last_key_value(),
+        ratios.len() > 1,
+    ) else {
         return nothing();
     };
-    if first.2.min <= 0.0 || last.2.min <= 0.0 {
-        return Judgement::not_testable("one of the figures is 0");
-    }
-    let ratio = |(_, of, over): &Pair| quotient(of, over);
-    let (before, after) = (ratio(first), ratio(last));
-    let evidence = format!(
-        "{} at {} B, {} at {} B",
-        told(&before),
-        first.0,
-        told(&after),
-        last.0
-    );
-    Judgement::new(less(&after, &before).verdict(), evidence)
+    let evidence = format!("{} at {from} B, {} at {to} B", told(before), told(after));
+    Judgement::new(less(after, before).verdict(), evidence)
 }
 
 /// Judges whether a series is lower at the large sizes than at the small ones: from the last of these to the first of those.

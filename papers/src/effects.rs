@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use tagwire_bench::Summary;
 
-use crate::answer::{Answer, Band, less, quotient, same};
+use crate::answer::{Answer, Band, is_one, less};
 use crate::compare::ratio;
 use crate::judgement::{Judgement, nothing};
-use crate::places::{Find, at_each};
+use crate::places::{At, at_each};
 use crate::projection::projected;
 use crate::reference::Number;
 use crate::rows::{Place, Rows, is_peer};
@@ -94,6 +94,11 @@ impl Effect {
         }
     }
 
+    /// Whether it compares figures of one place alone, each place by itself.
+    pub(crate) const fn is_of_one_place(&self) -> bool {
+        !matches!(self, Self::Between { .. } | Self::Masked { .. })
+    }
+
     /// Returns the figure that it is about.
     pub(crate) fn figure(&self) -> &str {
         match self {
@@ -171,25 +176,30 @@ impl Effect {
                 size,
             } => {
                 let ratio = |place: &Place| {
-                    let of = *rows.of_unit(place, of, figure).get(size)?;
-                    positive(of, *rows.of_unit(place, over, figure).get(size)?)
+                    let ratios = rows.ratio(place, of, over, figure);
+                    ratios.get(size).copied()
                 };
                 masked(places, &ratio)
             }
-            _ => at_each(rows, places, &self.units(), &|series| self.decide(series)),
+            _ => at_each(rows, places, &self.units(), self.figure(), &|at| {
+                self.decide(at)
+            }),
         }
     }
 
-    fn decide(&self, series: Find<'_>) -> Judgement {
+    fn decide(&self, at: &At<'_>) -> Judgement {
         let Some(size) = self.size() else {
             return nothing();
         };
-        let point = |unit: &str| series(unit, self.figure()).get(&size).copied();
-        let both = |of: &str, over: &str| Some((point(of)?, point(over)?));
+        let point = |unit: &str| at.series(unit, self.figure()).get(&size).copied();
+        let both = |of: &str, over: &str| {
+            point(of).and(point(over))?;
+            Some(at.ratio(of, over, self.figure()).get(&size).copied())
+        };
         match self {
             Self::Ratio {
                 of, over, value, ..
-            } => judged(both(of, over), value.band(None), &value.told(None)),
+            } => judged(both(of, over), value.band(at.known()), &value.told(None)),
             Self::Quotient {
                 of,
                 over,
@@ -212,7 +222,7 @@ impl Effect {
                 of, than, value, ..
             } => {
                 let rest = 1.0 - value.value() / 100.0;
-                let Some(ours) = both(of, than).and_then(|(of, over)| positive(of, over)) else {
+                let Some(ours) = both(of, than).flatten() else {
                     return nothing();
                 };
                 let claimed = Summary {
@@ -225,11 +235,10 @@ impl Effect {
             }
             Self::Smaller { of, than, item, .. } => {
                 let other = |unit: &str| format!("{item} {unit}");
-                let here = both(of, than).and_then(|(of, over)| positive(of, over));
-                let there = both(&other(of), &other(than));
+                let here = both(of, than).flatten();
+                let there = both(&other(of), &other(than)).flatten();
                 // Nothing is smaller than no loss.
-                let is_none = there.is_some_and(|(of, over)| same(&of, &over) == Answer::Yes);
-                let there = there.and_then(|(of, over)| positive(of, over));
+                let is_none = there.is_some_and(|ratio| is_one(&ratio) == Answer::Yes);
                 match (here, there) {
                     (Some(here), Some(there)) => {
                         let end = if is_none { ", which is no loss" } else { "" };
@@ -253,16 +262,12 @@ impl Effect {
 }
 
 /// Judges a ratio where both of its figures are there.
-fn judged(both: Option<(Summary, Summary)>, band: Band, published: &str) -> Judgement {
+fn judged(both: Option<Option<Summary>>, band: Band, published: &str) -> Judgement {
     match both {
-        Some((of, over)) => ratio(&of, &over, band, published),
+        Some(Some(ours)) => ratio(&ours, band, published),
+        Some(None) => Judgement::not_testable("one of the figures is 0"),
         None => nothing(),
     }
-}
-
-/// The ratio of figures above 0.
-fn positive(of: Summary, over: Summary) -> Option<Summary> {
-    (of.min > 0.0 && over.min > 0.0).then(|| quotient(&of, &over))
 }
 
 /// Judges the gain of a program, in percent: that of our factor by that of the published one. No gain is 0.
@@ -305,12 +310,11 @@ fn of_library(
 ) -> Option<Summary> {
     let mut peers = places.iter().filter(|place| is_peer(&place.transport));
     let place = peers.find(|place| place.name().starts_with(name))?;
-    let series = rows.of_unit(place, of, figure);
-    let (size, point) = series.first_key_value()?;
-    match over {
-        None => Some(*point),
-        Some(over) => positive(*point, *rows.of_unit(place, over, figure).get(size)?),
-    }
+    let series = match over {
+        None => rows.of_unit(place, of, figure),
+        Some(over) => rows.ratio(place, of, over, figure),
+    };
+    series.first_key_value().map(|(_, point)| *point)
 }
 
 fn between(

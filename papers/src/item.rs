@@ -7,12 +7,14 @@ use serde::Deserialize;
 use crate::drawn::Shows;
 use crate::error::{Error, Result};
 use crate::faster::Faster;
+use crate::judgement::{Judgement, Verdict};
+use crate::known::without_effect;
 use crate::on::On;
 use crate::predicate::Predicate;
 use crate::projection::PROJECTED;
 use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
-use crate::rows::{is_peer, tool};
+use crate::rows::{Rows, is_peer, tool};
 use crate::run::{OVER_TCP, Run};
 use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
@@ -119,6 +121,9 @@ pub struct Claim {
     pub(crate) simulated: Option<Faster>,
     /// Why the model of a simulated machine cannot tell.
     pub(crate) no_sim: Option<String>,
+    /// Whether what is published is that there is no effect: figures without any meet it, and others do not.
+    #[serde(default)]
+    pub(crate) no_effect: bool,
     /// Of which places it is, where it is not of all.
     pub(crate) on: Option<On>,
     /// When it holds.
@@ -127,6 +132,32 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Whether it is of the paper, and no check of our own.
+    pub(crate) fn is_published(&self) -> bool {
+        !self.published.of().is_empty()
+    }
+
+    /// Judges it by rows.
+    pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
+        let figure = self.predicate.figure();
+        let of_one = rows.of_one_placing(figure, self.predicate.is_of_one_place());
+        let rows = of_one.as_ref().unwrap_or(rows);
+        let judged = self.predicate.judge(rows, self.on);
+        let is_met = |one: &Judgement| one.verdict == Verdict::Holds;
+        if self.no_effect || !self.is_published() || !judged.iter().any(is_met) {
+            return judged;
+        }
+        let value = without_effect(figure);
+        let constant = rows.without_effect(figure, value);
+        let constant = self.predicate.judge(&constant, self.on);
+        let both = judged.into_iter().zip(constant);
+        both.map(|(one, constant)| match is_met(&one) && is_met(&constant) {
+            true => one.met_by_nothing(value),
+            false => one,
+        })
+        .collect()
+    }
+
     /// Returns the published values that it answers: those in its text, and those in its predicate.
     pub(crate) fn answers(&self) -> impl Iterator<Item = &'static Published> {
         let numbers = self.predicate.numbers().into_iter();

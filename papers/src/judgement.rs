@@ -74,6 +74,12 @@ impl Judgement {
         self
     }
 
+    /// Returns it of what figures without any effect meet as well: it tells nothing.
+    pub(crate) fn met_by_nothing(mut self, value: f64) -> Self {
+        self.verdict = Verdict::NotTestable;
+        self.after(&format!("a constant {value} would hold as well: "))
+    }
+
     /// Returns it with something before its evidence.
     pub(crate) fn after(mut self, text: &str) -> Self {
         self.evidence.insert_str(0, text);

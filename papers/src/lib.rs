@@ -9,6 +9,7 @@ mod error;
 mod faster;
 mod item;
 mod judgement;
+mod known;
 mod on;
 mod outcome;
 mod page;

@@ -108,6 +108,9 @@ pub struct Judged {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) likely_reason: Option<&'static str>,
     pub(crate) judgements: Vec<Judgement>,
+    /// Whether it is a claim of the paper, and no check of our own.
+    #[serde(skip)]
+    pub(crate) is_published: bool,
 }
 
 impl Outcome {
@@ -204,7 +207,7 @@ impl Judged {
     fn of(claim: &'static Claim, rows: &Rows) -> Self {
         let mut judgements = match &claim.simulated {
             Some(faster) if rows.is_simulated() => faster.judge(rows),
-            _ => claim.predicate.judge(rows, claim.on),
+            _ => claim.judge(rows),
         };
         if claim.fitted && rows.is_simulated() {
             judgements = judgements.into_iter().map(Judgement::input).collect();
@@ -223,6 +226,7 @@ impl Judged {
         Self {
             says: &claim.says,
             published: claim.published.text(),
+            is_published: claim.is_published(),
             likely_reason: reason.as_deref().filter(|_| fails),
             judgements,
         }

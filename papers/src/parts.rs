@@ -7,9 +7,10 @@ use tagwire_bench::Summary;
 use crate::answer::{Answer, Tally, less, quotient};
 use crate::choice::Choice;
 use crate::compare::{
-    ALL, Bound, below, bound, equal, in_range, not_below, pairs, peak_is, within,
+    ALL, Bound, Range, below, bound, equal, in_range, not_below, pairs, peak_is, within,
 };
 use crate::judgement::{Judgement, nothing};
+use crate::known::Known;
 use crate::reference::Number;
 use crate::rows::{Place, Rows, Series};
 use crate::shape::{
@@ -21,12 +22,15 @@ use crate::words::short;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Parts {
-    /// At two thirds of the sizes it lies in a published range.
+    /// At two thirds of the sizes it lies in a published range. What is furthest from 1 is near the published one, but where the range
+    /// is a `bound`.
     Within {
         of: Choice,
         figure: String,
         sizes: [u64; 2],
         range: [Number; 2],
+        #[serde(default)]
+        bound: bool,
     },
     /// Its greatest value is a published one.
     Peak {
@@ -127,14 +131,44 @@ pub(crate) enum Parts {
 
 type Find<'a> = &'a dyn Fn(&Choice, &str) -> Series;
 
+/// The series of partitioned operations of a place that are aggregated by one policy.
+struct At<'r> {
+    rows: &'r Rows,
+    place: &'r Place,
+    policy: &'r str,
+}
+
+impl At<'_> {
+    fn series(&self, of: &Choice, figure: &str) -> Series {
+        self.rows.of_parts(self.place, self.policy, of, figure)
+    }
+
+    fn ratio(&self, both: [&Choice; 2], figure: &str) -> Series {
+        let (place, policy) = (self.place, self.policy);
+        self.rows.ratio_of_parts(place, policy, both, figure)
+    }
+
+    fn known(&self) -> Known {
+        self.place.known()
+    }
+}
+
 impl Parts {
-    /// Judges it on each of some places, by policy.
+    /// Judges it on each of some places that has one of its series, by policy.
     pub(crate) fn judge(&self, rows: &Rows, places: &[Place]) -> Vec<Judgement> {
         let mut all = Vec::new();
         for place in places {
             for policy in rows.policies(place) {
-                let find = |of: &Choice, figure: &str| rows.of_parts(place, policy, of, figure);
-                all.push(self.decide(&find).on(named(place, policy)));
+                let at = At {
+                    rows,
+                    place,
+                    policy,
+                };
+                let is_there = |of: &Choice| !at.series(of, self.figure()).is_empty();
+                // Not every run of an item has all places.
+                if self.choices().iter().any(is_there) {
+                    all.push(self.decide(&at).on(named(place, policy)));
+                }
             }
         }
         if all.is_empty() {
@@ -249,7 +283,8 @@ impl Parts {
         all.collect()
     }
 
-    fn decide(&self, find: Find<'_>) -> Judgement {
+    fn decide(&self, at: &At<'_>) -> Judgement {
+        let find = &|of: &Choice, figure: &str| at.series(of, figure);
         let points = |of: &Choice, figure: &str| within(&find(of, figure), ALL);
         match self {
             Self::Within {
@@ -257,10 +292,17 @@ impl Parts {
                 figure,
                 sizes,
                 range: [low, high],
+                bound,
             } => {
-                let band = low.band(Some(*high));
+                let ends = [low.value(), high.value()];
+                let extreme = || (high.extreme(ends, at.known()), sizes[1]);
+                let range = Range {
+                    band: high.between(ends, at.known()),
+                    // Between a value and itself is what is near it.
+                    extreme: (ends[0] < ends[1] && !bound).then(extreme),
+                };
                 let text = low.told(Some(*high));
-                in_range(&within(&find(of, figure), *sizes), band, &text)
+                in_range(&within(&find(of, figure), *sizes), range, &text)
             }
             Self::Peak {
                 of,
@@ -269,7 +311,7 @@ impl Parts {
                 value,
             } => peak_is(
                 &within(&find(of, figure), *sizes),
-                value.band(None),
+                value.band(at.known()),
                 &value.told(None),
             ),
             Self::Rises {
@@ -334,7 +376,10 @@ impl Parts {
                 other,
                 figure,
                 sizes,
-            } => equal(&pairs(&find(one, figure), &find(other, figure), *sizes)),
+            } => equal(
+                &pairs(&find(one, figure), &find(other, figure), *sizes),
+                &at.ratio([one, other], figure),
+            ),
             Self::Begins {
                 of,
                 over,

@@ -1,28 +1,61 @@
 //! Claims about units are judged on each transport and layer, and on each MPI library by itself.
 
 use crate::judgement::Judgement;
+use crate::known::Known;
 use crate::rows::{Place, Rows, Series};
 
-/// Finds a series by the name of a unit and of a figure.
-pub(crate) type Find<'a> = &'a dyn Fn(&str, &str) -> Series;
+/// The series of a place, by the names of units and of figures.
+pub(crate) struct At<'r> {
+    rows: &'r Rows,
+    place: &'r Place,
+    /// What stands for stars in names.
+    star: &'r str,
+}
 
-/// Judges something of units at each place, and there for each name that a star in theirs stands for.
+impl At<'_> {
+    /// Returns a series by the name of a unit and of a figure.
+    pub(crate) fn series(&self, unit: &str, figure: &str) -> Series {
+        self.rows.of_unit(self.place, &self.named(unit), figure)
+    }
+
+    /// Returns the ratio of two units.
+    pub(crate) fn ratio(&self, of: &str, over: &str, figure: &str) -> Series {
+        let (of, over) = (self.named(of), self.named(over));
+        self.rows.ratio(self.place, &of, &over, figure)
+    }
+
+    /// Returns how exactly figures are known.
+    pub(crate) fn known(&self) -> Known {
+        self.place.known()
+    }
+
+    fn named(&self, unit: &str) -> String {
+        unit.replace('*', self.star)
+    }
+}
+
+/// Judges something of units at each place that has one of them, and there for each name that a star in theirs stands for.
 pub(crate) fn at_each(
     rows: &Rows,
     places: &[Place],
     units: &[&str],
-    decide: &dyn Fn(Find<'_>) -> Judgement,
+    figure: &str,
+    decide: &dyn Fn(&At<'_>) -> Judgement,
 ) -> Vec<Judgement> {
     let mut all = Vec::new();
     for place in places {
         for star in stars(rows, place, units) {
-            let series =
-                |unit: &str, figure: &str| rows.of_unit(place, &unit.replace('*', star), figure);
+            let at = At { rows, place, star };
+            // Not every run of an item has all places.
+            let is_there = |unit: &&str| !at.series(unit, figure).is_empty();
+            if !units.iter().any(|unit| is_there(&unit)) {
+                continue;
+            }
             let on = match star.is_empty() || star == "library" {
                 true => place.name(),
                 false => format!("{}, {star}", place.name()),
             };
-            all.push(decide(&series).on(on));
+            all.push(decide(&at).on(on));
         }
     }
     match all.is_empty() {

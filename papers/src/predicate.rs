@@ -12,6 +12,7 @@ use crate::compare::{
 };
 use crate::effects::Effect;
 use crate::judgement::{Judgement, nothing};
+use crate::known::Known;
 use crate::on::On;
 use crate::parts::Parts;
 use crate::places::stars;
@@ -134,6 +135,12 @@ impl Predicate {
         }
     }
 
+    /// Returns the layer whose series comes first, or `peer`.
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        Some(self.about().0.layer().unwrap_or("peer"))
+    }
+
     /// Returns the figure that it is about, where it is about units.
     pub(crate) fn figure_of_units(&self) -> Option<&str> {
         match self {
@@ -174,6 +181,15 @@ impl Predicate {
             Self::Units(comparison) => vec![comparison.sizes()],
             Self::Effects(effect) => vec![effect.size().map_or(ALL, |size| [size, size])],
             Self::Parts(parts) => vec![parts.sizes()],
+        }
+    }
+
+    /// Whether it compares figures of one place alone, each place by itself.
+    pub(crate) const fn is_of_one_place(&self) -> bool {
+        match self {
+            Self::Units(_) | Self::Parts(_) => true,
+            Self::Effects(effect) => effect.is_of_one_place(),
+            _ => false,
         }
     }
 
@@ -247,51 +263,81 @@ impl Predicate {
             Self::Parts(parts) => return parts.judge(rows, &places),
             _ => {}
         }
+        self.beside(rows, &places)
+    }
+
+    /// Judges it on each transport of ours, beside each MPI library over the same kind of way where it is about one.
+    fn beside(&self, rows: &Rows, places: &[Place]) -> Vec<Judgement> {
         let (first, second, figure) = self.about();
         let needs_peer = first == Who::Peer || second == Some(Who::Peer);
         let (peers, own): (Vec<&Place>, Vec<&Place>) =
             places.iter().partition(|place| place.is_foreign());
-        let mut transports: Vec<&str> = own.iter().map(|place| &*place.transport).collect();
-        transports.dedup();
-        let beside: Vec<Option<&Place>> = match needs_peer {
-            true => peers.iter().map(|place| Some(*place)).collect(),
-            false => vec![None],
-        };
+        let mut transports: Vec<&Place> = Vec::new();
+        for place in own {
+            if !transports
+                .iter()
+                .any(|one| one.transport == place.transport)
+            {
+                transports.push(place);
+            }
+        }
         let mut all = Vec::new();
         for own in &transports {
-            for peer in &beside {
-                let series = |who| match (who, peer) {
-                    (Who::Ob1, _) => rows.series(own, Some("ob1"), figure),
-                    (Who::Cm, _) => rows.series(own, Some("cm"), figure),
-                    (Who::Peer, Some(peer)) => rows.of_place(peer, figure),
-                    (Who::Peer, None) => Series::new(),
+            let alike = peers
+                .iter()
+                .filter(|peer| peer.is_network() == own.is_network());
+            let beside: Vec<Option<&Place>> = match needs_peer {
+                true => alike.map(|peer| Some(*peer)).collect(),
+                false => vec![None],
+            };
+            for peer in beside {
+                let series = |who: Who| match (who.layer(), peer) {
+                    (Some(layer), _) => rows.series(&own.transport, Some(layer), figure),
+                    (None, Some(peer)) => rows.of_place(peer, figure),
+                    (None, None) => Series::new(),
                 };
                 let (one, other) = (series(first), second.map(series).unwrap_or_default());
-                let on = match peer {
-                    Some(peer) => format!("{own} beside {}", peer.name()),
-                    None => (*own).to_owned(),
+                if one.is_empty() && other.is_empty() {
+                    continue;
+                }
+                // Layers of one transport may share launches.
+                let layers = first.layer().zip(second.and_then(Who::layer));
+                let ratios = match layers {
+                    Some((of, over)) => rows.ratio_of_layers(&own.transport, [of, over], figure),
+                    None => quotients(&one, &other),
                 };
-                all.push(self.decide(&one, &other).on(on));
+                let on = match peer {
+                    Some(peer) => format!("{} beside {}", own.transport, peer.name()),
+                    None => own.transport.clone(),
+                };
+                all.push(self.decide(&one, &other, &ratios, own.known()).on(on));
             }
         }
         if all.is_empty() {
             let why = match needs_peer && peers.is_empty() {
                 true => "no MPI library was measured: -t mpi:PREFIX",
-                false => "nothing was measured on a transport of Tagwire",
+                false if transports.is_empty() => "nothing was measured on a transport of Tagwire",
+                false if needs_peer => {
+                    "no MPI library was measured over what a transport of Tagwire was measured over"
+                }
+                false => "no size of it was measured",
             };
             all.push(Judgement::not_testable(why));
         }
         all
     }
 
-    fn decide(&self, one: &Series, other: &Series) -> Judgement {
+    fn decide(&self, one: &Series, other: &Series, ratios: &Series, known: Known) -> Judgement {
         match self {
             Self::Ratio { size, value, .. } => match (one.get(size), other.get(size)) {
-                (Some(of), Some(over)) => ratio(of, over, value.band(None), &value.told(None)),
+                (Some(_), Some(_)) => match ratios.get(size) {
+                    Some(ours) => ratio(ours, value.band(known), &value.told(None)),
+                    None => Judgement::not_testable("one of the figures is 0"),
+                },
                 _ => nothing(),
             },
             Self::Below { sizes, .. } => below(&pairs(one, other, *sizes)),
-            Self::Equal { sizes, .. } => equal(&pairs(one, other, *sizes)),
+            Self::Equal { sizes, .. } => equal(&pairs(one, other, *sizes), ratios),
             Self::Crossover { value, above, .. } => {
                 crossover(&pairs(one, other, ALL), value.size(), *above)
             }
@@ -304,7 +350,11 @@ impl Predicate {
             Self::Projected {
                 size, share, value, ..
             } => match (one.get(size), other.get(size)) {
-                (Some(slow), Some(fast)) => by_share(slow, fast, *share, *value),
+                // Of the slow one over the fast one.
+                (Some(_), Some(_)) => match ratios.get(size) {
+                    Some(ratio) => by_share(ratio, *share, *value),
+                    None => Judgement::not_testable("one of the figures is 0"),
+                },
                 _ => nothing(),
             },
             Self::Units(_) | Self::Effects(_) | Self::Parts(_) => nothing(),
@@ -312,12 +362,28 @@ impl Predicate {
     }
 }
 
-/// What of a program's time in the library goes as a figure does: by how many percent it is faster. Shares are of the faster one.
-fn by_share(slow: &Summary, fast: &Summary, share: Number, value: Number) -> Judgement {
-    if slow.min <= 0.0 || fast.min <= 0.0 {
-        return Judgement::not_testable("one of the figures is 0");
+impl Who {
+    /// Returns the name of our layer; `None` of a library.
+    const fn layer(self) -> Option<&'static str> {
+        match self {
+            Self::Ob1 => Some("ob1"),
+            Self::Cm => Some("cm"),
+            Self::Peer => None,
+        }
     }
-    let ratio = quotient(slow, fast);
+}
+
+/// The ratios of two series that share no launches.
+fn quotients(of: &Series, over: &Series) -> Series {
+    let all = pairs(of, over, ALL).into_iter();
+    let positive = all.filter(|(_, of, over)| of.min > 0.0 && over.min > 0.0);
+    positive
+        .map(|(size, of, over)| (size, quotient(&of, &over)))
+        .collect()
+}
+
+/// What of a program's time in the library goes as a figure does: by how many percent it is faster. Shares are of the faster one.
+fn by_share(ratio: &Summary, share: Number, value: Number) -> Judgement {
     let part = share.value() / 100.0;
     // The time with the slower one, where that with the faster is 1; faster by its part of the slower's time.
     let faster = |ratio: f64| {
@@ -332,7 +398,7 @@ fn by_share(slow: &Summary, fast: &Summary, share: Number, value: Number) -> Jud
     let evidence = format!(
         "{} % faster, by a ratio of {} in {} % of the time; published {}",
         told(&ours),
-        told(&ratio),
+        told(ratio),
         share.value(),
         value.value()
     );

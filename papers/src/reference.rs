@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::answer::Band;
+use crate::answer::{Band, Extreme};
+use crate::known::Known;
 use crate::published::{Published, published};
 use crate::words::short;
 
@@ -14,9 +15,6 @@ pub(crate) enum Number {
     /// One of ours: what counts as even, say, where the paper has a word and no number.
     Ours(f64),
 }
-
-/// Differences in percent that are smaller cannot be told apart on a shared machine.
-pub(crate) const KNOWN_PCT: f64 = 3.0;
 
 impl Number {
     pub(crate) const fn value(self) -> f64 {
@@ -38,19 +36,46 @@ impl Number {
         self.value() as u64
     }
 
-    /// Returns what lies about it, or between it and another: differences where it is in percent, otherwise ratios.
-    pub(crate) fn band(self, to: Option<Self>) -> Band {
-        self.between(to.unwrap_or(self).value())
+    /// Returns what lies about it: differences where it is in percent, otherwise ratios.
+    pub(crate) fn band(self, known: Known) -> Band {
+        self.of_its_kind(self.value(), self.value(), known)
     }
 
-    /// Returns what lies between it and another value.
-    pub(crate) fn between(self, other: f64) -> Band {
-        match self {
-            Self::Published(one, _) if one.unit.as_deref() == Some("percent") => {
-                Band::of_differences(other, self.value(), KNOWN_PCT)
-            }
-            _ => Band::of_ratios(other, self.value()),
+    /// Returns what lies between two values of its kind. Of a simulation that is what lies between the published ends themselves: they
+    /// say how far figures go, and these do not scatter.
+    pub(crate) fn between(self, [low, high]: [f64; 2], known: Known) -> Band {
+        match known {
+            Known::Simulated if low < high && self.is_percent() => Band::exactly(low, high),
+            Known::Simulated if low < high => Band::of_ends(low, high),
+            _ => self.of_its_kind(low, high, known),
         }
+    }
+
+    /// Returns that end of a range of values of its kind which is further from no effect, where figures have to come near it.
+    pub(crate) fn extreme(self, [low, high]: [f64; 2], known: Known) -> Extreme {
+        let far = |value: f64| match self.is_percent() {
+            true => value.abs(),
+            false => value.ln().abs(),
+        };
+        let is_low = far(low) > far(high);
+        let value = if is_low { low } else { high };
+        Extreme {
+            value,
+            is_low,
+            band: self.of_its_kind(value, value, known),
+        }
+    }
+
+    fn of_its_kind(self, low: f64, high: f64, known: Known) -> Band {
+        match self.is_percent() {
+            true => Band::of_differences(low, high, known.percent()),
+            false => Band::of_ratios(low, high),
+        }
+    }
+
+    fn is_percent(self) -> bool {
+        let unit = self.published().and_then(|one| one.unit.as_deref());
+        unit == Some("percent")
     }
 
     pub(crate) fn told(self, to: Option<Self>) -> String {

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use tagwire_bench::{Summary, is_foreign};
+use tagwire_bench::{Summary, is_foreign, line_transfer};
 
+use crate::answer::quotient;
 use crate::choice::Choice;
+use crate::known::{Known, simulated};
 use crate::on::{On, STANDS_FOR};
 use crate::run::Run;
 
@@ -13,6 +15,8 @@ use crate::run::Run;
 #[derive(Debug, Default)]
 pub struct Rows {
     all: Vec<Value>,
+    /// How many runs they are of.
+    runs: usize,
     /// Rows of what is measured by turns: the number of the turn, the build, and the row.
     turns: Vec<(usize, String, Value)>,
     /// That of the first of those.
@@ -57,7 +61,15 @@ impl Place {
 
     /// Whether it is a simulated machine.
     pub(crate) fn is_simulated(&self) -> bool {
-        self.transport.starts_with("sim:")
+        self.transport.starts_with(SIMULATED)
+    }
+
+    /// Returns how exactly its figures are known.
+    pub(crate) fn known(&self) -> Known {
+        match self.is_simulated() {
+            true => Known::Simulated,
+            false => Known::Measured,
+        }
     }
 
     /// Whether it is shared memory of ours.
@@ -130,7 +142,10 @@ impl Rows {
 
     /// Adds rows of a run that an outcome has stored.
     pub(crate) fn add_stored(&mut self, rows: Vec<Value>, is_over_tcp: bool) {
+        self.runs += 1;
+        let run = self.runs;
         let marked = rows.into_iter().map(|mut row| {
+            row[RUN] = run.into();
             if is_over_tcp {
                 row[OVER_TCP] = Value::Bool(true);
             }
@@ -147,6 +162,58 @@ impl Rows {
             row[ITEM] = item.into();
             row
         }));
+    }
+
+    /// Returns them with a figure as it is where there is no effect.
+    pub(crate) fn without_effect(&self, figure: &str, value: f64) -> Self {
+        let all = self.all.iter().map(|row| {
+            let mut row = row.clone();
+            if row[figure].is_number() {
+                row[figure] = value.into();
+            }
+            row
+        });
+        Self {
+            all: all.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns those whose launches had the ranks' CPUs placed to each other as most of those with a figure had, of each place by itself
+    /// or of all together. Figures of other placings do not compare. All are left where none has most of them, which intervals show;
+    /// `None` where that is so everywhere.
+    pub(crate) fn of_one_placing(&self, figure: &str, by_place: bool) -> Option<Self> {
+        let placing = |row: &Value| line_transfer::placing(|name| row[name].as_f64());
+        let place = |row: &Value| match by_place {
+            true => Place::of(row).map(|place| place.name()),
+            false => None,
+        };
+        let mut counts: BTreeMap<_, BTreeMap<&str, usize>> = BTreeMap::new();
+        let rows = self.all.iter().filter(|row| row[figure].is_number());
+        for (row, placing) in rows.filter_map(|row| Some((row, placing(row)?))) {
+            let of_place = counts.entry(place(row)).or_default();
+            *of_place.entry(placing).or_default() += 1;
+        }
+        let most: BTreeMap<_, &str> = counts
+            .into_iter()
+            .filter_map(|(place, counts)| {
+                let all: usize = counts.values().sum();
+                let most = counts.into_iter().find(|(_, count)| count * 2 > all)?;
+                (most.1 < all).then_some((place, most.0))
+            })
+            .collect();
+        if most.is_empty() {
+            return None;
+        }
+        let most = |row: &Value| most.get(&place(row)).copied();
+        let is_meant = |row: &&Value| match (placing(row), most(row)) {
+            (Some(found), Some(most)) => found == most,
+            _ => true,
+        };
+        Some(Self {
+            all: self.all.iter().filter(is_meant).cloned().collect(),
+            ..Self::default()
+        })
     }
 
     /// Returns the rows of the item itself.
@@ -187,16 +254,26 @@ impl Rows {
     /// Returns a figure over sizes of those rows of a place that have a unit, or something that makes progress. Behind the name of
     /// another item and a space it is a unit of that one.
     pub(crate) fn of_unit(&self, place: &Place, unit: &str, figure: &str) -> Series {
+        series(self.with_unit(place, unit), figure)
+    }
+
+    /// Returns the ratio of two units at each size: of each launch where they share launches, otherwise of their intervals. Figures
+    /// that are not above 0 have none.
+    pub(crate) fn ratio(&self, place: &Place, of: &str, over: &str, figure: &str) -> Series {
+        let rows = |unit| self.with_unit(place, unit).collect::<Vec<_>>();
+        ratios(&rows(of), &rows(over), figure)
+    }
+
+    fn with_unit<'r>(&'r self, place: &'r Place, unit: &str) -> impl Iterator<Item = &'r Value> {
         let (item, unit) = match unit.split_once(' ') {
-            Some((item, unit)) => (Some(item), unit),
-            None => (None, unit),
+            Some((item, unit)) => (Some(item.to_owned()), unit.to_owned()),
+            None => (None, unit.to_owned()),
         };
-        let is_meant = |row: &&Value| {
-            text(row, ITEM) == item
-                && UNITS.iter().any(|key| text(row, key) == Some(unit))
+        self.all.iter().filter(move |row| {
+            text(row, ITEM) == item.as_deref()
+                && UNITS.iter().any(|key| text(row, key) == Some(&*unit))
                 && Place::of(row).as_ref() == Some(place)
-        };
-        series(self.all.iter().filter(is_meant), figure)
+        })
     }
 
     /// Returns a figure over sizes of all rows of a place.
@@ -250,7 +327,28 @@ impl Rows {
         of: &Choice,
         figure: &str,
     ) -> Series {
-        let is_meant = |row: &&Value| {
+        series(self.with_parts(place, policy, of), figure)
+    }
+
+    /// Returns the ratio of two choices of partitioned operations, as [`ratio`](Self::ratio) does.
+    pub(crate) fn ratio_of_parts(
+        &self,
+        place: &Place,
+        policy: &str,
+        [of, over]: [&Choice; 2],
+        figure: &str,
+    ) -> Series {
+        let rows = |choice| self.with_parts(place, policy, choice).collect::<Vec<_>>();
+        ratios(&rows(of), &rows(over), figure)
+    }
+
+    fn with_parts<'r>(
+        &'r self,
+        place: &'r Place,
+        policy: &'r str,
+        of: &'r Choice,
+    ) -> impl Iterator<Item = &'r Value> {
+        self.own().filter(move |row| {
             let number = row.get("partitions").and_then(Value::as_u64);
             let is_cold = row.get("cold_cache").and_then(Value::as_bool);
             let (compute, noise) = (text(row, "compute"), text(row, "noise"));
@@ -265,8 +363,7 @@ impl Rows {
                 && is_cold.unwrap_or(false) == of.cold
                 && text(row, "policy") == Some(policy)
                 && Place::of(row).as_ref() == Some(place)
-        };
-        series(self.own().filter(is_meant), figure)
+        })
     }
 
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
@@ -294,11 +391,29 @@ impl Rows {
 
     /// Returns a figure over sizes of those rows on `transport` that `layer` matched.
     pub(crate) fn series(&self, transport: &str, layer: Option<&str>, figure: &str) -> Series {
-        let is_meant = |row: &&Value| {
+        series(self.on(transport, layer), figure)
+    }
+
+    /// Returns the ratio of two layers on `transport`, as [`ratio`](Self::ratio) does.
+    pub(crate) fn ratio_of_layers(
+        &self,
+        transport: &str,
+        [of, over]: [&str; 2],
+        figure: &str,
+    ) -> Series {
+        let rows = |layer| self.on(transport, Some(layer)).collect::<Vec<_>>();
+        ratios(&rows(of), &rows(over), figure)
+    }
+
+    fn on<'r>(
+        &'r self,
+        transport: &'r str,
+        layer: Option<&'r str>,
+    ) -> impl Iterator<Item = &'r Value> {
+        self.own().filter(move |row| {
             text(row, "transport") == Some(transport)
                 && layer.is_none_or(|layer| text(row, "pml") == Some(layer))
-        };
-        series(self.own().filter(is_meant), figure)
+        })
     }
 }
 
@@ -313,18 +428,82 @@ const OVER_TCP: &str = "over_tcp";
 
 fn series<'r>(rows: impl Iterator<Item = &'r Value>, figure: &str) -> Series {
     let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let mut is_simulated = false;
     for row in rows {
         let size = row.get("size").and_then(Value::as_u64);
         let value = row.get(figure).and_then(Value::as_f64);
         if let (Some(size), Some(value)) = (size, value) {
+            is_simulated |= is_of_simulation(row);
             values.entry(size).or_default().push(value);
         }
     }
-    let points = values.into_iter();
-    points
-        .filter_map(|(size, values)| Some((size, Summary::of(&values)?)))
-        .collect()
+    let points = values.into_iter().filter_map(|(size, values)| {
+        let point = Summary::of(&values)?;
+        let point = match is_simulated {
+            true => simulated(point, figure),
+            false => point,
+        };
+        Some((size, point))
+    });
+    points.collect()
 }
+
+/// The ratio of a figure of some rows over that of others.
+fn ratios(of: &[&Value], over: &[&Value], figure: &str) -> Series {
+    let whole = |rows: &[&Value]| series(rows.iter().copied(), figure);
+    let (all_of, all_over) = (whole(of), whole(over));
+    let paired = match of.iter().any(|row| is_of_simulation(row)) {
+        // Its intervals are not those of launches.
+        true => BTreeMap::new(),
+        false => by_launch(of, over, figure),
+    };
+    let ratio = |(size, of): (&u64, &Summary)| {
+        let over = all_over.get(size)?;
+        if of.min <= 0.0 || over.min <= 0.0 {
+            return None;
+        }
+        let of_launches = paired.get(size).and_then(|ratios| Summary::of(ratios));
+        Some((*size, of_launches.unwrap_or_else(|| quotient(of, over))))
+    };
+    all_of.iter().filter_map(ratio).collect()
+}
+
+/// The ratios of launches that both have, by size.
+fn by_launch(of: &[&Value], over: &[&Value], figure: &str) -> BTreeMap<u64, Vec<f64>> {
+    let values = |rows: &[&Value]| {
+        let mut values: BTreeMap<(u64, u64, u64), Vec<f64>> = BTreeMap::new();
+        for row in rows {
+            let number = |key: &str| row[key].as_u64();
+            let launch = number("size").zip(number("launch")).zip(number(RUN));
+            if let (Some(((size, launch), run)), Some(value)) = (launch, row[figure].as_f64()) {
+                values.entry((size, run, launch)).or_default().push(value);
+            }
+        }
+        values
+    };
+    let (of, over) = (values(of), values(over));
+    let mut all: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (launch, values) in of {
+        let over = over.get(&launch).and_then(|values| Summary::of(values));
+        if let (Some(of), Some(over)) = (Summary::of(&values), over) {
+            all.entry(launch.0)
+                .or_default()
+                .push(of.median / over.median);
+        }
+    }
+    all
+}
+
+/// Whether a row is of a simulated machine.
+fn is_of_simulation(row: &Value) -> bool {
+    text(row, "transport").is_some_and(|transport| transport.starts_with(SIMULATED))
+}
+
+/// What transports of simulated machines begin with.
+const SIMULATED: &str = "sim:";
+
+/// The key of the number of the run that a row is of.
+const RUN: &str = "run";
 
 fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
     row.get(key).and_then(Value::as_str)

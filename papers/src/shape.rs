@@ -24,11 +24,11 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether something that happens in this step happens about a size. It is open where sizes are so far apart that any could be.
+    /// Whether something that happens in this step happens about a size, by a factor. It is open where sizes are further apart than that.
     pub(crate) fn is_about(self, value: u64, factor: f64) -> Answer {
         let [from, to, value] = [self.from, self.to, value].map(|size| size.max(1) as f64);
         let far = (from / value).max(value / to);
-        let is_coarse = to / from > factor * factor;
+        let is_coarse = to / from > factor;
         Answer::of(far <= factor && !is_coarse, far > factor)
     }
 }

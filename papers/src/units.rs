@@ -4,13 +4,14 @@
 use serde::Deserialize;
 
 use crate::compare::{
-    ALL, Bound, below, bound, close, crossover, equal, exactly, in_range, nears, pairs, peak_is,
-    reaches, within,
+    ALL, Bound, Range, below, bound, close, crossover, equal, exactly, in_range, nears, pairs,
+    peak_is, reaches, within,
 };
 use crate::judgement::Judgement;
-use crate::places::{Find, at_each};
+use crate::known::Known;
+use crate::places::{At, at_each};
 use crate::reference::Number;
-use crate::rows::{Place, Rows};
+use crate::rows::{Place, Rows, Series};
 use crate::shape::goes_with_size;
 use crate::words::short;
 
@@ -60,7 +61,8 @@ pub(crate) enum Comparison {
         #[serde(default = "all")]
         sizes: [u64; 2],
     },
-    /// It is in a published range, at two thirds of the sizes: each of several by itself.
+    /// It is in a published range, at two thirds of the sizes: each of several by itself. What is furthest from no effect is near the
+    /// published one, but where it is a `bound`. The sizes of the published range go up to `to`, where those here end before.
     Range {
         of: Vec<String>,
         figure: String,
@@ -68,6 +70,9 @@ pub(crate) enum Comparison {
         high: Number,
         #[serde(default = "all")]
         sizes: [u64; 2],
+        to: Option<u64>,
+        #[serde(default)]
+        bound: bool,
     },
     /// From about a size on one is below the other, and not before.
     Crossover {
@@ -100,12 +105,13 @@ pub(crate) enum Comparison {
         figure: String,
         value: Number,
     },
-    /// Two differ by less than so much, at two thirds of the sizes.
+    /// Two differ by less than so much, at two thirds of the sizes; on a simulated machine by less than `simulated`.
     Close {
         one: String,
         other: String,
         figure: String,
         within: f64,
+        simulated: f64,
     },
 }
 
@@ -202,10 +208,13 @@ impl Comparison {
 
     /// Judges it on each of some places.
     pub(crate) fn judge(&self, rows: &Rows, places: &[Place]) -> Vec<Judgement> {
-        at_each(rows, places, &self.units(), &|series| self.decide(series))
+        at_each(rows, places, &self.units(), self.figure(), &|at| {
+            self.decide(at)
+        })
     }
 
-    fn decide(&self, series: Find<'_>) -> Judgement {
+    fn decide(&self, at: &At<'_>) -> Judgement {
+        let series = |unit: &str, figure: &str| -> Series { at.series(unit, figure) };
         match self {
             Self::Range {
                 of,
@@ -213,13 +222,22 @@ impl Comparison {
                 low,
                 high,
                 sizes,
+                to,
+                bound,
             } => {
                 let points = of
                     .iter()
                     .flat_map(|unit| within(&series(unit, figure), *sizes));
-                let [low, most] = ends(*low, *high);
-                let text = format!("{} to {}", short(low), short(most));
-                in_range(&points.collect::<Vec<_>>(), high.between(low), &text)
+                let of_both = ends(*low, *high);
+                // Of all sizes there is none beyond.
+                let last = to.unwrap_or(if *sizes == ALL { 0 } else { sizes[1] });
+                let is_bound = *bound || low.is_none();
+                let range = Range {
+                    band: high.between(of_both, at.known()),
+                    extreme: (!is_bound).then(|| (high.extreme(of_both, at.known()), last)),
+                };
+                let text = of_both.map(short).join(" to ");
+                in_range(&points.collect::<Vec<_>>(), range, &text)
             }
             Self::Below {
                 low,
@@ -232,7 +250,10 @@ impl Comparison {
                 other,
                 figure,
                 sizes,
-            } => equal(&pairs(&series(one, figure), &series(other, figure), *sizes)),
+            } => equal(
+                &pairs(&series(one, figure), &series(other, figure), *sizes),
+                &at.ratio(one, other, figure),
+            ),
             Self::Least {
                 of,
                 figure,
@@ -260,7 +281,7 @@ impl Comparison {
                 sizes,
             } => peak_is(
                 &within(&series(of, figure), *sizes),
-                value.band(None),
+                value.band(at.known()),
                 &value.told(None),
             ),
             Self::Reaches {
@@ -278,8 +299,13 @@ impl Comparison {
                 other,
                 figure,
                 within,
+                simulated,
             } => {
                 let pairs = pairs(&series(one, figure), &series(other, figure), ALL);
+                let within = match at.known() {
+                    Known::Measured => within,
+                    Known::Simulated => simulated,
+                };
                 close(&pairs, *within)
             }
             Self::Crossover {
@@ -302,7 +328,7 @@ impl Comparison {
                     // The inverse ratio falls.
                     true => (over, of),
                 };
-                nears(&pairs(&series(of, figure), &series(over, figure), ALL))
+                nears(&at.ratio(of, over, figure))
             }
         }
     }

@@ -4,6 +4,8 @@ use tagwire_bench::Sizes;
 
 use super::*;
 use crate::choice::Choice;
+use crate::judgement::Judgement;
+use crate::known::without_effect;
 use crate::reference::{Number, nearest};
 use crate::rows::tests::of_rows;
 
@@ -373,67 +375,96 @@ fn published_numbers_are_not_typed_again() {
     }
 }
 
-/// Where all figures are the same at all sizes, no claim of an order, a fall, a peak or an effect holds.
-#[test]
-fn no_claim_of_a_shape_holds_of_constant_figures() {
-    let of_claim = |item: &Item, claim: &Claim| {
-        let mut sizes: BTreeSet<u64> = item.runs.iter().flat_map(|run| sizes(run)).collect();
-        // Of what is over ranks there are as many runs as these.
-        if sizes.len() < 3 {
-            sizes.extend([2, 4, 8]);
+/// Places of rows: ours on shared memory and on a network, and libraries on either.
+const PLACES: [&str; 7] = [
+    r#""transport": "shm", "pml": "ob1""#,
+    r#""transport": "shm", "pml": "cm""#,
+    r#""transport": "ofi:tcp", "pml": "ob1""#,
+    r#""transport": "ofi:tcp", "pml": "cm""#,
+    r#""transport": "mpi", "library": "MPICH 5""#,
+    r#""transport": "mpi", "library": "Open MPI 5""#,
+    r#""transport": "mpi", "library": "MPICH 5", "over_tcp": true"#,
+];
+
+/// Simulated machines, of which one stands for shared memory and one for a network.
+const SIMULATED: [&str; 2] = [
+    r#""transport": "sim:a", "pml": "ob1", "stands_for": "shared""#,
+    r#""transport": "sim:b", "pml": "ob1", "stands_for": "network""#,
+];
+
+/// Rows of what a claim is about at places, whose figures are constant: that of the first series, and that of the others.
+fn constant(item: &Item, claim: &Claim, places: &[&str], [first, other]: [f64; 2]) -> Rows {
+    let mut sizes: BTreeSet<u64> = item.runs.iter().flat_map(|run| sizes(run)).collect();
+    // Of what is over ranks there are as many runs as these.
+    if sizes.len() < 3 {
+        sizes.extend([2, 4, 8]);
+    }
+    let figure = claim.predicate.figure();
+    let mut all = Vec::new();
+    let mut add = |fields: String, value: f64| {
+        for &size in &sizes {
+            let mut row =
+                serde_json::from_str::<serde_json::Value>(&format!("{{{fields}}}")).unwrap();
+            row["size"] = size.into();
+            for figure in [figure, "perceived_bandwidth_paper_mb_s", "bandwidth"] {
+                row[figure] = value.into();
+            }
+            all.push(row);
         }
-        let figure = claim.predicate.figure();
-        let mut all = Vec::new();
-        for size in sizes {
-            let row = |mut fields: serde_json::Value| {
-                fields["size"] = size.into();
-                for figure in [figure, "perceived_bandwidth_paper_mb_s", "bandwidth"] {
-                    fields[figure] = 1.0.into();
-                }
-                fields
-            };
-            let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
-            match &claim.predicate {
-                Predicate::Parts(parts) => all.extend(parts.choices().iter().map(|choice| {
+    };
+    let value = |number: usize| if number == 0 { first } else { other };
+    for place in places {
+        match &claim.predicate {
+            Predicate::Parts(parts) => {
+                for (number, choice) in parts.choices().iter().enumerate() {
                     let noise = choice.noise.as_deref().unwrap_or("none:4");
-                    row(json(format!(
-                        r#"{{"transport": "shm", "pml": "ob1", "policy": "messages", "partitions": {}, "noise": "{noise}",
-                            "compute": "sleep:{}", "cold_cache": {}}}"#,
-                        choice.partitions,
-                        choice.ms * 1000,
-                        choice.cold
-                    )))
-                })),
-                Predicate::Units(_) | Predicate::Effects(_) => {
-                    let units = match &claim.predicate {
-                        Predicate::Units(comparison) => comparison.units(),
-                        Predicate::Effects(effect) => effect.units(),
-                        _ => Vec::new(),
-                    };
-                    for unit in units {
-                        let unit = unit.replace('*', "default");
-                        let (of, unit) = unit.split_once(' ').unwrap_or(("", &unit));
-                        let (of, others) = match (of, item.with.first()) {
-                            ("", Some(with)) => (String::new(), vec![format!(r#""of_item": "{with}", "#)]),
-                            ("", None) => (String::new(), Vec::new()),
-                            (of, _) => (format!(r#""of_item": "{of}", "#), Vec::new()),
-                        };
-                        for of in [of].into_iter().chain(others) {
-                            for place in [r#""transport": "shm", "pml": "ob1""#, r#""transport": "ofi:tcp", "pml": "ob1""#, r#""transport": "mpi", "library": "MPICH 5""#, r#""transport": "mpi", "library": "Open MPI 5""#] {
-                                all.push(row(json(format!(r#"{{{of}{place}, "unit": "{unit}"}}"#))));
-                            }
-                        }
-                    }
+                    let (partitions, cold, us) = (choice.partitions, choice.cold, choice.ms * 1000);
+                    add(
+                        format!(
+                            r#"{place}, "policy": "messages", "partitions": {partitions}, "noise": "{noise}", "compute": "sleep:{us}", "cold_cache": {cold}"#
+                        ),
+                        value(number),
+                    );
                 }
-                _ => {
-                    for place in [r#""transport": "shm", "pml": "ob1""#, r#""transport": "shm", "pml": "cm""#, r#""transport": "mpi", "library": "MPICH 5""#] {
-                        all.push(row(json(format!("{{{place}}}"))));
+            }
+            Predicate::Units(_) | Predicate::Effects(_) => {
+                let units = match &claim.predicate {
+                    Predicate::Units(comparison) => comparison.units(),
+                    Predicate::Effects(effect) => effect.units(),
+                    _ => Vec::new(),
+                };
+                // Those that name no other item may be compared with the same of one.
+                let is_named = units.iter().any(|unit| unit.contains(' '));
+                let with = item.with.first().filter(|_| !is_named);
+                for (number, unit) in units.into_iter().enumerate() {
+                    let unit = unit.replace('*', "default");
+                    let (of, unit) = unit.split_once(' ').unwrap_or(("", &unit));
+                    let of_item = |of: &str| format!(r#""of_item": "{of}", "#);
+                    let items = match (of, with) {
+                        ("", Some(with)) => vec![String::new(), of_item(with)],
+                        ("", None) => vec![String::new()],
+                        (of, _) => vec![of_item(of)],
+                    };
+                    for of in items {
+                        add(format!(r#"{of}{place}, "unit": "{unit}""#), value(number));
                     }
                 }
             }
+            _ => {
+                let is_first = match claim.predicate.first() {
+                    Some("peer") | None => place.contains("library"),
+                    Some(layer) => place.contains(layer),
+                };
+                add((*place).to_owned(), value(usize::from(!is_first)));
+            }
         }
-        claim.predicate.judge(&of_rows(all), claim.on)
-    };
+    }
+    of_rows(all)
+}
+
+/// Where all figures are the same at all sizes, no claim of an order, a fall, a peak or an effect holds.
+#[test]
+fn no_claim_of_a_shape_holds_of_constant_figures() {
     let (mut shapes, mut others) = (0, 0);
     for item in all().iter().filter(|item| item.needs == Needs::Real) {
         for claim in &item.claims {
@@ -442,13 +473,56 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
                 continue;
             }
             shapes += 1;
-            for judged in of_claim(item, claim) {
-                let is_met = judged.verdict == crate::Verdict::Fails;
+            let rows = constant(item, claim, &PLACES, [1.0, 1.0]);
+            for judged in claim.predicate.judge(&rows, claim.on) {
+                let is_met = judged.verdict == Verdict::Fails;
                 assert!(is_met, "{}: {}: {judged:?}", item.name, claim.says);
             }
         }
     }
     assert!(shapes > others, "{shapes} shapes, {others} others");
+}
+
+/// A claim that figures without any effect meet holds of them where that is what the paper says, and of nothing else; otherwise it is
+/// not testable by what meets it.
+#[test]
+fn what_figures_without_effect_meet_tells_nothing() {
+    let holds = |judged: &[Judgement]| judged.iter().any(|one| one.verdict == Verdict::Holds);
+    let (mut listed, mut met) = (Vec::new(), BTreeSet::new());
+    for item in all().iter().filter(|item| item.needs == Needs::Real) {
+        for claim in item.claims.iter().filter(|claim| claim.is_published()) {
+            let value = without_effect(claim.predicate.figure());
+            let told = format!("{}: {}", item.name, claim.says);
+            for places in [&PLACES[..], &SIMULATED] {
+                let rows = constant(item, claim, places, [value, value]);
+                let judged = claim.judge(&rows);
+                if !claim.no_effect {
+                    assert!(!holds(&judged), "{told} {judged:?}");
+                    if holds(&claim.predicate.judge(&rows, claim.on)) {
+                        met.insert(told.clone());
+                    }
+                }
+            }
+            if claim.no_effect {
+                listed.push(&*claim.says);
+                let rows = constant(item, claim, &PLACES, [value, value]);
+                assert!(holds(&claim.judge(&rows)), "{told}");
+                let fails = |both: [f64; 2]| {
+                    let judged = claim.judge(&constant(item, claim, &PLACES, both));
+                    judged.iter().all(|one| one.verdict == Verdict::Fails)
+                };
+                let others = [value + 100.0, value - 100.0, 0.1];
+                let mut both = others
+                    .into_iter()
+                    .flat_map(|one| [[one, value], [one, one]]);
+                assert!(both.any(fails), "{told}");
+            }
+        }
+    }
+    // Of these it is told that they hold without any effect as well, where they hold.
+    assert_eq!(met.len(), 10, "{met:#?}");
+    // One is added where its paper says that there is no effect.
+    assert_eq!(listed.len(), 33, "{listed:#?}");
 }
 
 #[test]

@@ -176,8 +176,10 @@ impl Shown {
         !self.quick && self.is_judged()
     }
 
+    /// Returns how many judgements of the paper's claims are of a kind. Checks of our own are none of them.
     pub(super) fn count(&self, verdict: Verdict) -> usize {
-        let all = self.claims.iter().flat_map(|claim| &claim.judgements);
+        let claims = self.claims.iter().filter(|claim| claim.is_published);
+        let all = claims.flat_map(|claim| &claim.judgements);
         all.filter(|one| one.verdict == verdict).count()
     }
 
@@ -187,11 +189,12 @@ impl Shown {
             return None;
         }
         let claim = self.claims.iter().find(|one| one.says == claim)?;
+        let places = self.rows.places();
+        // Claims about layers are of a transport, beside a library where they are about one.
         let is_own = |on: &str| {
-            let places = self.rows.places();
-            places
-                .iter()
-                .any(|place| !place.is_foreign() && on.starts_with(&place.name()))
+            let of = on.split(" beside ").next().unwrap_or(on);
+            let mut own = places.iter().filter(|place| !place.is_foreign());
+            own.any(|place| of == place.transport || on.starts_with(&place.name()))
         };
         let found = claim
             .judgements
