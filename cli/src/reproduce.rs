@@ -265,14 +265,7 @@ fn page(
     let beside = file.with_file_name(name);
     fs::create_dir_all(&beside).map_err(|error| unwritable(&beside, &error))?;
     for plot in &made.plots {
-        let item = items.iter().find(|item| {
-            let stem = item.name.replace('/', "-");
-            let file = plot.file.strip_suffix(".svg");
-            file.map(|file| file.trim_end_matches(".sim")) == Some(&*stem)
-        });
-        if let Some(item) = item {
-            write(&beside.join(&plot.file), &draw::svg(item, &plot.plot)?)?;
-        }
+        write(&beside.join(&plot.file), &draw::svg(plot.item, &plot.plot)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }

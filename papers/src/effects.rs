@@ -193,7 +193,7 @@ impl Effect {
         };
         let point = |unit: &str| at.series(unit, self.figure()).get(&size).copied();
         let both = |of: &str, over: &str| {
-            point(of).and(point(over))?;
+            point(of).zip(point(over))?;
             Some(at.ratio(of, over, self.figure()).get(&size).copied())
         };
         match self {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::drawn::Shows;
+use crate::drawn::{Draw, Shows};
 use crate::error::{Error, Result};
 use crate::faster::Faster;
 use crate::judgement::{Judgement, Verdict};
@@ -77,6 +77,9 @@ pub struct Item {
     pub with: Vec<String>,
     /// What its plot shows, where that is no figure over sizes.
     pub(crate) plot: Option<Shows>,
+    /// Its plots; without any it is one of what its claims about its first figure are of.
+    #[serde(default)]
+    pub(crate) draw: Vec<Draw>,
     /// How often each run is started; 5 times where nothing is said.
     launches: Option<u32>,
     /// The sizes in place of those of a run with `--quick`.

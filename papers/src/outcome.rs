@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::drawn::Shows;
 use crate::item::{Claim, Item};
 use crate::judgement::{Judgement, Verdict};
 use crate::published::{Published, of_figure};
+use crate::reference::{line_of, nearest};
 use crate::rows::Rows;
 use crate::stored::Ran;
 use crate::table::{Table, markdown};
@@ -17,6 +19,16 @@ pub const SCHEMA: &str = "tagwire.reproduce/2";
 
 /// That before it, whose outcomes have neither rows nor circumstances; tables of performance are the same.
 pub(crate) const BEFORE: &str = "tagwire.reproduce/1";
+
+/// Says what is wrong with the schema of an outcome's file, where something is.
+pub(crate) fn wrong_schema(text: &str, schema: &str) -> Option<String> {
+    let all = [SCHEMA, BEFORE];
+    (!all.contains(&schema)).then(|| {
+        let line = line_of(text, "\"schema\"");
+        let near = nearest(schema, all.into_iter());
+        format!("line {line}: its schema is '{schema}'; the nearest that is read is '{near}'")
+    })
+}
 
 /// The column of a simulation's verdicts.
 pub(crate) const COLUMN: &str = "sim";
@@ -67,9 +79,9 @@ impl Measured {
     /// The figures of an item's claims; of several sizes the least, the middle and the greatest.
     fn of(item: &'static Item, rows: &Rows) -> Vec<Self> {
         let claims = item.claims.iter();
-        let mut figures: Vec<&str> = claims
-            .filter_map(|claim| claim.predicate.figure_of_units())
-            .collect();
+        let figures = claims.filter_map(|claim| claim.predicate.figure_of_units());
+        // How many messages there are is in the claims.
+        let mut figures: Vec<&str> = figures.filter(|figure| *figure != "messages").collect();
         figures.sort_unstable();
         figures.dedup();
         let mut all = Vec::new();
@@ -129,8 +141,12 @@ impl Outcome {
             figure: &item.figure,
             shows: &item.shows,
             quick,
-            // Tables have the values of their rows.
-            runs: if item.has_tables() { Vec::new() } else { runs },
+            runs: match item.plot {
+                // Tables have the values of their rows.
+                _ if item.has_tables() => Vec::new(),
+                Some(Shows::Shorts) => runs,
+                _ => runs.into_iter().map(Ran::without_samples).collect(),
+            },
             results,
             measured: Measured::of(item, rows),
             claims: item

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::item::{Claim, Item, all, find};
 use crate::judgement::Verdict;
+use crate::plot::Plot;
 use crate::published::{published, unanswered};
 
 use self::shown::Shown;
@@ -96,14 +97,15 @@ pub fn page(
     out += &overview(name, &shown);
     if !shown.is_empty() {
         out += "\n## Ours beside the published\n\nOther machines: ratios, orders and shapes are compared, and no absolute figures. \
-            Intervals go from the least launch to the greatest. Published values are grey in plots.\n";
+            Intervals go from the least launch to the greatest; those of simulated figures are 1 % to either side, and 0.05 points of a gain at least. \
+            Ratios are of launches that both figures have. Published values are grey in plots.\n";
     }
     let mut plots = Vec::new();
     for one in &shown {
         let drawn = one.plots();
-        let files: Vec<String> = drawn
+        let files: Vec<(String, &Plot)> = drawn
             .iter()
-            .map(|plot| format!("{name}/{}", plot.file))
+            .map(|one| (format!("{name}/{}", one.file), &one.plot))
             .collect();
         out += &one.section(&files, date);
         plots.extend(drawn);

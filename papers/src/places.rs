@@ -48,7 +48,7 @@ pub(crate) fn at_each(
             let at = At { rows, place, star };
             // Not every run of an item has all places.
             let is_there = |unit: &&str| !at.series(unit, figure).is_empty();
-            if !units.iter().any(|unit| is_there(&unit)) {
+            if !units.iter().any(is_there) {
                 continue;
             }
             let on = match star.is_empty() || star == "library" {

@@ -6,17 +6,22 @@ use serde_json::Value;
 use tagwire_bench::Summary;
 use tagwire_bench::naming::SIZE;
 
-use crate::drawn::Shows;
+use crate::drawn::{Draw, Shows};
 use crate::item::Item;
 use crate::outcome::Measured;
+use crate::places::stars;
 use crate::predicate::Predicate;
 use crate::projection::{PROFILE, projected};
 use crate::reference::by_id;
-use crate::rows::Rows;
+use crate::rows::{Place, Rows, Series};
 
 /// A plot of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
+    /// Which of the item's plots it is, from 1 on.
+    pub number: usize,
+    /// What tells it from other plots of the item, and what all its lines are of.
+    pub panel: String,
     /// The figure of `tagwire bench` that it shows, whose name ends in its unit.
     pub figure: String,
     /// What it is drawn over: `size` in bytes, `short_message` by its number, `arrival_in_us`, or `ranks`.
@@ -37,42 +42,107 @@ pub struct Line {
 }
 
 /// More series cannot be told apart.
-const MOST: usize = 9;
+const MOST: usize = 18;
 
 impl Plot {
-    /// Returns the plot of an item's first figure by its rows; `None` where nothing of it was measured.
-    pub(crate) fn of_rows(item: &Item, rows: &Rows) -> Option<Self> {
-        match item.plot {
-            Some(Shows::Shorts) => return Self::of_shorts(rows),
-            Some(Shows::Arrivals) => return Self::of_arrivals(rows),
-            Some(Shows::Gains) => return Self::of_gains(rows),
-            None => {}
-        }
-        let figure = item.claims.first()?.predicate.figure();
-        let mut lines: Vec<Line> = Vec::new();
-        let mut add = |name: String, points: Vec<(u64, Summary)>| {
-            let is_new = !lines.iter().any(|line| line.name == name);
-            if !points.is_empty() && is_new && lines.len() < MOST {
-                lines.push(Line {
-                    name,
-                    is_published: false,
-                    points,
+    /// Returns the plots of an item by its rows; none where nothing of it was measured.
+    pub(crate) fn of_rows(item: &Item, rows: &Rows) -> Vec<Self> {
+        let one = match item.plot {
+            Some(Shows::Shorts) => Self::of_shorts(rows),
+            Some(Shows::Arrivals) => Self::of_arrivals(rows),
+            Some(Shows::Gains) => Self::of_gains(rows),
+            None if item.draw.is_empty() => Self::of_claims(item, rows),
+            None => {
+                let all = (1..).zip(&item.draw).filter_map(|(number, draw)| {
+                    let plot = Self::drawn(item, draw, rows)?;
+                    Some(Self { number, ..plot })
                 });
+                return all.collect();
             }
         };
+        one.into_iter().collect()
+    }
+
+    /// The plot of what claims about an item's first figure are of.
+    fn of_claims(item: &Item, rows: &Rows) -> Option<Self> {
+        let figure = item.claims.first()?.predicate.figure();
+        let mut lines = Lines::default();
         let claims = item.claims.iter();
         for claim in claims.filter(|claim| claim.predicate.figure() == figure) {
             for place in rows.places() {
                 for (name, series) in claim.predicate.series(rows, &place) {
-                    let name = match name.is_empty() {
-                        true => place.name(),
-                        false => format!("{name}, {}", place.name()),
-                    };
-                    add(name, series.into_iter().collect());
+                    lines.add(named(&name, &place), series);
                 }
             }
         }
-        Self::with_published(item, figure, lines)
+        Self::with_published(item, &Draw::of(figure), lines.all)
+    }
+
+    /// A plot as an item describes it.
+    fn drawn(item: &Item, draw: &Draw, rows: &Rows) -> Option<Self> {
+        let mut lines = Lines::default();
+        let others = draw.beside.iter().map(|[key, word]| (&**key, &**word));
+        for (figure, word) in [(&*draw.figure, "")].into_iter().chain(others) {
+            let mut add = |name: &str, place: &Place, series| {
+                let named = named(name, place);
+                lines.add(
+                    match word {
+                        "" => named,
+                        word => format!("{word}, {named}"),
+                    },
+                    series,
+                );
+            };
+            let units: Vec<&str> = draw.units.iter().map(String::as_str).collect();
+            for place in rows.places().iter().filter(|place| draw.has(place)) {
+                for unit in &units {
+                    for star in stars(rows, place, &[unit]) {
+                        let unit = unit.replace('*', star);
+                        add(&unit, place, rows.of_unit(place, &unit, figure));
+                    }
+                }
+                for policy in rows.policies(place) {
+                    for choice in draw.parts.iter().filter(|_| draw.has_policy(policy)) {
+                        let name = format!("{}, {policy}", choice.name());
+                        let series = rows.of_parts(place, policy, choice, figure);
+                        add(&name, place, series);
+                    }
+                }
+                if units.is_empty() && draw.parts.is_empty() {
+                    add("", place, rows.of_place(place, figure));
+                }
+            }
+        }
+        let mut plot = Self::with_published(item, draw, lines.all)?;
+        let shared = plot.leave_out_shared();
+        let parts = [draw.panel.clone(), shared];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        plot.panel = parts.join(", ");
+        Some(plot)
+    }
+
+    /// Leaves out of names what all lines of ours have in them, and returns that.
+    fn leave_out_shared(&mut self) -> String {
+        let own = || self.lines.iter().filter(|line| !line.is_published);
+        let names: Vec<Vec<&str>> = own().map(|line| line.name.split(", ").collect()).collect();
+        let Some((first, others)) = names.split_first() else {
+            return String::new();
+        };
+        let is_shared = |part: &&&str| others.iter().all(|name| name.contains(part));
+        let shared: Vec<String> = first
+            .iter()
+            .filter(is_shared)
+            .map(|part| (*part).to_owned())
+            .collect();
+        if others.is_empty() || names.iter().any(|name| name.len() == shared.len()) {
+            return String::new();
+        }
+        for line in self.lines.iter_mut().filter(|line| !line.is_published) {
+            let parts = line.name.split(", ");
+            let own = parts.filter(|part| !shared.iter().any(|one| one == part));
+            line.name = own.collect::<Vec<_>>().join(", ");
+        }
+        shared.join(", ")
     }
 
     /// The time of each short message, by its number from 1 on: the median over launches.
@@ -167,6 +237,8 @@ impl Plot {
         lines.retain(|line| !line.points.is_empty());
         lines.truncate(MOST);
         (!lines.is_empty()).then(|| Self {
+            number: 1,
+            panel: String::new(),
             figure: figure.to_owned(),
             over,
             lines,
@@ -198,15 +270,15 @@ impl Plot {
                 None => {}
             }
         }
-        Self::with_published(item, figure, lines)
+        Self::with_published(item, &Draw::of(figure), lines)
     }
 
-    fn with_published(item: &Item, figure: &str, mut lines: Vec<Line>) -> Option<Self> {
+    fn with_published(item: &Item, draw: &Draw, mut lines: Vec<Line>) -> Option<Self> {
         if lines.is_empty() {
             return None;
         }
         for point in item.points() {
-            if point.figure == figure {
+            if point.figure == draw.figure {
                 lines.push(Line {
                     name: point.of,
                     is_published: true,
@@ -214,7 +286,6 @@ impl Plot {
                 });
             }
         }
-        // A range is drawn by its ends, over the sizes that it is of; those of what is drawn come first.
         let drawn: BTreeSet<u64> = lines
             .iter()
             .flat_map(|line| line.points.iter().map(|point| point.0))
@@ -227,28 +298,63 @@ impl Plot {
             let Some(([low, high], of)) = comparison.range() else {
                 continue;
             };
+            // A range stands beside the lines that it is of, all of which are drawn.
             let is_drawn = of
                 .iter()
-                .any(|unit| measured.iter().any(|name| name.starts_with(unit.as_str())));
-            if !is_drawn || comparison.figure() != figure || lines.len() > MOST + MOST {
+                .all(|unit| measured.iter().any(|name| name.starts_with(unit.as_str())));
+            if !is_drawn || comparison.figure() != draw.figure || !draw.is_on(claim.on) {
                 continue;
             }
             let [first, last] = comparison.sizes();
-            let sizes: Vec<u64> = drawn.range(first..=last).copied().collect();
-            let what = claim.says.trim_end_matches('.');
-            for (word, value) in [("least", low), ("most", high)] {
-                lines.push(Line {
-                    name: format!("{what}: {word}"),
-                    is_published: true,
-                    points: sizes.iter().map(|size| (*size, exactly(value))).collect(),
-                });
+            let ends = Summary {
+                min: low,
+                median: f64::midpoint(low, high),
+                max: high,
+            };
+            let points = drawn.range(first..=last).map(|size| (*size, ends));
+            let line = Line {
+                name: claim.says.trim_end_matches('.').to_owned(),
+                is_published: true,
+                points: points.collect(),
+            };
+            if !line.points.is_empty() {
+                lines.push(line);
             }
         }
         Some(Self {
-            figure: figure.to_owned(),
+            number: 1,
+            panel: String::new(),
+            figure: draw.figure.clone(),
             over: SIZE,
             lines,
         })
+    }
+}
+
+/// Lines that are measured, each name once.
+#[derive(Default)]
+struct Lines {
+    all: Vec<Line>,
+}
+
+impl Lines {
+    fn add(&mut self, name: String, series: Series) {
+        let is_new = !self.all.iter().any(|line| line.name == name);
+        if !series.is_empty() && is_new && self.all.len() < MOST {
+            self.all.push(Line {
+                name,
+                is_published: false,
+                points: series.into_iter().collect(),
+            });
+        }
+    }
+}
+
+/// A name with its place.
+fn named(name: &str, place: &Place) -> String {
+    match name {
+        "" => place.name(),
+        name => format!("{name}, {}", place.name()),
     }
 }
 
@@ -299,7 +405,7 @@ mod tests {
             })
         };
         let rows = of_rows(vec![row(0, [1.0, 5.0]), row(1, [3.0, 5.0])]);
-        let plot = Plot::of_rows(find("threads/fig10").unwrap()[0], &rows).unwrap();
+        let plot = Plot::of_rows(find("threads/fig10").unwrap()[0], &rows).remove(0);
         assert_eq!((&*plot.figure, plot.over), ("short_us", "short_message"));
         assert_eq!(medians(&plot.lines[0]), [(1, 2.0), (2, 5.0)]);
     }
@@ -320,7 +426,7 @@ mod tests {
                 2.0,
             ),
         ]);
-        let plot = Plot::of_rows(find("partitioned/fig13").unwrap()[0], &rows).unwrap();
+        let plot = Plot::of_rows(find("partitioned/fig13").unwrap()[0], &rows).remove(0);
         let names: Vec<&str> = plot.lines.iter().map(|line| &*line.name).collect();
         assert_eq!(
             names,
@@ -337,7 +443,7 @@ mod tests {
     #[test]
     fn arrivals_are_drawn_as_histograms() {
         let row = json!({"transport": "shm", "pml": "ob1", "series": "kernel:spmv/bsp@16", "size": 256, "histogram": "140:10:3,0,2"});
-        let plot = Plot::of_rows(find("cmb/fig4").unwrap()[0], &of_rows(vec![row])).unwrap();
+        let plot = Plot::of_rows(find("cmb/fig4").unwrap()[0], &of_rows(vec![row])).remove(0);
         assert_eq!(plot.over, "arrival_in_us");
         assert_eq!(
             medians(&plot.lines[0]),
@@ -355,20 +461,105 @@ mod tests {
         }
     }
 
-    /// The ranges of panels stand over the sizes that they are of.
+    /// The ranges of panels stand over the sizes that they are of, beside the lines of the same panel.
     #[test]
-    fn published_ranges_are_drawn_by_their_ends() {
-        let row = |size: u64| {
+    fn published_ranges_are_drawn_with_their_panel() {
+        let row = |unit: &str, size: u64| {
             json!({
-                "transport": "shm", "pml": "ob1", "series": "7-point-ring/bins:2@16", "size": size, "speedup_pct": 1.0
+                "transport": "shm", "pml": "ob1", "series": unit, "size": size, "speedup_pct": 1.0
             })
         };
-        let rows = of_rows(vec![row(256), row(4_194_304)]);
-        let plot = Plot::of_rows(find("cmb/fig5").unwrap()[0], &rows).unwrap();
-        let published: Vec<&Line> = plot.lines.iter().filter(|line| line.is_published).collect();
-        let least = published
+        let units = ["bins:2", "bins:4", "bins:8", "each"];
+        let units = units.map(|unit| format!("7-point-ring/{unit}@16"));
+        let all = units
             .iter()
-            .find(|line| line.name.ends_with("2 to 16 bins, all buffers: least"));
-        assert_eq!(medians(least.unwrap()), [(256, 0.412), (4_194_304, 0.412)]);
+            .flat_map(|unit| [256, 4_194_304].map(|size| row(unit, size)));
+        let plots = Plot::of_rows(find("cmb/fig5").unwrap()[0], &of_rows(all.collect()));
+        let panels: Vec<&str> = plots.iter().map(|plot| &*plot.panel).collect();
+        assert_eq!(panels, ["a: Manzano, 7 points, shm (ob1)"]);
+        let (published, own): (Vec<&Line>, Vec<&Line>) =
+            plots[0].lines.iter().partition(|line| line.is_published);
+        let names: Vec<&str> = own.iter().map(|line| &*line.name).collect();
+        assert_eq!(names, units);
+        let names: Vec<&str> = published.iter().map(|line| &*line.name).collect();
+        assert_eq!(
+            names,
+            [
+                "Panel a: Manzano, 7 points, two-sided messages in 2 to 16 bins, all buffers",
+                "Panel a: Manzano, 7 points, two-sided messages in 32 bins, below 1 MiB",
+                "Panel a: Manzano, 7 points, two-sided messages in 32 bins, from 1 MiB on",
+            ]
+        );
+        let ends: Vec<_> = published[0]
+            .points
+            .iter()
+            .map(|(size, point)| (*size, point.min, point.max))
+            .collect();
+        assert_eq!(ends, [(256, 0.412, 10.453), (4_194_304, 0.412, 10.453)]);
+    }
+
+    /// Figures 5 to 9 of paper 000 show all numbers of partitions, models of noise and modes; libraries stand apart.
+    #[test]
+    fn plots_have_what_their_figure_is_about() {
+        let row = |fields: serde_json::Value, noise: &str, partitions: u32| {
+            let mut row = fields;
+            for (key, value) in [
+                ("policy", "messages"),
+                ("noise", noise),
+                ("compute", "sleep:10000"),
+            ] {
+                row[key] = value.into();
+            }
+            for figure in ["perceived_bandwidth_paper_mb_s", "availability_paper"] {
+                row[figure] = 1.0.into();
+            }
+            row["partitions"] = partitions.into();
+            row["size"] = 2048.into();
+            row
+        };
+        let own = || json!({"transport": "shm", "pml": "ob1"});
+        let peer = || json!({"transport": "mpi", "library": "MPICH 5"});
+        let names = |item: &str, rows: Vec<serde_json::Value>| {
+            let plots = Plot::of_rows(find(item).unwrap()[0], &of_rows(rows));
+            let of = |plot: Plot| {
+                let names = plot.lines.into_iter().map(|line| line.name);
+                (plot.panel, names.collect::<Vec<_>>())
+            };
+            plots.into_iter().map(of).collect::<Vec<_>>()
+        };
+        let numbers = [1, 2, 4, 8, 16, 32];
+        let rows = numbers.map(|number| row(own(), "uniform:4", number));
+        let beside = numbers.map(|number| row(peer(), "uniform:4", number));
+        let found = names("partitioned/fig5", [rows, beside].concat());
+        let wanted = numbers
+            .map(|number| format!("{number} partitions"))
+            .to_vec();
+        let panel = "after 10 ms, uniform:4, 10 ms, messages";
+        assert_eq!(found[0], (format!("{panel}, shm (ob1)"), wanted.clone()));
+        assert_eq!(found[1].1, wanted);
+        assert!(found[1].0.contains("libraries"), "{found:?}");
+        let noises = ["single:4", "uniform:4", "normal:4"];
+        let found = names(
+            "partitioned/fig7",
+            noises.map(|noise| row(own(), noise, 16)).to_vec(),
+        );
+        assert_eq!(found[0].1, noises);
+    }
+
+    /// What plots name is what runs measure.
+    #[test]
+    fn lines_are_measured() {
+        for item in crate::item::all()
+            .iter()
+            .filter(|item| !item.draw.is_empty())
+        {
+            for draw in &item.draw {
+                let has_lines = !draw.parts.is_empty() || !draw.units.is_empty();
+                assert!(has_lines || item.paper() == "mtl", "{}", item.name);
+                assert!(item.plot.is_none(), "{}", item.name);
+            }
+            let panels: BTreeSet<&str> = item.draw.iter().map(|draw| &*draw.panel).collect();
+            assert_eq!(panels.len(), item.draw.len(), "{}", item.name);
+        }
     }
 }

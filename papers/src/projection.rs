@@ -1,5 +1,7 @@
 //! What a program gains whose sends and receives get faster (paper 000, figure 13).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -80,9 +82,19 @@ pub fn projected(share: f64, factor: f64) -> f64 {
 /// # Errors
 /// [`Error::NoShare`] of results without a profile, or whose ranks called in several threads at once.
 pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
-    let none = || Error::NoShare("it has no results of 'tagwire bench --profile --format json'");
+    share(profiles(results)?.iter())
+}
+
+/// The profiles that results have.
+fn profiles(results: &Map<String, Value>) -> Result<&Vec<Value>> {
     let profiles = results.get("profiles").and_then(Value::as_array);
-    let profiles = profiles.ok_or_else(none)?;
+    profiles.ok_or(NONE)
+}
+
+const NONE: Error = Error::NoShare("it has no results of 'tagwire bench --profile --format json'");
+
+/// The mean share of some profiles.
+fn share<'p>(profiles: impl Iterator<Item = &'p Value>) -> Result<f64> {
     let of_rank = |profile: &Value| {
         let calls = profile["calls"].as_array()?.iter();
         let is_meant = |call: &&Value| CALLS.iter().any(|name| call["call"] == *name);
@@ -93,8 +105,8 @@ pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
         let wall = profile["wall_ms"].as_f64().filter(|wall| *wall > 0.0)?;
         Some(100.0 * inside / wall)
     };
-    let shares: Option<Vec<f64>> = profiles.iter().map(of_rank).collect();
-    let shares = shares.filter(|all| !all.is_empty()).ok_or_else(none)?;
+    let shares: Option<Vec<f64>> = profiles.map(of_rank).collect();
+    let shares = shares.filter(|all| !all.is_empty()).ok_or(NONE)?;
     let share = shares.iter().sum::<f64>() / shares.len() as f64;
     match share <= 100.0 {
         true => Ok(share),
@@ -105,12 +117,19 @@ pub fn share_of_profile(results: &Map<String, Value>) -> Result<f64> {
     }
 }
 
-/// Adds a row with the share of sends, receives and waits to results that have a profile: its unit is `profile`, and its size is the
-/// number of ranks.
+/// Adds rows with the share of sends, receives and waits in each launch to results that have profiles: their unit is `profile`, and
+/// their size is the number of ranks.
 pub fn add_share(results: &mut Map<String, Value>) {
-    let Ok(share) = share_of_profile(results) else {
+    let launch = |of: &Value| of["launch"].as_u64().unwrap_or(0);
+    let Ok(profiles) = profiles(results) else {
         return;
     };
+    let launches: BTreeSet<u64> = profiles.iter().map(launch).collect();
+    let of_launches = launches.into_iter().filter_map(|number| {
+        let of_one = profiles.iter().filter(|profile| launch(profile) == number);
+        Some((number, share(of_one).ok()?))
+    });
+    let of_launches: Vec<(u64, f64)> = of_launches.collect();
     let ranks = results
         .get("environment")
         .map(|environment| environment["ranks"].clone());
@@ -118,12 +137,16 @@ pub fn add_share(results: &mut Map<String, Value>) {
         return;
     };
     let first = rows.first().cloned().unwrap_or_default();
-    let loads = rows.iter().filter_map(|row| row["other_load_pct"].as_f64());
-    let load = loads.reduce(f64::max);
-    rows.push(json!({
-        "transport": first["transport"], "pml": first["pml"], "launch": first["launch"], "other_load_pct": load,
-        "unit": PROFILE, "size": ranks, "share_pct": share,
-    }));
+    for (number, share) in of_launches {
+        let of_one = rows.iter().filter(|row| launch(row) == number);
+        let load = of_one
+            .filter_map(|row| row["other_load_pct"].as_f64())
+            .reduce(f64::max);
+        rows.push(json!({
+            "transport": first["transport"], "pml": first["pml"], "launch": number, "other_load_pct": load,
+            "unit": PROFILE, "size": ranks, "share_pct": share,
+        }));
+    }
 }
 
 /// The unit of shares of a profile.
@@ -197,6 +220,13 @@ mod tests {
             profiles(r#"{"call": "send", "total_ms": 6.0}"#)
         );
         let mut results: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        // Each launch has a row.
+        let mut launches = results.clone();
+        let profiles = launches["profiles"].as_array_mut().unwrap();
+        profiles[1]["launch"] = 1.into();
+        add_share(&mut launches);
+        let of_launch = |number: usize| launches["rows"][number]["share_pct"].as_f64().unwrap();
+        assert_eq!([1, 2].map(of_launch), [30.0, 10.0]);
         add_share(&mut results);
         let added = &results["rows"][1];
         assert_eq!(

@@ -123,6 +123,12 @@ pub(crate) fn nearest<'n>(name: &str, all: impl Iterator<Item = &'n str>) -> &'n
         .unwrap_or_default()
 }
 
+/// Returns the number of the first line that has some text; 1 where none has.
+pub(crate) fn line_of(text: &str, part: &str) -> usize {
+    let line = text.lines().position(|line| line.contains(part));
+    line.map_or(1, |line| line + 1)
+}
+
 /// How many letters have to be changed, added or left out (Levenshtein 1966).
 fn distance(one: &str, other: &str) -> usize {
     let mut before: Vec<usize> = (0..=other.len()).collect();

@@ -10,6 +10,9 @@ use crate::run::Run;
 /// Other processes and the hypervisor took at most this part of the cores where it is quiet, in percent: as `other_load_pct` of rows.
 pub const QUIET_PCT: f64 = 5.0;
 
+/// The key of the times of each message or round.
+const SAMPLES: &str = "samples";
+
 /// A run with what it left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +77,17 @@ impl Ran {
         }
     }
 
+    /// Returns it without the time of each message or round: most of its size, which plots of short messages alone need.
+    pub(crate) fn without_samples(mut self) -> Self {
+        if let Some(place) = self.rows.keys.iter().position(|key| key == SAMPLES) {
+            self.rows.keys.remove(place);
+            for row in &mut self.rows.rows {
+                row.remove(place);
+            }
+        }
+        self
+    }
+
     /// Returns the command line.
     #[must_use]
     pub fn command(&self) -> &str {
@@ -84,6 +98,11 @@ impl Ran {
     #[must_use]
     pub const fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// Returns what `bench` warned of.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.warnings.iter().map(String::as_str)
     }
 
     /// Whether MPI libraries were told to use TCP on one host.
@@ -178,6 +197,11 @@ mod tests {
             ]
         );
         assert_eq!((left_out, back.most_load(&quiet)), (2, Some(1.5)));
+        assert!(!text.contains("samples"), "{text}");
+        let with = json!({"rows": [{"size": 1, "samples": {"time_us": [1, 2]}, "x": 3}]});
+        let with = Ran::new(run, String::new(), with.as_object().unwrap(), 1);
+        let without = with.without_samples().quiet().0;
+        assert_eq!(without, [json!({"size": 1, "x": 3})]);
         assert_eq!(
             (back.environment("commit"), &back.warnings[..]),
             (Some("abc"), &["launches differ".to_owned()][..])

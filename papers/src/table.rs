@@ -11,7 +11,7 @@ use tagwire_bench::{Summary, line_transfer};
 
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::outcome::{BEFORE, SCHEMA};
+use crate::outcome::wrong_schema;
 use crate::rows::Rows;
 use crate::turn::filled;
 
@@ -301,9 +301,9 @@ fn stored(file: &Path) -> Result<Stored> {
     let mut stored: Stored =
         serde_json::from_str(&text).map_err(|error| no_outcome(error.to_string()))?;
     own_first(&mut stored.tables);
-    match stored.schema == SCHEMA || stored.schema == BEFORE {
-        true => Ok(stored),
-        false => Err(no_outcome(format!("its schema is not {SCHEMA}"))),
+    match wrong_schema(&text, &stored.schema) {
+        None => Ok(stored),
+        Some(wrong) => Err(no_outcome(wrong)),
     }
 }
 

@@ -38,6 +38,7 @@ pub fn svg(item: &Item, plot: &Plot) -> Result<String, Failure> {
             points: line.points.iter().map(point).collect(),
         }
     });
+    let panel = Some(&plot.panel).filter(|panel| !panel.is_empty());
     let drawn = model::Plot {
         id: item.name.replace('/', "-"),
         test: format!("{}: {}", item.figure, item.shows),
@@ -45,16 +46,20 @@ pub fn svg(item: &Item, plot: &Plot) -> Result<String, Failure> {
         metric: metric(&plot.figure),
         is_main: true,
         x: Variable::named(plot.over),
-        shared: Vec::new(),
+        // What is so is told by its name.
+        shared: panel
+            .into_iter()
+            .map(|panel| (panel.clone(), "true".to_owned()))
+            .collect(),
         reference: None,
         series: series.collect(),
     };
     tagwire_report::draw::file(&drawn).map_err(Failure::usage)
 }
 
-/// The metric of a figure: that of `report`, or one that is named by its key.
+/// The metric of a figure: that of `report`, or one that is named by its key; in the papers' words where they have some.
 fn metric(key: &str) -> Metric {
-    Metric::among(&[key]).into_iter().next().unwrap_or_else(|| {
+    let mut metric = Metric::among(&[key]).into_iter().next().unwrap_or_else(|| {
         let unit = match key {
             key if key.ends_with("_us") => Unit::Microseconds,
             key if key.ends_with("_mb_s") => Unit::MegabytesPerSecond,
@@ -62,13 +67,98 @@ fn metric(key: &str) -> Metric {
             _ => Unit::None,
         };
         let name = key.trim_end_matches("_us").trim_end_matches("_mb_s");
+        let name = name.trim_end_matches("_pct").replace('_', " ");
         Metric {
             key: key.to_owned(),
-            name: name.trim_end_matches("_pct").replace('_', " "),
+            name: name[..1].to_uppercase() + &name[1..],
             unit,
             sense: Sense::LessIsBetter,
             is_judged: true,
             bounds: (String::new(), String::new()),
         }
-    })
+    });
+    if let Some((_, name, sense)) = WORDS.iter().find(|(known, ..)| *known == key) {
+        (*name).clone_into(&mut metric.name);
+        // A count or a share is neither good nor bad.
+        metric.is_judged = sense.is_some();
+        metric.sense = sense.unwrap_or(metric.sense);
+    }
+    metric
+}
+
+/// Names of figures on axes, and which way is good where one is.
+const WORDS: [(&str, &str, Option<Sense>); 14] = [
+    (
+        "availability_paper",
+        "Availability",
+        Some(Sense::MoreIsBetter),
+    ),
+    (
+        "early_bird_paper",
+        "Early-bird share",
+        Some(Sense::MoreIsBetter),
+    ),
+    ("latency_min_us", "Latency", Some(Sense::LessIsBetter)),
+    ("library_pct", "Time in the library", None),
+    ("long_messages", "Long messages", None),
+    ("loss_pct", "Loss", Some(Sense::LessIsBetter)),
+    (
+        "overhead_paper",
+        "Overhead over one send",
+        Some(Sense::LessIsBetter),
+    ),
+    (
+        "passes_per_s",
+        "Iterations of each thread per second",
+        Some(Sense::MoreIsBetter),
+    ),
+    (
+        "perceived_bandwidth_paper_mb_s",
+        "Perceived bandwidth",
+        Some(Sense::MoreIsBetter),
+    ),
+    (
+        "projected_speedup",
+        "Projected speedup",
+        Some(Sense::MoreIsBetter),
+    ),
+    ("short_us", "Short message", Some(Sense::LessIsBetter)),
+    ("speedup_pct", "Speedup", Some(Sense::MoreIsBetter)),
+    (
+        "speedup_vs_multilane_pct",
+        "Gain over lanes",
+        Some(Sense::MoreIsBetter),
+    ),
+    ("threads_that_arrive", "Threads that arrive", None),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_the_words_of_the_papers() {
+        let told = |key| {
+            let metric = metric(key);
+            (metric.title(), metric.is_judged, metric.direction())
+        };
+        for (key, title, is_judged, direction) in [
+            ("loss_pct", "Loss (%)", true, "less is better"),
+            (
+                "threads_that_arrive",
+                "Threads that arrive",
+                false,
+                "less is better",
+            ),
+            (
+                "perceived_bandwidth_paper_mb_s",
+                "Perceived bandwidth (MB/s)",
+                true,
+                "more is better",
+            ),
+            ("dropped_min_pct", "Dropped min (%)", true, "less is better"),
+        ] {
+            assert_eq!(told(key), (title.to_owned(), is_judged, direction), "{key}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::choice::Choice;
 use crate::judgement::Judgement;
 use crate::known::without_effect;
-use crate::reference::{Number, nearest};
+use crate::reference::{Number, line_of, nearest};
 use crate::rows::tests::of_rows;
 
 #[test]
@@ -213,6 +213,26 @@ fn units_of(item: &Item) -> BTreeSet<String> {
     all
 }
 
+/// Returns the file and the line of a claim of an item.
+fn place_of(item: &Item, claim: &Claim) -> String {
+    let file = include_str!("../../data/items.toml");
+    let name = format!("name = \"{}\"", item.name);
+    let before = file.find(&name).unwrap_or(0);
+    let says = claim.says.replace('"', "\\\"");
+    let line = line_of(&file[before..], &says) + file[..before].lines().count();
+    format!("papers/data/items.toml:{line}")
+}
+
+#[test]
+fn places_of_claims_are_lines_of_the_file() {
+    let item = find("mtl/fig4").unwrap()[0];
+    let place = place_of(item, &item.claims[2]);
+    let line: usize = place.rsplit(':').next().unwrap().parse().unwrap();
+    let file = include_str!("../../data/items.toml");
+    let told = file.lines().nth(line - 1).unwrap();
+    assert!(told.contains(&item.claims[2].says), "{place}: {told}");
+}
+
 /// A predicate that names a series that is not there is told with the nearest right name.
 #[test]
 fn the_units_of_claims_are_measured() {
@@ -245,7 +265,8 @@ fn the_units_of_claims_are_measured() {
                 assert!(
                     is_there,
                     "{}: {}: '{unit}' is not measured; the nearest is '{near}'",
-                    item.name, claim.says
+                    place_of(item, claim),
+                    claim.says
                 );
             }
         }
@@ -286,7 +307,7 @@ fn the_figures_of_claims_are_known() {
             assert!(
                 known.contains(figure),
                 "{}: {}: '{figure}' is no figure; the nearest is '{near}'",
-                item.name,
+                place_of(item, claim),
                 claim.says
             );
         }
@@ -303,11 +324,47 @@ fn the_partitions_of_claims_are_measured() {
             };
             for choice in parts.choices() {
                 let is_of = |run: &&String| is_chosen(run, &choice);
-                let told = || format!("{}: {}: no run has {choice:?}", item.name, claim.says);
+                let told = || {
+                    let known: Vec<String> = chosen(item).map(|one| one.name()).collect();
+                    let near = nearest(&choice.name(), known.iter().map(String::as_str)).to_owned();
+                    let (place, name) = (place_of(item, claim), choice.name());
+                    format!(
+                        "{place}: {}: no run has '{name}'; the nearest is '{near}'",
+                        claim.says
+                    )
+                };
                 assert!(item.runs.iter().any(|run| is_of(&run)), "{}", told());
             }
         }
     }
+}
+
+/// The partitions that the runs of an item have.
+fn chosen(item: &Item) -> impl Iterator<Item = Choice> {
+    let all = item.runs.iter().flat_map(|run| {
+        let list = |name: &str, default: &'static str| match option(run, name) {
+            list if list.is_empty() => vec![default],
+            list => list,
+        };
+        let mut all = Vec::new();
+        for partitions in option(run, "--partitions") {
+            for time in list("--compute-time", "0ms") {
+                for noise in list("--noise", "none") {
+                    for cache in list("--cache", "hot") {
+                        let percent = option(run, "--noise-pct").concat();
+                        all.push(Choice {
+                            partitions: partitions.parse().unwrap(),
+                            ms: time.trim_end_matches("ms").parse().unwrap(),
+                            noise: (noise != "none").then(|| format!("{noise}:{percent}")),
+                            cold: cache == "cold",
+                        });
+                    }
+                }
+            }
+        }
+        all
+    });
+    all.collect::<Vec<_>>().into_iter()
 }
 
 fn is_chosen(run: &str, choice: &Choice) -> bool {

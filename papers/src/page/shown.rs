@@ -1,5 +1,6 @@
 //! A stored outcome as a page shows it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
@@ -8,9 +9,10 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::item::{Item, Needs, all, find};
 use crate::judgement::Verdict;
-use crate::outcome::{BEFORE, COLUMN, Judged, Measured, Outcome, SCHEMA};
+use crate::outcome::{COLUMN, Judged, Measured, Outcome, wrong_schema};
 use crate::plot::Plot;
 use crate::program::beside;
+use crate::reference::{line_of, nearest};
 use crate::rows::Rows;
 use crate::simulation::Simulation;
 use crate::stored::Ran;
@@ -28,6 +30,8 @@ pub struct Page {
 /// A plot of a page, and its file beside the outcomes.
 #[derive(Debug)]
 pub struct Drawn {
+    /// The item.
+    pub item: &'static Item,
     /// The name of the file.
     pub file: String,
     /// What it shows.
@@ -79,12 +83,16 @@ impl Shown {
         };
         let value: Value =
             serde_json::from_str(text).map_err(|error| no_outcome(error.to_string()))?;
-        if value["schema"] != SCHEMA && value["schema"] != BEFORE {
-            return Err(no_outcome(format!("its schema is not {SCHEMA}")));
+        if let Some(wrong) = wrong_schema(text, value["schema"].as_str().unwrap_or_default()) {
+            return Err(no_outcome(wrong));
         }
         let stored: Stored =
             serde_json::from_value(value).map_err(|error| no_outcome(error.to_string()))?;
-        let item = find(&stored.name).map_err(|error| no_outcome(error.to_string()))?[0];
+        let item = find(&stored.name).map_err(|error| {
+            let line = line_of(text, "\"name\"");
+            let near = nearest(&stored.name, all().iter().map(|item| &*item.name));
+            no_outcome(format!("line {line}: {error}; the nearest is '{near}'"))
+        })?[0];
         let before = match stored.runs.is_empty() {
             true => stored.claims.iter().flat_map(found_before).collect(),
             false => Vec::new(),
@@ -204,37 +212,55 @@ impl Shown {
             .then(|| format!("{}: {}", found.on, found.evidence))
     }
 
-    fn plot(&self) -> Option<Drawn> {
-        let plot = match self.is_judged() {
+    fn own_plots(&self) -> Vec<Drawn> {
+        let plots = match self.is_judged() {
             true => Plot::of_rows(self.item, &self.rows),
-            false => Plot::of_measured(self.item, &self.measured),
+            false => Plot::of_measured(self.item, &self.measured)
+                .into_iter()
+                .collect(),
         };
         let stem = self.item.name.replace('/', "-");
         let machine = if self.is_simulated { ".sim" } else { "" };
-        Some(Drawn {
-            file: format!("{stem}{machine}.svg"),
-            plot: plot?,
-        })
+        let named = plots.into_iter().map(|plot| {
+            let number = match plot.number {
+                1 => String::new(),
+                number => format!("-{number}"),
+            };
+            Drawn {
+                item: self.item,
+                file: format!("{stem}{number}{machine}.svg"),
+                plot,
+            }
+        });
+        named.collect()
     }
 
-    /// Returns its plot, and that of a simulated machine.
+    /// Returns its plots, and those of a simulated machine.
     pub(super) fn plots(&self) -> Vec<Drawn> {
-        let simulated = self.simulated.as_ref().and_then(|one| one.plot());
-        self.plot().into_iter().chain(simulated).collect()
+        let simulated = self.simulated.iter().flat_map(|one| one.own_plots());
+        self.own_plots().into_iter().chain(simulated).collect()
     }
 
     /// Returns what a page says of it; its plots lie in files.
-    pub(super) fn section(&self, plots: &[String], date: &dyn Fn(u64) -> String) -> String {
+    pub(super) fn section(
+        &self,
+        plots: &[(String, &Plot)],
+        date: &dyn Fn(u64) -> String,
+    ) -> String {
         let (figure, shows) = (&self.item.figure, &self.item.shows);
         let quick = if self.quick { ", quick" } else { "" };
         let mut out = format!("\n### {figure}{quick}: {shows}\n\n");
         out += &self.circumstances(date);
-        for plot in plots {
-            let machine = match plot.ends_with(".sim.svg") {
+        for (file, plot) in plots {
+            let machine = match file.ends_with(".sim.svg") {
                 true => ", on a simulated machine",
                 false => "",
             };
-            let _ = writeln!(out, "![{figure}: {shows}{machine}]({plot})\n");
+            let panel = match plot.panel.is_empty() {
+                true => String::new(),
+                false => format!("; {}", plot.panel),
+            };
+            let _ = writeln!(out, "![{figure}: {shows}{panel}{machine}]({file})\n");
         }
         out += &self.judged();
         out += &measured(&self.measured);
@@ -279,6 +305,10 @@ impl Shown {
             false => lines.push(
                 "**Not judged**: an earlier version stored it without rows, machine, date, commit and load. It needs a new run.".to_owned(),
             ),
+        }
+        let warnings = one_of_each(self.runs.iter().flat_map(Ran::warnings));
+        if !warnings.is_empty() {
+            lines.push(format!("**Warnings**: {}.", warnings.join("; ")));
         }
         lines.extend(self.simulated.iter().flat_map(|one| one.machine()));
         // Of what the version before measured they are not: it had other threads, ranks and sizes.
@@ -464,6 +494,14 @@ fn found_before(claim: &Value) -> Vec<[String; 3]> {
     judgements.map(of).collect()
 }
 
+/// Returns the first of those texts that differ in numbers alone.
+fn one_of_each<'t>(all: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let kind =
+        |text: &str| text.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    let mut known = BTreeSet::new();
+    all.filter(|text| known.insert(kind(text))).collect()
+}
+
 /// What differs, once each.
 fn distinct(all: impl Iterator<Item = impl Into<String>>) -> String {
     let mut found: Vec<String> = Vec::new();
@@ -506,25 +544,39 @@ fn measured(all: &[Measured]) -> String {
             .iter()
             .filter(|unit| all.iter().any(|one| one.unit == **unit && of(one) == table))
             .collect();
-        let names: Vec<&str> = here.iter().map(|unit| unit.as_str()).collect();
-        let _ = writeln!(out, "| {table} | {} |", names.join(" | "));
-        let _ = writeln!(out, "|---|{}", "---|".repeat(names.len()));
-        for place in &places {
-            let value = |unit: &&String| {
-                let mut rows = all.iter();
-                let is_meant =
-                    |one: &&Measured| of(one) == table && one.on == *place && one.unit == **unit;
-                rows.find(is_meant).map_or_else(String::new, |one| {
-                    let [median, low, high] = [one.median, one.low, one.high].map(short);
-                    format!("{median} ({low}..{high})")
-                })
+        let on: Vec<&String> = places
+            .iter()
+            .filter(|place| all.iter().any(|one| one.on == **place && of(one) == table))
+            .collect();
+        let value = |place: &str, unit: &str| {
+            let mut rows = all.iter();
+            let is_meant =
+                |one: &&Measured| of(one) == table && one.on == place && one.unit == unit;
+            rows.find(is_meant).map_or_else(String::new, |one| {
+                let [median, low, high] = [one.median, one.low, one.high].map(short);
+                format!("{median} ({low}..{high})")
+            })
+        };
+        // What has more columns than a page is wide has them as lines.
+        let (columns, lines, is_turned) = match here.len() > MOST_COLUMNS {
+            true => (on, here, true),
+            false => (here, on, false),
+        };
+        let heads: Vec<String> = columns.iter().map(|name| cell(name)).collect();
+        let _ = writeln!(out, "| {table} | {} |", heads.join(" | "));
+        let _ = writeln!(out, "|---|{}", "---|".repeat(heads.len()));
+        for line in lines {
+            let of_column = |column: &&String| match is_turned {
+                true => value(column, line),
+                false => value(line, column),
             };
-            let cells: Vec<String> = here.iter().map(value).collect();
-            if cells.iter().any(|cell| !cell.is_empty()) {
-                let _ = writeln!(out, "| {} | {} |", cell(place), cells.join(" | "));
-            }
+            let cells: Vec<String> = columns.iter().map(of_column).collect();
+            let _ = writeln!(out, "| {} | {} |", cell(line), cells.join(" | "));
         }
         out.push('\n');
     }
     out
 }
+
+/// A table that has more columns is turned.
+const MOST_COLUMNS: usize = 6;

@@ -183,6 +183,70 @@ fn outcomes_of_the_version_before_are_not_judged() {
     assert_eq!(lines.iter().filter(|line| line.is_published).count(), 8);
 }
 
+/// What `bench` warned of stands in the box; a wide table has its units as lines, and numbers of messages stand in claims alone.
+#[test]
+fn boxes_have_warnings_and_wide_tables_are_turned() {
+    let item = find("cmb/fig7").unwrap()[0];
+    let run = &item.runs(&["shm".to_owned()], "", false)[0];
+    let units = ["bins:2", "bins:4", "bins:8", "each"];
+    let row = |kernel: &str, unit: &str| {
+        json!({"transport": "shm", "pml": "ob1", "series": format!("kde:{kernel}/7-point-ring/{unit}@16"), "size": 256, "launch": 0,
+            "speedup_pct": 1.0, "messages": 6.0})
+    };
+    let rows = ["spmv", "particles"].map(|kernel| units.map(|unit| row(kernel, unit)));
+    let results = json!({"environment": {}, "rows": rows.concat(), "warnings": [{"message": "the spread is up to 30 %"}]});
+    let ran = Ran::new(run, String::new(), results.as_object().unwrap(), 1);
+    let outcome = Outcome::of(item, &Rows::default(), false, vec![ran], Vec::new()).json();
+    let text = made("cmb", &[outcome]).text;
+    for part in [
+        "> **Warnings**: the spread is up to 30 %.",
+        "| `speedup_pct` at 256 B | shm (ob1) |",
+        "| kde:particles/7-point-ring/each@16 | 1.00 (1.00..1.00) |",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!text.contains("`messages`"), "{text}");
+}
+
+/// The table of the sums of simulated verdicts in the page about simulation is that of the stored outcomes.
+#[test]
+fn the_sums_of_simulated_verdicts_are_told() {
+    use std::fs;
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let (mut lines, mut sums) = (Vec::new(), [0; 4]);
+    for name in ["partitioned", "cmb", "reduction", "threads", "mtl"] {
+        let mut shown = Vec::new();
+        for entry in fs::read_dir(docs.join("papers").join(name)).unwrap() {
+            let file = entry.unwrap().path().display().to_string();
+            if file.ends_with(".sim.json") {
+                shown.push(Shown::read(&file, &fs::read_to_string(&file).unwrap()).unwrap());
+            }
+        }
+        Shown::join(&mut shown);
+        let counts = Verdict::ALL.map(|verdict| shown.iter().map(|one| one.count(verdict)).sum());
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        let title = &words(name).unwrap().title;
+        lines.push((format!("[{title}](papers/{name}.md)"), counts));
+    }
+    lines.push(("**All**".to_owned(), sums));
+    let mut table = "| paper | holds | fails | undecided | not testable | holds of those that were tested |\n|---|---|---|---|---|---|\n".to_owned();
+    for (name, [holds, fails, undecided, not_testable]) in lines {
+        let tested = holds + fails + undecided;
+        let share = match tested {
+            0 => "-".to_owned(),
+            _ => format!("{} %", (holds * 100 + tested / 2) / tested),
+        };
+        let _ = writeln!(
+            table,
+            "| {name} | {holds} | {fails} | {undecided} | {not_testable} | {share} |"
+        );
+    }
+    let page = fs::read_to_string(docs.join("simulation.md")).unwrap();
+    assert!(page.contains(&table), "docs/simulation.md lacks:\n{table}");
+}
+
 #[test]
 fn items_without_an_outcome_and_values_without_a_claim_are_listed_with_why() {
     let text = made("mtl", &[]).text;
@@ -208,6 +272,20 @@ fn files_that_are_no_outcomes_are_named() {
         let file = ("a.json".to_owned(), text.to_owned());
         let error = page("threads", "", &[file], &day).unwrap_err().to_string();
         assert!(error.contains("a.json"), "{error}");
+    }
+    for (text, told) in [
+        (
+            "{\n\n\"schema\": \"tagwire.reproduce/3\"}",
+            "a.json: it has no outcome of 'tagwire reproduce': line 3: its schema is 'tagwire.reproduce/3'; the nearest that is read is 'tagwire.reproduce/2'",
+        ),
+        (
+            "{\"schema\": \"tagwire.reproduce/2\",\n\"name\": \"threads/fig33\", \"quick\": true}",
+            "line 2: there is no figure or table 'threads/fig33'; 'tagwire reproduce list' has them all; the nearest is 'threads/fig3'",
+        ),
+    ] {
+        let file = ("a.json".to_owned(), text.to_owned());
+        let error = page("threads", "", &[file], &day).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
     }
     assert!(matches!(page("none", "", &[], &day), Err(Error::NoPage(_))));
 }

@@ -332,11 +332,15 @@ impl<'a> Chart<'a> {
             ];
             ink.text("text", &attributes, text);
         };
-        let metric = format!(
-            "{}, {}",
-            self.plot.metric.title(),
-            self.plot.metric.direction()
-        );
+        let metric = match self.plot.metric.is_judged {
+            true => format!(
+                "{}, {}",
+                self.plot.metric.title(),
+                self.plot.metric.direction()
+            ),
+            // No way is good.
+            false => self.plot.metric.title(),
+        };
         let below = top + height + BELOW - 10.0;
         if self.plot.is_single() {
             text(left + width / 2.0, below, "middle", &metric);
@@ -376,7 +380,10 @@ impl<'a> Chart<'a> {
             let (cap, low, high) = (short(x - 3.5), short(low), short(high));
             let path = format!("M{cap} {low}h7M{} {low}V{high}M{cap} {high}h7", short(x));
             bar(ink, series, &path);
-            mark(ink, series, x, y);
+            match is_range(series, point) {
+                true => range(ink, series, x, pixels_of_ends(point, &end)),
+                false => mark(ink, series, x, y),
+            }
             ink.close("g");
         }
         Ok(())
@@ -471,7 +478,12 @@ impl<'a> Chart<'a> {
             ""
         };
         let told = match (series.role, point.launches) {
+            (Role::Published, _) if is_range(series, point) => {
+                format!("{range}, on another machine")
+            }
             (Role::Published, _) => "on another machine".to_owned(),
+            // Of how many is not told.
+            (_, 0) => format!("{range}{disturbed}"),
             (_, 1) => format!("{range}, 1 launch{disturbed}"),
             (_, count) => format!("{range}, {count} launches{disturbed}"),
         };
@@ -489,6 +501,30 @@ impl<'a> Chart<'a> {
             ink.text("title", &[], &title);
         }
     }
+}
+
+/// Whether a point is a published range, which has no value between its ends.
+fn is_range(series: &Series, point: &Point) -> bool {
+    series.role == Role::Published && point.estimate.min < point.estimate.max
+}
+
+fn pixels_of_ends(point: &Point, end: &dyn Fn(f64) -> f64) -> [f64; 2] {
+    [point.estimate.min, point.estimate.max].map(end)
+}
+
+/// Draws a published range: its ends, and a line between them.
+fn range(ink: &Ink, series: &Series, x: f64, [low, high]: [f64; 2]) {
+    let path = format!("M{} {}V{}", short(x), short(low), short(high));
+    let attributes = [
+        ("class", "bar"),
+        ("d", &*path),
+        ("fill", "none"),
+        ("stroke-width", "1.2"),
+        ("stroke-dasharray", "2 3"),
+    ];
+    ink.element("path", &attributes);
+    mark(ink, series, x, low);
+    mark(ink, series, x, high);
 }
 
 /// Draws the interval of a point; of a published value there is none.
