@@ -26,6 +26,8 @@ pub(crate) struct Draw {
     #[serde(default)]
     pub(crate) panel: String,
     pub(crate) figure: String,
+    /// The figure of published points, where these are put at another one.
+    pub(crate) points: Option<String>,
     /// Another figure that is drawn with it, and what its lines are called.
     pub(crate) beside: Option<[String; 2]>,
     on: Option<On>,

@@ -277,8 +277,9 @@ impl Plot {
         if lines.is_empty() {
             return None;
         }
+        let figure_of_points = draw.points.as_ref().unwrap_or(&draw.figure);
         for point in item.points() {
-            if point.figure == draw.figure {
+            if point.figure == *figure_of_points {
                 lines.push(Line {
                     name: point.of,
                     is_published: true,

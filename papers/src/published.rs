@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(names.len(), points.len(), "{}", item.name);
             for point in &points {
                 let unit = match &*point.figure {
-                    "latency_min_us" => "us",
+                    "latency_us" => "us",
                     "rate_msg_s" => "messages/s",
                     other => panic!("the unit of {other} is not known"),
                 };
