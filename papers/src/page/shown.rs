@@ -69,7 +69,7 @@ pub(super) struct Shown {
     left_out: usize,
     most_load: Option<f64>,
     measured: Vec<Measured>,
-    claims: Vec<Judged>,
+    pub(super) claims: Vec<Judged>,
     /// What the version before has stored of claims of then: what they say, where, and what was found.
     before: Vec<[String; 3]>,
 }

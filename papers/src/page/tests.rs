@@ -82,6 +82,19 @@ fn a_page_has_circumstances_verdicts_and_plots() {
     assert_eq!(names, ["threads:1, shm (ob1)", "processes:1, shm (ob1)"]);
 }
 
+/// Claims about layers are of a transport, without a layer in its name.
+#[test]
+fn what_is_taken_may_rest_on_layers() {
+    let row = |pml: &str, size: u64, value: f64| json!({"transport": "shm", "pml": pml, "size": size, "launch": 0, "availability_pct": value});
+    let sizes = [65_536, 4_194_304];
+    let rows = ["ob1", "cm"].map(|pml| sizes.map(|size| row(pml, size, 90.0)));
+    let mut shown = [Shown::read("a.json", &outcome("mtl/fig3a", false, &rows.concat())).unwrap()];
+    Shown::join(&mut shown);
+    let says = "cm leaves nearly all of the sender's processor for large messages.";
+    let told = shown[0].own(says, Verdict::Holds);
+    assert!(told.is_some_and(|told| told.starts_with("shm: 90.0")));
+}
+
 #[test]
 fn quick_outcomes_say_so_and_nothing_is_taken_from_them() {
     let page = made("threads", &[outcome("threads/fig3", true, &thread_cost())]);
@@ -208,7 +221,7 @@ fn boxes_have_warnings_and_wide_tables_are_turned() {
     assert!(!text.contains("`messages`"), "{text}");
 }
 
-/// The table of the sums of simulated verdicts in the page about simulation is that of the stored outcomes.
+/// The table of the sums of simulated verdicts in the page about simulation is that of the stored outcomes. What does not hold says why.
 #[test]
 fn the_sums_of_simulated_verdicts_are_told() {
     use std::fs;
@@ -223,6 +236,13 @@ fn the_sums_of_simulated_verdicts_are_told() {
             }
         }
         Shown::join(&mut shown);
+        for claim in shown.iter().flat_map(|one| &one.claims) {
+            let is_open = |one: &crate::Judgement| {
+                [Verdict::Fails, Verdict::Undecided].contains(&one.verdict)
+            };
+            let is_said = claim.likely_reason.is_some() || !claim.judgements.iter().any(is_open);
+            assert!(is_said, "{name}: {}: no sim_reason", claim.says);
+        }
         let counts = Verdict::ALL.map(|verdict| shown.iter().map(|one| one.count(verdict)).sum());
         for (sum, count) in sums.iter_mut().zip(counts) {
             *sum += count;
