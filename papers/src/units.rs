@@ -62,7 +62,7 @@ pub(crate) enum Comparison {
         sizes: [u64; 2],
     },
     /// It is in a published range, at two thirds of the sizes: each of several by itself. What is furthest from no effect is near the
-    /// published one, but where it is a `bound`. The sizes of the published range go up to `to`, where those here end before.
+    /// published one, but where it is a `bound`; that is open where not all sizes were measured.
     Range {
         of: Vec<String>,
         figure: String,
@@ -70,7 +70,6 @@ pub(crate) enum Comparison {
         high: Number,
         #[serde(default = "all")]
         sizes: [u64; 2],
-        to: Option<u64>,
         #[serde(default)]
         bound: bool,
     },
@@ -222,7 +221,6 @@ impl Comparison {
                 low,
                 high,
                 sizes,
-                to,
                 bound,
             } => {
                 let points = of
@@ -230,7 +228,7 @@ impl Comparison {
                     .flat_map(|unit| within(&series(unit, figure), *sizes));
                 let of_both = ends(*low, *high);
                 // Of all sizes there is none beyond.
-                let last = to.unwrap_or(if *sizes == ALL { 0 } else { sizes[1] });
+                let last = if *sizes == ALL { 0 } else { sizes[1] };
                 let is_bound = *bound || low.is_none();
                 let range = Range {
                     band: high.between(of_both, at.known()),

@@ -527,14 +527,14 @@ fn the_table_has_all_kinds_that_claims_have() {
 /// A published range is not met by figures that lie in it, and all far from its end. Sizes that were not measured may have that one.
 #[test]
 fn ranges_have_an_end_that_is_reached() {
-    let of = |to: &str, values: Values<'_>| {
+    let of = |more: &str, values: Values<'_>| {
         let claim =
-            format!("units.range = {{ of = ['a'], figure = 'x', low = 1.7, high = 53.0{to} }}");
+            format!("units.range = {{ of = ['a'], figure = 'x', low = 1.7, high = 53.0{more} }}");
         verdict(&claim, &rows(&[(unit("a"), values)]))
     };
     let low: Values<'_> = &[&[2.0], &[22.2]];
     assert_eq!(of("", low), Verdict::Fails);
-    assert_eq!(of(", to = 64", low), Verdict::Undecided);
+    assert_eq!(of(", sizes = [1, 64]", low), Verdict::Undecided);
     assert_eq!(of(", bound = true", low), Verdict::Holds);
     assert_eq!(of("", &[&[2.0], &[50.0]]), Verdict::Holds);
 }
