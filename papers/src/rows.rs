@@ -180,8 +180,8 @@ impl Rows {
     }
 
     /// Returns those whose launches had the ranks' CPUs placed to each other as most of those with a figure had, of each place by itself
-    /// or of all together. Figures of other placings do not compare. All are left where none has most of them, which intervals show;
-    /// `None` where that is so everywhere.
+    /// or of all together. Figures of other placings do not compare. All are left where none has most of them, and of each series, which
+    /// intervals show; `None` where that is so everywhere.
     pub(crate) fn of_one_placing(&self, figure: &str, by_place: bool) -> Option<Self> {
         let placing = |row: &Value| line_transfer::placing(|name| row[name].as_f64());
         let place = |row: &Value| match by_place {
@@ -194,7 +194,7 @@ impl Rows {
             let of_place = counts.entry(place(row)).or_default();
             *of_place.entry(placing).or_default() += 1;
         }
-        let most: BTreeMap<_, &str> = counts
+        let mut most: BTreeMap<_, &str> = counts
             .into_iter()
             .filter_map(|(place, counts)| {
                 let all: usize = counts.values().sum();
@@ -202,6 +202,20 @@ impl Rows {
                 (most.1 < all).then_some((place, most.0))
             })
             .collect();
+        // Nor may one launch of many stand for a series.
+        let mut kept: BTreeMap<_, [usize; 2]> = BTreeMap::new();
+        let rows = self.all.iter().filter(|row| row[figure].is_number());
+        for (row, placing) in rows.filter_map(|row| Some((row, placing(row)?))) {
+            let place = place(row);
+            let is_kept = most.get(&place) == Some(&placing);
+            let [some, all] = kept.entry((place, told_by(row))).or_default();
+            *some += usize::from(is_kept);
+            *all += 1;
+        }
+        most.retain(|place, _| {
+            let of_place = kept.iter().filter(|((of, _), _)| of == place);
+            of_place.into_iter().all(|(_, [some, all])| some * 2 > *all)
+        });
         if most.is_empty() {
             return None;
         }
@@ -492,6 +506,25 @@ fn by_launch(of: &[&Value], over: &[&Value], figure: &str) -> BTreeMap<u64, Vec<
         }
     }
     all
+}
+
+/// What launches of a row's series are told by.
+fn told_by(row: &Value) -> String {
+    let keys = [
+        ITEM,
+        "transport",
+        "library",
+        "pml",
+        OVER_TCP,
+        "policy",
+        "partitions",
+        "noise",
+        "compute",
+        "cold_cache",
+        "size",
+    ];
+    let all = UNITS.iter().chain(&keys).map(|key| row[*key].to_string());
+    all.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a row is of a simulated machine.

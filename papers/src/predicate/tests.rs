@@ -601,6 +601,14 @@ fn placings_are_not_pooled() {
     // One of each is no choice.
     let both = of_rows(vec![row(0, 10.0, 1.0), row(1, 100.0, 9.0)]);
     assert!(both.of_one_placing("x", true).is_none());
+    // A series of which one launch of three would be left has all.
+    let mut other = [row(0, 10.0, 1.0), row(1, 100.0, 2.0), row(2, 100.0, 3.0)];
+    for row in &mut other {
+        row["unit"] = "b".into();
+    }
+    let most = [10.0, 10.0, 10.0, 10.0].map(|line_ns| row(0, line_ns, 1.0));
+    let uneven = of_rows([&most[..], &other].concat());
+    assert!(uneven.of_one_placing("x", true).is_none());
     assert!(rows.of_one_placing("y", true).is_none());
 }
 
