@@ -41,11 +41,13 @@ impl Number {
         self.of_its_kind(self.value(), self.value(), known)
     }
 
-    /// Returns what lies between two values of its kind. Of a simulation that is what lies between the published ends themselves: they
-    /// say how far figures go, and these do not scatter.
+    /// Returns what lies between two values of its kind. Of a simulation that is what lies between the published ends themselves, as far as
+    /// these are known: they say how far figures go, and those do not scatter.
     pub(crate) fn between(self, [low, high]: [f64; 2], known: Known) -> Band {
         match known {
-            Known::Simulated if low < high && self.is_percent() => Band::exactly(low, high),
+            Known::Simulated if low < high && self.is_percent() => {
+                Band::exactly(low - known.percent(), high + known.percent())
+            }
             Known::Simulated if low < high => Band::of_ends(low, high),
             _ => self.of_its_kind(low, high, known),
         }
