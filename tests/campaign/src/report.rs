@@ -111,7 +111,7 @@ Trials wait more than they compute: two drivers of them did not slow each other,
 that profile (AMD EPYC, 2 threads, quiet) a kill takes 0.7 s and a pulled cable 1.5 s, one for good 6 s, so that the first line takes some 15 minutes; the second
 takes 25: 159,000 to 279,000 packets/s in memory (53,000 to 87,000 in debug), and beside each other 19,000 (ob1) and 14,000 (cm) over shared memory, where the
 kernel is what takes the time, to open a rank for each member (9,700 and 8,100 in debug). Floods of 50,000 took 0.6
-to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all; that over `ofi-cm` needs 17 GB for each rank that sends, and is a find: see the last section.
+to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all, and the mix has some 900 trials; that over `ofi-cm` needs 17 GB for each rank that sends, and is a find: see the last section.
 
 A trial is good where all of this holds:
 

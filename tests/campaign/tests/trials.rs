@@ -11,7 +11,7 @@ const SECONDS: &str = "CAMPAIGN_SECONDS";
 
 /// What a trial may be void for where there are root and the command `ip`: MPI programs that are not built, libraries that are not
 /// installed.
-const MISSING: [&str; 2] = ["is not built", "cannot open lib"];
+const MISSING: [&str; 2] = ["is not built", "cannot open"];
 
 /// The programs, and whether one is looked at that is stuck for less than the bound.
 const PROGRAMS: [(&str, bool); 6] = [
