@@ -119,7 +119,7 @@ A trial is good where all of this holds:
 - operations with a rank that died fail with its name, and no rank that lives is lost by another;
 - no rank is silent for longer than the bound, what can go on goes on within it, and a death is known within it: see below;
 - a rank that is flooded grows by 104 MiB at most: 64 MiB of payload and 16 MiB of envelopes are its budgets, and 24 MiB are for what is no message. Over
-  `ofi-cm` it is 512 MiB, since the provider has a buffer of 16 KiB for each message. The floods of `bars` have 256 to 512 MiB of payload from each rank, so that
+  `ofi-cm` it is 512 MiB, since the provider has a buffer of 16 KiB for each message. The floods of `bars` have 256 to 448 MiB of payload from each rank, so that
   senders are held back; others have up to 160 MB;
 - a rank says that a call ended for a shortage only where a blow takes descriptors or memory from it;
 - what all members have in common, as a window, ends only with one of them; nobody is held for gone before its death;
