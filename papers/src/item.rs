@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::drawn::{Draw, Shows};
 use crate::error::{Error, Result};
-use crate::faster::Faster;
 use crate::judgement::{Judgement, Verdict};
 use crate::known::without_effect;
 use crate::on::On;
@@ -16,6 +15,7 @@ use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
 use crate::rows::{Rows, is_peer, tool};
 use crate::run::{OVER_TCP, Run};
+use crate::run_times::RunTimes;
 use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
 
@@ -121,7 +121,7 @@ pub struct Claim {
     #[serde(default)]
     pub(crate) fitted: bool,
     /// When it holds on a simulated machine, where that is by the run times of applications and here by something else.
-    pub(crate) simulated: Option<Faster>,
+    pub(crate) simulated: Option<RunTimes>,
     /// Why the model of a simulated machine cannot tell.
     pub(crate) no_sim: Option<String>,
     /// Whether what is published is that there is no effect: figures without any meet it, and others do not.

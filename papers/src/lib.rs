@@ -6,7 +6,7 @@ mod compare;
 mod drawn;
 mod effects;
 mod error;
-mod faster;
+
 mod item;
 mod judgement;
 mod known;
@@ -24,6 +24,7 @@ mod published;
 mod reference;
 mod rows;
 mod run;
+mod run_times;
 mod shape;
 mod simulation;
 mod stored;

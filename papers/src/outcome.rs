@@ -222,7 +222,7 @@ impl Outcome {
 impl Judged {
     fn of(claim: &'static Claim, rows: &Rows) -> Self {
         let mut judgements = match &claim.simulated {
-            Some(faster) if rows.is_simulated() => faster.judge(rows),
+            Some(times) if rows.is_simulated() => times.judge(rows),
             _ => claim.judge(rows),
         };
         if claim.fitted && rows.is_simulated() {
