@@ -15,6 +15,9 @@ const MEASURED_PCT: f64 = 3.0;
 /// A simulated figure is known to this part. Two are told apart by twice that.
 const SIMULATED_PART: f64 = 0.01;
 
+/// Run times of one application that computes alike with each layer, from one seed: their difference is of the layers alone.
+const PAIRED: &str = "run_us";
+
 /// A gain in percent is a part of a whole time: a simulated one is known to these points at best.
 const SIMULATED_POINTS: f64 = 0.05;
 
@@ -38,7 +41,11 @@ pub(crate) fn simulated(point: Summary, figure: &str) -> Summary {
         true => SIMULATED_POINTS,
         false => 0.0,
     };
-    let about = |value: f64| (value.abs() * SIMULATED_PART).max(least);
+    let part = match figure {
+        PAIRED => 0.0,
+        _ => SIMULATED_PART,
+    };
+    let about = |value: f64| (value.abs() * part).max(least);
     Summary {
         min: point.min - about(point.min),
         median: point.median,
