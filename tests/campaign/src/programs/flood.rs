@@ -122,7 +122,7 @@ fn message(seed: u64, rank: u32, wave: u64, number: u64, len: usize) -> Vec<u8> 
 fn meet(stage: &Stage, world: Context<'_>, peer: u32) -> Result<(), Error> {
     let send = world.isend_owned(vec![0_u8], peer, FIRST)?;
     settle_with(stage, peer, VecDeque::from([send]))?;
-    patiently(stage, world, peer, FIRST).map(drop)
+    patiently(stage, world, (peer, FIRST), || Ok(())).map(drop)
 }
 
 /// Sends a wave. Returns whether it was the last.
@@ -156,7 +156,7 @@ fn send(stage: &Stage, world: Context<'_>, wave: u64) -> Result<bool, Trouble> {
         under_way.push_back(last);
         settle_with(stage, 0, under_way)
     });
-    match settled.and_then(|()| patiently(stage, world, 0, AGAIN)) {
+    match settled.and_then(|()| patiently(stage, world, (0, AGAIN), || Ok(()))) {
         Ok(again) => Ok(again == 0),
         Err(error) if end_of_0(&error) => ended(),
         Err(error) => Err(error.into()),
@@ -230,12 +230,8 @@ fn receive(
     let world = session.world();
     let before = kib("VmRSS:")?;
     for from in 1..session.size() {
-        lose(
-            stage,
-            lost,
-            from,
-            patiently(stage, world, from, LAST).map(drop),
-        )?;
+        let last = patiently(stage, world, (from, LAST), || notice(stage, session, lost));
+        lose(stage, lost, from, last.map(drop))?;
     }
     let grown = kib("VmRSS:")?.saturating_sub(before);
     let most = std::env::var(FLOOD_KIB)
@@ -265,6 +261,7 @@ fn receive(
             }
             if number % STEP == 0 {
                 stage.step(STEP.min(count - number));
+                notice(stage, session, lost)?;
             }
         }
     }
@@ -301,7 +298,12 @@ fn different(seed: u64, ranks: u32, arrived: &[u8], sent: &[u8]) -> String {
 }
 
 /// Receives a byte, and says meanwhile how far the rank is.
-fn patiently(stage: &Stage, world: Context<'_>, from: u32, tag: i32) -> Result<u8, Error> {
+fn patiently(
+    stage: &Stage,
+    world: Context<'_>,
+    (from, tag): (u32, i32),
+    mut look: impl FnMut() -> Result<(), Error>,
+) -> Result<u8, Error> {
     let mut receive = world.irecv_owned(vec![0_u8], from, tag)?;
     let _waiting = stage.waits_for([from]);
     loop {
@@ -313,7 +315,18 @@ fn patiently(stage: &Stage, world: Context<'_>, from: u32, tag: i32) -> Result<u
             Err(open) => receive = open,
         }
         stage.step(0);
+        look()?;
     }
+}
+
+/// Says who has died while another is waited for: what that one floods with may take longer than the news.
+fn notice(stage: &Stage, session: &Session, lost: &mut [bool]) -> Result<(), Error> {
+    for rank in session.failed()? {
+        if !std::mem::replace(&mut lost[rank as usize], true) {
+            stage.say(&Word::Lost(rank));
+        }
+    }
+    Ok(())
 }
 
 /// Takes the end of an operation with a rank: a death is said once.
