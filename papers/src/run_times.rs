@@ -122,8 +122,10 @@ mod tests {
 
     #[test]
     fn run_times_of_one_application_are_compared() {
-        let text = "faster = { of = 'pop', fast = 'cm', slow = 'ob1', value = '004/fig5/cm-faster-than-ob1/pop' }";
-        let faster: RunTimes = toml::from_str(text).unwrap();
+        let value = "004/fig5/cm-faster-than-ob1/pop";
+        let text =
+            format!("faster = {{ of = 'pop', fast = 'cm', slow = 'ob1', value = '{value}' }}");
+        let faster: RunTimes = toml::from_str(&text).unwrap();
         let judged = |time| {
             let rows = [
                 row("vh1", "cm", 1.0),

@@ -15,7 +15,7 @@ use crate::partitioned::{PartitionedRecv, PartitionedSend, Policy};
 use crate::planted;
 
 /// Seeds of a run of the tests.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 1000;
 
 /// Seeds within which a planted fault is found.
 const SEEDS_OF_FAULTS: u64 = 1000;

@@ -13,7 +13,7 @@ use crate::messenger::{Target, Window};
 use crate::rma::Atomic;
 
 /// Seeds of a run of the tests.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 200;
 
 /// Bytes of a rank's memory that belong to one thread, in four parts that are accessed at once.
 const SLOT: usize = 4 * PART;
