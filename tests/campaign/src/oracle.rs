@@ -220,6 +220,21 @@ impl Seen<'_> {
         ranks.any(|rank| self.is_dead(rank, at) && is_named(rank))
     }
 
+    /// Returns how long ranks that were told to be slow have slept, all together.
+    fn slept(&self, from: Instant, to: Instant) -> Duration {
+        let until = |rank, at| {
+            let said = self.of(rank).take_while(|event| event.at <= at);
+            let slept = said.filter_map(|event| match &event.word {
+                Word::Alive(progress) => Some(progress.slept),
+                _ => None,
+            });
+            slept.last().unwrap_or_default()
+        };
+        let ranks = 0..self.plan.job.ranks;
+        let each = ranks.map(|rank| until(rank, to).saturating_sub(until(rank, from)));
+        each.sum()
+    }
+
     /// Returns the blow that parts hosts, where one was struck: it has a time of its own.
     pub fn parting(&self) -> Option<(&Struck, Duration)> {
         let with_time = |struck| Some((struck, self.disturbance(struck).within()?));
@@ -280,8 +295,12 @@ impl Seen<'_> {
             .filter(|event| !matches!(event.word, Word::Process(_) | Word::Ended(_)))
         {
             if let Some(before) = before {
-                let silence =
+                let mut silence =
                     (event.at - before).saturating_sub(self.disturbed(before, event.at, |_| true));
+                // A blocking call may wait for any rank, and closing for those that have not all yet.
+                if silence > bound {
+                    silence = silence.saturating_sub(self.slept(before, event.at));
+                }
                 times.silence = times.silence.max(silence);
                 if silence > bound {
                     late.push(format!("rank {rank} said nothing for {silence:?}"));
@@ -555,6 +574,29 @@ pub mod tests {
         let found = said(6400);
         let late = "late: rank 0 neither ended nor went on for 6.3s";
         assert!(found.starts_with(late), "{found}");
+    }
+
+    #[test]
+    fn who_closes_waits_for_a_slow_rank() {
+        let plan = plan("shm", "partitioned", &["slow:1:0:0:20000"]);
+        let closes = |share: u64| {
+            let mut words: Words = (0..3).map(|rank| (rank, Word::Ready, 10)).collect();
+            words.push((0, Word::Closing(9), 900));
+            words.push((2, Word::Closing(9), 900));
+            for at in (50..=3000).step_by(50) {
+                let progress = Progress {
+                    ended: at,
+                    slept: Duration::from_millis(at * share / 10),
+                    ..Progress::default()
+                };
+                words.push((1, Word::Alive(progress), at));
+            }
+            words.push((1, Word::Closing(9), 3010));
+            words.extend((0..3).map(|rank| (rank, Word::Done(0), 3020)));
+            judge_plan(&plan, &words, true)
+        };
+        assert_eq!(closes(9), "");
+        assert!(closes(1).starts_with("late: rank 0 said nothing for 1.9"));
     }
 
     #[test]

@@ -143,7 +143,7 @@ A rank says every 50 ms how many of its operations have ended, and what it waits
   the two sides, whatever else goes on;
 - of a rank that waits for others (`flood`, programs in C, members that meet after a death): an operation of it, of those for whom it waits, or of those for whom these
   wait. So a rank whose peer computes, floods or serves a third is not stuck, and ranks that wait for each other are;
-- of any other rank: one of its operations. A rank in a blocking call says nothing.
+- of any other rank: one of its operations. A rank in a blocking call says nothing, and may wait for any other there.
 
 Not counted are the time before all of these ranks have joined, the time that a blow lasts (of a rank that is stopped, late or short of something, of a cable that is out), the time for which
 slow ranks have slept, which they say, and that in which the machine did not run the driver for 250 ms. A death begins the time anew, and what has to do with the dead rank ends when it is known.
