@@ -1,6 +1,7 @@
 //! Operations under way: a slot for each, which is used again.
 #![allow(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -48,6 +49,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Returns the registration whose memory UCX reads or writes for it.
+    pub(crate) const fn registration(self) -> Option<u32> {
+        match self {
+            Self::Serve(slot) | Self::Fill(slot, _) | Self::Land(slot, _) => Some(slot),
+            _ => None,
+        }
+    }
+
     /// Whether it is a message that nobody but us waits for.
     pub(crate) const fn is_own(self) -> bool {
         matches!(self, Self::Copied | Self::Hello | Self::Heard)
@@ -164,6 +173,15 @@ impl Operations {
         slot.purpose = purpose;
         slot.link = link;
         handle.slot()
+    }
+
+    /// Returns the peers for which UCX reads or writes the memory of a registration just now.
+    pub(crate) fn users_of(&self, slot: u32) -> BTreeSet<u32> {
+        let is_of = |one: &Operation| one.purpose.registration() == Some(slot);
+        let using = self
+            .iter()
+            .filter(|(_, one)| is_of(one) && !one.mark.ended.get());
+        using.filter_map(|(_, one)| one.link).collect()
     }
 
     #[inline]

@@ -36,8 +36,8 @@ const PAIRS: usize = 4;
 /// The length of a word.
 const WORD: usize = size_of::<u64>();
 
-/// How long a network has for all of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a network has for all of it: a rank does nothing else meanwhile. One that takes longer is not trusted.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a provider keeps of what it promises.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) fn kept(info: &Info) -> Kept {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     *found.entry(key).or_insert_with(|| {
         let opened = info.duplicate().ok_or_else(|| "no memory".to_owned());
-        let kept = opened.and_then(|info| Trial::open(info, &name)?.run());
+        let kept = opened.and_then(|info| Trial::open(info, &name, PATIENCE)?.run());
         match &kept {
             Ok(kept) => tracing::debug!(provider = name, ?kept, "writes were tried"),
             Err(why) => tracing::warn!(provider = name, why, "writes are not trusted"),
@@ -110,6 +110,7 @@ struct Trial {
     /// Why not all of it is kept.
     late: Option<Doubt>,
     undelivered: Option<Doubt>,
+    patience: Duration,
     deadline: Instant,
 }
 
@@ -137,7 +138,7 @@ impl Route {
 }
 
 impl Trial {
-    fn open(info: Info, name: &str) -> Result<Self, Doubt> {
+    fn open(info: Info, name: &str, patience: Duration) -> Result<Self, Doubt> {
         let net = Net::open(info, name, 0).map_err(|error| error.to_string())?;
         let code = |what: &'static str| move |code: i32| format!("{what}: {code}");
         let address = net.address().map_err(code("its address"))?;
@@ -152,7 +153,8 @@ impl Trial {
             number: 0,
             late: None,
             undelivered: None,
-            deadline: Instant::now() + PATIENCE,
+            patience,
+            deadline: Instant::now() + patience,
         };
         for _ in 0..PAIRS {
             let failed = code("registering memory");
@@ -317,7 +319,7 @@ impl Trial {
         }
         match Instant::now() < self.deadline {
             true => Ok(()),
-            false => Err(format!("it took longer than {PATIENCE:?}")),
+            false => Err(format!("it took longer than {:?}", self.patience)),
         }
     }
 }
@@ -360,7 +362,7 @@ mod tests {
 
     fn trial() -> Option<Trial> {
         let info = fixture::info_of("tcp;ofi_rxm")?;
-        Some(Trial::open(info, "tcp;ofi_rxm").unwrap())
+        Some(Trial::open(info, "tcp;ofi_rxm", 12 * PATIENCE).unwrap())
     }
 
     #[test]

@@ -50,8 +50,11 @@ const MAX_GETS: usize = 64;
 /// Puts to one peer that may be under way.
 const MAX_PUTS: usize = 64;
 
-/// How long the end of a registration may wait for a reply out of it that is under way.
-const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long the end of a registration waits for peers that read it or write to it just now; then they count as failed.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
+
+/// How long it waits then for UCX, which ends what is under way to them.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 impl Ucx {
     /// Lets peers reach memory.
@@ -74,26 +77,39 @@ impl Ucx {
         })
     }
 
-    /// Lets nobody reach it any more. What UCX reads of it just now ends before that.
+    /// Lets nobody reach it any more. What UCX reads of it just now ends before that; a peer that does not take it in time counts as failed.
     pub(super) fn forget(&mut self, handle: &RegistrationHandle) {
         let (slot, generation) = (handle.id as u32, (handle.id >> 32) as u32);
         let memory = &self.core.shared.memory;
         if !memory.borrow_mut().end((slot, generation)) {
             return;
         }
-        let deadline = self.core.clock.now() + ANSWER_TIME;
+        self.wait_for_answers(slot, ANSWER_TIME);
+        if !self.is_in_use(slot) {
+            return;
+        }
+        // Only the end of their connections has UCX let go of it.
+        for link in self.core.operations.users_of(slot) {
+            self.core.fail(EndpointId(link));
+        }
+        self.wait_for_answers(slot, CLOSE_TIME);
+        if self.is_in_use(slot) {
+            tracing::error!(
+                "ucx: rank {} takes memory back that UCX has not let go of {CLOSE_TIME:?} after its peers were given up",
+                self.core.rank
+            );
+        }
+    }
+
+    /// Has UCX go on until it has let go of a registration's memory, but no longer than `most`.
+    fn wait_for_answers(&mut self, slot: u32, most: Duration) {
+        let deadline = self.core.clock.now() + most;
         while self.is_in_use(slot) && self.core.clock.now() < deadline {
             // Messages that come meanwhile are told of by the next call of progress.
             self.core.worker.progress();
             self.core.shared.stir();
             self.core.attend();
             self.serve();
-        }
-        if self.is_in_use(slot) {
-            tracing::error!(
-                "ucx: rank {} takes memory back that UCX has not let go of after {ANSWER_TIME:?}",
-                self.core.rank
-            );
         }
     }
 

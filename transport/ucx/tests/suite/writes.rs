@@ -57,6 +57,11 @@ macro_rules! writes {
             }
 
             #[test]
+            fn memory_comes_back_from_readers_that_stand_still() {
+                writes::come_back_from_readers($library, $transports);
+            }
+
+            #[test]
             fn a_rank_writes_to_itself() {
                 writes::go_round($library, $transports);
             }
@@ -399,6 +404,35 @@ pub fn stop_with_their_memory(library: Option<String>, transports: &str) {
         let ended = |pair: &Pair, number| pair.logs[0].outcome(Token(number)).is_some();
         pair.drive(|pair| (1..=WRITES).all(|number| ended(pair, number)));
         assert_eq!(memory.bytes(), vec![0xee; LONG]);
+    }
+    pair.close();
+}
+
+/// A rank takes its memory back from a peer that has asked for it and does not take it: the peer counts as failed.
+pub fn come_back_from_readers(library: Option<String>, transports: &str) {
+    let Some(mut pair) = Pair::open(library, transports) else {
+        return;
+    };
+    let (memory, handle) = pair.target(LONG);
+    let into = Memory::new(&vec![0; LONG]);
+    let to = pair.to;
+    pair.insist(|pair| {
+        let source = memory.at(0, &handle.key);
+        pair.writer
+            .get(LANE, to, &into.recv_buffer(), source, Token(1))
+    });
+    // The question arrives, and the reply is begun; whoever asked stands still.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(200) {
+        pair.owner.progress(LANE, &mut pair.logs[1]);
+    }
+    let asked = Instant::now();
+    pair.owner.deregister(handle);
+    assert!(asked.elapsed() < PATIENCE / 5, "{:?}", asked.elapsed());
+    memory.fill(0xee);
+    while pair.logs[1].odd().is_none() {
+        pair.owner.progress(LANE, &mut pair.logs[1]);
+        assert!(asked.elapsed() < PATIENCE, "{:?}", pair.logs);
     }
     pair.close();
 }
