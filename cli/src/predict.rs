@@ -516,6 +516,36 @@ mod tests {
     }
 
     #[test]
+    fn what_was_measured_is_compared_and_kept() {
+        let sizes = [8, 4096];
+        let points = |start: f64, each: f64| {
+            let of = |size: u64| (size, start + each * size as f64);
+            sizes.map(of).to_vec()
+        };
+        let pass = || Pass {
+            measured: Measured {
+                latency: points(1000.0, 0.1),
+                message: points(400.0, 0.1),
+            },
+            one_way: points(1000.0, 0.1),
+            here: PATTERNS.iter().map(|_| points(9000.0, 0.5)).collect(),
+            harness: PATTERNS.iter().map(|_| points(0.0, 0.0)).collect(),
+            left_out: vec![("ring".to_owned(), 8)],
+        };
+        let compared = Compared::of(vec![pass(), pass()], 4).ok().unwrap();
+        assert_eq!(compared.rounds.len(), PATTERNS.len() * sizes.len());
+        let text = compared.text("shm").ok().unwrap();
+        assert!(text.contains("left out: ring 8 B, ring 8 B"), "{text}");
+        let json = compared.json("shm").ok().unwrap();
+        let rounds = json["rounds"].as_array().unwrap();
+        assert_eq!(rounds[0]["passes_us"].as_array().unwrap().len(), 2);
+        assert!(rounds.iter().all(|round| round["off_pct"].is_number()));
+        assert_eq!(json["left_out"][0]["size"], 8);
+        let nothing = Pass::default();
+        assert!(Compared::of(vec![nothing], 2).is_err());
+    }
+
+    #[test]
     fn sizes_beside_other_load_are_measured_again() {
         let row = |size: u64, load: f64| serde_json::json!({"size": size, "other_load_pct": load});
         let mut asked = Vec::new();
