@@ -40,6 +40,13 @@ struct Rectangle {
 
 impl Rectangle {
     fn of(rows: &[Value]) -> Self {
+        let timed = rows.iter().cloned().map(|mut row| {
+            if let Some(time) = measured_ms(&row) {
+                row[MEASURED_MS] = time.into();
+            }
+            row
+        });
+        let rows: Vec<Value> = timed.collect();
         // What each rank waited for is in the figures of the row.
         let keys = rows.iter().filter_map(Value::as_object).flat_map(Map::keys);
         let keys: BTreeSet<&String> = keys.filter(|key| *key != "load").collect();
@@ -136,23 +143,57 @@ impl Ran {
     }
 }
 
-/// Returns of each row, as `bench` writes it or flat, whether other load ran beside it. What was too short for the kernel to count is
-/// taken for the busiest of its job: a launch over a transport, or of a library.
+/// Ticks in which the kernel counts what others take, in milliseconds. A row is known to two of them.
+const TICK_MS: f64 = 10.0;
+
+/// Returns of each row, as `bench` writes it or flat, whether other load ran beside it. Rows that are too short for a part of
+/// [`QUIET_PCT`] to be seen in ticks are judged together, by the mean of their job, a launch over a transport or of a library, and each by
+/// what is more than ticks explain; where none of a job was counted but long ones, by the busiest of these.
 #[must_use]
 pub fn disturbed(rows: &[Value]) -> Vec<bool> {
     let load = |row: &Value| row.get("figures").unwrap_or(row)["other_load_pct"].as_f64();
-    let mut jobs: BTreeMap<String, f64> = BTreeMap::new();
+    let known_to = |row: &Value| measured_ms(row).map_or(0.0, |time| 2.0 * TICK_MS * 100.0 / time);
+    let is_short = |row: &Value| load(row).is_none() || known_to(row) > QUIET_PCT;
+    let mut jobs: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    let mut busiest: BTreeMap<String, f64> = BTreeMap::new();
     for row in rows {
-        if let Some(load) = load(row) {
-            let most = jobs.entry(job_of(row)).or_insert(load);
-            *most = most.max(load);
+        match (load(row), measured_ms(row)) {
+            (Some(load), Some(time)) if is_short(row) => {
+                let (sum, times) = jobs.entry(job_of(row)).or_default();
+                *sum += load * time;
+                *times += time;
+            }
+            (Some(load), _) => {
+                let most = busiest.entry(job_of(row)).or_default();
+                *most = most.max(load);
+            }
+            (None, _) => {}
         }
     }
-    let of = |row: &Value| load(row).or_else(|| jobs.get(&job_of(row)).copied());
-    rows.iter()
-        .map(|row| of(row).is_some_and(|load| load > QUIET_PCT))
-        .collect()
+    let of_job = |row: &Value| {
+        let job = job_of(row);
+        let mean = jobs.get(&job).map(|(sum, times)| sum / times);
+        mean.or_else(|| busiest.get(&job).copied()).unwrap_or(0.0)
+    };
+    let is_disturbed = |row: &Value| match (is_short(row), load(row)) {
+        (false, load) => load.is_some_and(|load| load > QUIET_PCT),
+        (true, load) => {
+            let is_beyond = load.is_some_and(|load| load > QUIET_PCT + known_to(row));
+            is_beyond || of_job(row) > QUIET_PCT
+        }
+    };
+    rows.iter().map(is_disturbed).collect()
 }
+
+/// Returns how long ranks measured, of the one that took longest.
+fn measured_ms(row: &Value) -> Option<f64> {
+    let of_ranks = row["load"].as_array().into_iter().flatten();
+    let of_ranks = of_ranks.filter_map(|rank| rank[MEASURED_MS].as_f64());
+    let longest = of_ranks.reduce(f64::max);
+    longest.or_else(|| row[MEASURED_MS].as_f64())
+}
+
+const MEASURED_MS: &str = "measured_ms";
 
 /// Returns what the job of a row is told by.
 #[must_use]
@@ -170,6 +211,25 @@ mod tests {
 
     use super::*;
     use crate::item::find;
+
+    #[test]
+    fn short_rows_are_judged_by_their_job_and_by_what_is_beyond_ticks() {
+        let row = |launch: u32, load: Option<f64>, time: f64| json!({"launch": launch, "other_load_pct": load, "load": [{MEASURED_MS: time / 2.0}, {MEASURED_MS: time}]});
+        // A tick is 10 % of 100 ms.
+        let quiet =
+            [Some(14.0), Some(0.0), None, Some(0.0), Some(3.0)].map(|load| row(0, load, 100.0));
+        assert_eq!(disturbed(&quiet), [false; 5]);
+        let loud = [Some(14.0), Some(6.0), None, Some(0.0)].map(|load| row(0, load, 100.0));
+        assert_eq!(disturbed(&loud), [true; 4]);
+        // One that more ran beside than ticks explain, and long rows, are judged by themselves.
+        let mixed = [
+            row(0, Some(26.0), 100.0),
+            row(0, Some(5.5), 10_000.0),
+            row(0, Some(4.5), 10_000.0),
+            row(1, Some(0.0), 100.0),
+        ];
+        assert_eq!(disturbed(&mixed), [true, true, false, false]);
+    }
 
     #[test]
     fn rows_come_back_and_those_beside_load_are_counted() {
