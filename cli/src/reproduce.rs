@@ -165,6 +165,9 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     partial::clean(&options.output);
+    if items.iter().any(|item| !item.has_tables()) {
+        write_arrivals(options)?;
+    }
     let interrupted = interruptions()?;
     let (mut failed_runs, mut fails) = (0, 0);
     for item in items {
@@ -283,7 +286,7 @@ fn one(
         [] => &this[..],
         builds => builds,
     };
-    let runs = item.runs(&options.transport, &arrivals(options)?, options.quick);
+    let runs = item.runs(&options.transport, &arrivals(options), options.quick);
     // Peers are measured with the first build.
     let started = runs.iter().flat_map(|run| {
         let count = if run.is_own { builds.len() } else { 1 };
@@ -374,19 +377,24 @@ fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Re
 }
 
 /// Returns the folder of the arrivals that densities are estimated from.
-fn arrivals(options: &ReproduceOptions) -> Result<String, Failure> {
-    let folder = options.output.join("assumed");
+fn arrivals(options: &ReproduceOptions) -> String {
+    options.output.join(ASSUMED).display().to_string()
+}
+
+/// Writes these arrivals.
+fn write_arrivals(options: &ReproduceOptions) -> Result<(), Failure> {
+    let folder = options.output.join(ASSUMED);
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
     partial::clean(&folder);
-    for (name, text) in tagwire_papers::ARRIVALS {
-        write(&folder.join(name), text)?;
-    }
-    Ok(folder.display().to_string())
+    let mut all = tagwire_papers::ARRIVALS.into_iter();
+    all.try_for_each(|(name, text)| write(&folder.join(name), text))
 }
+
+const ASSUMED: &str = "assumed";
 
 /// The rows that runs of another item have left.
 fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
-    let arrivals = arrivals(options)?;
+    let arrivals = arrivals(options);
     let mut rows = Rows::default();
     for item in tagwire_papers::find(name).map_err(Failure::usage)? {
         let stem = item.name.replace('/', "-");
@@ -469,7 +477,7 @@ fn measure(
     check(interrupted)?;
     // Rows with errors stand in the place of those that a library owes.
     let is_rest_measured = ended.code() == Some(status::RUN_FAILED.into())
-        && run.arguments.iter().any(|word| word == "--keep-going")
+        && run.keeps_going()
         && results_of(file, run).is_some_and(|results| has_figures(&results));
     Ok(is_rest_measured)
 }

@@ -22,7 +22,7 @@ pub(crate) enum Shows {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Draw {
-    /// What tells it from other plots of the item.
+    /// What distinguishes it from other plots of the item.
     #[serde(default)]
     pub(crate) panel: String,
     pub(crate) figure: String,

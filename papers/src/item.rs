@@ -14,7 +14,7 @@ use crate::projection::PROJECTED;
 use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
 use crate::rows::{Rows, is_peer, tool};
-use crate::run::{OVER_TCP, Run};
+use crate::run::{KEEP_GOING, OVER_TCP, Run};
 use crate::run_times::RunTimes;
 use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
@@ -210,7 +210,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Item>> {
 }
 
 /// Options of runs of other libraries. A job of one takes minutes.
-const FOREIGN: [&str; 3] = ["--keep-going", "--timeout", "1800"];
+const FOREIGN: [&str; 3] = [KEEP_GOING, "--timeout", "1800"];
 
 impl Item {
     /// Returns the paper's short name, such as `mtl`.

@@ -74,7 +74,7 @@ impl Judgement {
         self
     }
 
-    /// Returns it of what figures without any effect meet as well: it tells nothing.
+    /// Returns the judgement of a claim that figures without any effect meet as well: not testable.
     pub(crate) fn met_by_nothing(mut self, value: f64) -> Self {
         self.verdict = Verdict::NotTestable;
         self.after(&format!("a constant {value} would hold as well: "))

@@ -15,8 +15,8 @@ const MEASURED_PCT: f64 = 3.0;
 /// A simulated figure is known to this part. Two are told apart by twice that.
 const SIMULATED_PART: f64 = 0.01;
 
-/// Run times of one application that computes alike with each layer, from one seed: their difference is of the layers alone.
-const PAIRED: &str = "run_us";
+/// The figure of run times of one application that computes alike with each layer, from one seed: they differ by the layers alone.
+pub(crate) const RUN_TIME: &str = "run_us";
 
 /// A gain in percent is a part of a whole time: a simulated one is known to these points at best.
 const SIMULATED_POINTS: f64 = 0.05;
@@ -42,7 +42,7 @@ pub(crate) fn simulated(point: Summary, figure: &str) -> Summary {
         false => 0.0,
     };
     let part = match figure {
-        PAIRED => 0.0,
+        RUN_TIME => 0.0,
         _ => SIMULATED_PART,
     };
     let about = |value: f64| (value.abs() * part).max(least);

@@ -20,7 +20,7 @@ use crate::rows::{Place, Rows, Series};
 pub struct Plot {
     /// Which of the item's plots it is, from 1 on.
     pub number: usize,
-    /// What tells it from other plots of the item, and what all its lines are of.
+    /// What distinguishes it from other plots of the item, and what all its lines have in common.
     pub panel: String,
     /// The figure of `tagwire bench` that it shows, whose name ends in its unit.
     pub figure: String,

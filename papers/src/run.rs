@@ -24,7 +24,16 @@ pub(crate) const OVER_TCP: &[(&str, &str)] = &[
     ("TAGWIRE_TRANSPORT", "ofi:tcp"),
 ];
 
+/// The option of `tagwire bench` by which a job that fails leaves the others their rows.
+pub(crate) const KEEP_GOING: &str = "--keep-going";
+
 impl Run {
+    /// Whether a job that fails leaves the others their rows.
+    #[must_use]
+    pub fn keeps_going(&self) -> bool {
+        self.arguments.iter().any(|word| word == KEEP_GOING)
+    }
+
     /// Whether MPI libraries are told to use TCP between processes of one host.
     #[must_use]
     pub fn is_over_tcp(&self) -> bool {

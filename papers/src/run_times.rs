@@ -5,6 +5,7 @@ use tagwire_bench::Summary;
 
 use crate::answer::{Answer, Band, Tally, quotient};
 use crate::judgement::{Judgement, nothing};
+use crate::known::RUN_TIME;
 use crate::predicate::{KNOWN_GAIN_PCT, Who};
 use crate::reference::Number;
 use crate::rows::{Place, Rows, Series};
@@ -38,7 +39,7 @@ impl RunTimes {
         let time = |machine: &str, of: &str, who: Who| {
             let is_meant = |place: &&Place| place.transport == machine && place.is_of(who.name());
             let place = places.iter().find(is_meant);
-            let series = place.map_or_else(Series::new, |at| rows.of_unit(at, of, TIME));
+            let series = place.map_or_else(Series::new, |at| rows.of_unit(at, of, RUN_TIME));
             series
                 .into_values()
                 .next()
@@ -104,9 +105,6 @@ fn ahead(all: &[(Summary, Summary)]) -> Judgement {
     Judgement::new(tally.order(), evidence)
 }
 
-/// The figure of rows.
-const TIME: &str = "run_us";
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
@@ -117,7 +115,7 @@ mod tests {
     use crate::rows::tests::of_rows;
 
     fn row(name: &str, pml: &str, time: f64) -> Value {
-        json!({"transport": "sim:redstorm", "pml": pml, "series": name, "size": 0, TIME: time})
+        json!({"transport": "sim:redstorm", "pml": pml, "series": name, "size": 0, RUN_TIME: time})
     }
 
     #[test]

@@ -40,18 +40,17 @@ struct Rectangle {
 
 impl Rectangle {
     fn of(rows: &[Value]) -> Self {
-        let timed = rows.iter().cloned().map(|mut row| {
-            if let Some(time) = measured_ms(&row) {
-                row[MEASURED_MS] = time.into();
-            }
-            row
-        });
-        let rows: Vec<Value> = timed.collect();
-        // What each rank waited for is in the figures of the row.
+        // What each rank waited for is in the figures of the row; how long they measured is not.
         let keys = rows.iter().filter_map(Value::as_object).flat_map(Map::keys);
-        let keys: BTreeSet<&String> = keys.filter(|key| *key != "load").collect();
-        let keys: Vec<String> = keys.into_iter().cloned().collect();
-        let of_row = |row: &Value| keys.iter().map(|key| row[key].clone()).collect();
+        let keys = keys.filter(|key| *key != "load").map(String::as_str);
+        let is_timed = rows.iter().any(|row| measured_ms(row).is_some());
+        let keys: BTreeSet<&str> = keys.chain(is_timed.then_some(MEASURED_MS)).collect();
+        let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
+        let value = |row: &Value, key: &str| match key {
+            MEASURED_MS => measured_ms(row).into(),
+            key => row[key].clone(),
+        };
+        let of_row = |row: &Value| keys.iter().map(|key| value(row, key)).collect();
         Self {
             rows: rows.iter().map(of_row).collect(),
             keys,

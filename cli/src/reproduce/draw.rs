@@ -88,49 +88,28 @@ fn metric(key: &str) -> Metric {
 
 /// Names of figures on axes, and which way is good where one is.
 const WORDS: [(&str, &str, Option<Sense>); 14] = [
-    (
-        "availability_paper",
-        "Availability",
-        Some(Sense::MoreIsBetter),
-    ),
-    (
-        "early_bird_paper",
-        "Early-bird share",
-        Some(Sense::MoreIsBetter),
-    ),
-    ("latency_min_us", "Latency", Some(Sense::LessIsBetter)),
+    ("availability_paper", "Availability", MORE),
+    ("early_bird_paper", "Early-bird share", MORE),
+    ("latency_min_us", "Latency", LESS),
     ("library_pct", "Time in the library", None),
     ("long_messages", "Long messages", None),
-    ("loss_pct", "Loss", Some(Sense::LessIsBetter)),
-    (
-        "overhead_paper",
-        "Overhead over one send",
-        Some(Sense::LessIsBetter),
-    ),
-    (
-        "passes_per_s",
-        "Iterations of each thread per second",
-        Some(Sense::MoreIsBetter),
-    ),
+    ("loss_pct", "Loss", LESS),
+    ("overhead_paper", "Overhead over one send", LESS),
+    ("passes_per_s", "Iterations of each thread per second", MORE),
     (
         "perceived_bandwidth_paper_mb_s",
         "Perceived bandwidth",
-        Some(Sense::MoreIsBetter),
+        MORE,
     ),
-    (
-        "projected_speedup",
-        "Projected speedup",
-        Some(Sense::MoreIsBetter),
-    ),
-    ("short_us", "Short message", Some(Sense::LessIsBetter)),
-    ("speedup_pct", "Speedup", Some(Sense::MoreIsBetter)),
-    (
-        "speedup_vs_multilane_pct",
-        "Gain over lanes",
-        Some(Sense::MoreIsBetter),
-    ),
+    ("projected_speedup", "Projected speedup", MORE),
+    ("short_us", "Short message", LESS),
+    ("speedup_pct", "Speedup", MORE),
+    ("speedup_vs_multilane_pct", "Gain over lanes", MORE),
     ("threads_that_arrive", "Threads that arrive", None),
 ];
+
+const MORE: Option<Sense> = Some(Sense::MoreIsBetter);
+const LESS: Option<Sense> = Some(Sense::LessIsBetter);
 
 #[cfg(test)]
 mod tests {

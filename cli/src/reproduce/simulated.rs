@@ -54,7 +54,7 @@ pub fn one(
     on: &On,
     item: &'static Item,
 ) -> Result<Result<Outcome, String>, Failure> {
-    let arrivals = arrivals(options)?;
+    let arrivals = arrivals(options);
     let runs = match item.simulated(&arrivals, options.quick) {
         Ok(runs) => runs,
         Err(why) => return Ok(Err(why.to_owned())),
@@ -129,7 +129,7 @@ fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
     let mut rows = Rows::default();
     for item in tagwire_papers::find(name).map_err(Failure::usage)? {
         let stem = item.name.replace('/', "-");
-        let runs = item.simulated(&arrivals(options)?, options.quick);
+        let runs = item.simulated(&arrivals(options), options.quick);
         let runs = runs.unwrap_or_default();
         for (number, SimulatedRun { of, run }) in (1..).zip(&runs) {
             let file = options.output.join(format!("{stem}-sim-{number}.json"));

@@ -549,7 +549,7 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
     assert!(shapes > others, "{shapes} shapes, {others} others");
 }
 
-/// A claim that figures without any effect meet holds of them where that is what the paper says, and of nothing else; otherwise it is
+/// A claim that figures without any effect meet holds where that is what the paper says, and of such figures alone; otherwise it is
 /// not testable by what meets it.
 #[test]
 fn what_figures_without_effect_meet_tells_nothing() {

@@ -221,7 +221,7 @@ fn boxes_have_warnings_and_wide_tables_are_turned() {
     assert!(!text.contains("`messages`"), "{text}");
 }
 
-/// The table of the sums of simulated verdicts in the page about simulation is that of the stored outcomes. What does not hold says why.
+/// The table of sums in the page about simulation is that of the stored outcomes, and each claim that does not hold has its reason.
 #[test]
 fn the_sums_of_simulated_verdicts_are_told() {
     use std::fs;
@@ -283,14 +283,17 @@ fn items_without_an_outcome_and_values_without_a_claim_are_listed_with_why() {
 
 #[test]
 fn files_that_are_no_outcomes_are_named() {
+    let error_of = |text: &str| {
+        let file = ("a.json".to_owned(), text.to_owned());
+        page("threads", "", &[file], &day).unwrap_err().to_string()
+    };
     for text in [
         "",
         "{}",
         "{\"schema\": \"tagwire.bench/1\"}",
         "{\"schema\": \"tagwire.reproduce/2\", \"name\": \"no/such\", \"quick\": true}",
     ] {
-        let file = ("a.json".to_owned(), text.to_owned());
-        let error = page("threads", "", &[file], &day).unwrap_err().to_string();
+        let error = error_of(text);
         assert!(error.contains("a.json"), "{error}");
     }
     for (text, told) in [
@@ -303,8 +306,7 @@ fn files_that_are_no_outcomes_are_named() {
             "line 2: there is no figure or table 'threads/fig33'; 'tagwire reproduce list' has them all; the nearest is 'threads/fig3'",
         ),
     ] {
-        let file = ("a.json".to_owned(), text.to_owned());
-        let error = page("threads", "", &[file], &day).unwrap_err().to_string();
+        let error = error_of(text);
         assert!(error.contains(told), "{error}");
     }
     assert!(matches!(page("none", "", &[], &day), Err(Error::NoPage(_))));

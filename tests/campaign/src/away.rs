@@ -1,5 +1,5 @@
 //! When the machine ran neither the driver nor, for all it knows, the ranks: a guest that was paused, a control group that was
-//! frozen. What was late then says nothing.
+//! frozen. What was late then is no evidence.
 
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
