@@ -272,6 +272,13 @@ impl<T> Slab<T> {
         self.iter().count()
     }
 
+    /// Returns how many slots there are, vacant ones too: all of a smaller number.
+    #[inline]
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.0.all.len() as u32
+    }
+
     /// Returns the slot that the next [`Slab::insert`] takes.
     #[inline]
     #[must_use]

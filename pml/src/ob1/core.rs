@@ -32,6 +32,8 @@ pub(super) struct Core {
     pub expose_from: usize,
     /// How often progress found nothing while the rank waited.
     pub idle: u64,
+    /// Where the next look for messages that nobody will receive begins.
+    pub strays_from: u32,
 }
 
 impl Core {
@@ -49,6 +51,7 @@ impl Core {
             has_extras: false,
             expose_from: usize::MAX,
             idle: 0,
+            strays_from: 0,
         }
     }
 

@@ -68,7 +68,9 @@ impl Driver {
     }
 
     /// Does each pending operation once, or up to [`IN_VAIN`] after each other that did nothing; what finds the transport busy
-    /// stays for the next time, behind the others. Returns how many things happened.
+    /// stays for the next time, behind the others. Where something happened, another operation is the first next time: else one that
+    /// takes all the room that it finds leaves none to those behind it, as sends that wait for credit to what a receive has asked for.
+    /// Returns how many things happened.
     pub(super) fn run_pending(&mut self, core: &mut Core) -> usize {
         let (mut events, mut in_vain) = (0, 0);
         for _ in 0..core.pending.len() {
@@ -99,6 +101,9 @@ impl Driver {
             };
             events += happened;
             in_vain = if happened == 0 { in_vain + 1 } else { 0 };
+        }
+        if events > 0 {
+            core.pending.take_turns();
         }
         events
     }

@@ -4,6 +4,7 @@
 //! transport or a buffer of the user's; of a peer it keeps the index that it is given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use tagwire_matching::{
     self as matching, AnyEngine, ArriveOutcome, CancelOutcome, Cookie, Engine, Envelope, Pattern,
@@ -270,6 +271,16 @@ impl Matcher {
     /// Returns the messages that are here, by slot.
     pub(super) fn messages(&self) -> impl Iterator<Item = &Unexpected> {
         self.unexpected.iter().map(|(_, message)| message)
+    }
+
+    /// Returns how many slots there are for messages, of which each that is here has one.
+    pub(super) fn slots(&self) -> u32 {
+        self.unexpected.slots()
+    }
+
+    /// Returns the messages in these slots.
+    pub(super) fn messages_in(&self, slots: Range<u32>) -> impl Iterator<Item = &Unexpected> {
+        slots.filter_map(|slot| self.unexpected.at(slot).map(|(_, message)| message))
     }
 
     /// Returns what the engine has done.

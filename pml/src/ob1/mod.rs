@@ -198,8 +198,8 @@ impl Ob1 {
 
     /// Drops the messages that are here and that nobody will receive.
     fn drop_strays(&mut self) {
-        self.core
-            .drop_messages(|contexts, message| contexts.drops(message.context, message.tag));
+        let all = 0..self.core.matcher.slots();
+        self.core.drop_messages(all, Core::is_stray);
         self.driver.run_pending(&mut self.core);
     }
 
@@ -437,7 +437,7 @@ impl LocalRank for Ob1 {
     }
 
     fn look_after_peers(&mut self) {
-        self.drop_strays();
+        self.core.drop_some_strays();
         self.core.lane.out_of_reach.clear();
         contacts::hear_of_ends(&mut self.driver.contacts(&mut self.core));
         self.driver.run_pending(&mut self.core);
@@ -454,8 +454,9 @@ impl LocalRank for Ob1 {
         };
         let context = lane.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
+        let all = 0..self.core.matcher.slots();
         self.core
-            .drop_messages(|_, message| message.context == context);
+            .drop_messages(all, |_, message| message.context == context);
         self.driver.run_pending(&mut self.core);
         Ok(context)
     }

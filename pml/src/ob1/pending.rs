@@ -51,6 +51,12 @@ impl Pending {
         self.0.pop_front()
     }
 
+    /// The first operation becomes the last.
+    pub(super) fn take_turns(&mut self) {
+        let first = self.pop();
+        self.0.extend(first);
+    }
+
     /// Sends `peer` a control packet about its operation `header.handle`.
     pub(super) fn control(&mut self, peer: PeerIndex, header: ControlHeader, payload: &[u8]) {
         self.push(Operation::Control(Packet::new(peer, header, payload)));

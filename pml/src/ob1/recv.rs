@@ -1,5 +1,7 @@
 //! The receiving half: posting, probing, claiming, cancelling.
 
+use std::ops::Range;
+
 use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
 use tagwire_matching::Pattern;
 use tagwire_transport::{Payload, RecvBuffer};
@@ -19,6 +21,9 @@ use crate::error::{Error, Result};
 use crate::lane::Lane;
 use crate::slab::Handle;
 use crate::types::{CancelOutcome, MessageId, RequestId, Status};
+
+/// So many slots of messages one look for strays goes through.
+pub(super) const LOOKED_AT: u32 = 1024;
 
 impl Ob1 {
     /// Posts a receive where that is all there is to it: nothing unexpected is here, and nobody is
@@ -285,12 +290,30 @@ impl Core {
         }
     }
 
-    /// Receives, into no room, the messages that are here, that nobody has claimed and that `is_stray` accepts.
-    pub(super) fn drop_messages(&mut self, is_stray: impl Fn(&Contexts, &Unexpected) -> bool) {
+    /// Drops messages that are here and that nobody will receive: such came after their context was closed or broken, and a look at
+    /// some slots after the other finds them. It takes the same time whatever is here.
+    pub(super) fn drop_some_strays(&mut self) {
+        let (from, slots) = (self.strays_from, self.matcher.slots());
+        let next = from.saturating_add(LOOKED_AT);
+        self.strays_from = if next < slots { next } else { 0 };
+        self.drop_messages(from..next.min(slots), Self::is_stray);
+    }
+
+    /// Whether nobody will receive a message.
+    pub(super) fn is_stray(contexts: &Contexts, message: &Unexpected) -> bool {
+        contexts.drops(message.context, message.tag)
+    }
+
+    /// Receives, into no room, the messages in these slots that nobody has claimed and that `is_stray` accepts.
+    pub(super) fn drop_messages(
+        &mut self,
+        slots: Range<u32>,
+        is_stray: impl Fn(&Contexts, &Unexpected) -> bool,
+    ) {
         if self.matcher.has_nothing_unexpected() {
             return;
         }
-        let (messages, contexts) = (self.matcher.messages(), &self.lane.contexts);
+        let (messages, contexts) = (self.matcher.messages_in(slots), &self.lane.contexts);
         let strays =
             messages.filter(|message| message.queued.is_some() && is_stray(contexts, message));
         let strays = strays.map(|message| Pattern {

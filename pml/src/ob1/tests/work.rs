@@ -125,3 +125,78 @@ fn replies_that_cannot_be_sent_do_not_make_a_call_long() {
         assert_eq!(world.finish(0, send).failure, None);
     }
 }
+
+/// Messages that come for a context which is closed are dropped by looks at the peers. A look goes through some slots, however many messages
+/// wait for their receives.
+#[test]
+fn a_look_for_strays_goes_through_some_messages() {
+    let mut world = World::pair(MemoryOptions::default());
+    let closed = world.ranks[1].open_context().unwrap();
+    world.ranks[1].close_context(closed).unwrap();
+    let stray = |world: &mut World| {
+        // SAFETY: the bytes are there for good.
+        let data = unsafe { lend(b"stray") };
+        let to = Rank::new(1);
+        let sent = world.ranks[0].isend(data, to, tag(1), closed, SendMode::Standard);
+        assert_eq!(sent.unwrap(), RequestId::COMPLETE);
+    };
+    let others = 3 * recv::LOOKED_AT as usize;
+    stray(&mut world);
+    for _ in 0..others {
+        world.send(0, 1, tag(1), b"kept", SendMode::Standard);
+        world.settle();
+    }
+    stray(&mut world);
+    world.settle();
+    let mut left = Vec::new();
+    for _ in 0..8 {
+        world.ranks[1].look_after_peers();
+        left.push(world.ranks[1].core.matcher.len() - others);
+    }
+    assert_eq!(left, [1, 1, 1, 0, 0, 0, 0, 0]);
+    audit(&world.ranks[1].core);
+}
+
+/// A receive has asked for a message whose sender has thousands of others to send as soon as there is credit. They leave room on the network
+/// for what was asked for.
+#[test]
+fn what_a_receive_has_asked_for_does_not_wait_for_what_nobody_receives() {
+    const LEN: usize = 1024;
+    const FLOOD: usize = 3000;
+    let options = Ob1Options {
+        unexpected_payload: 1 << 18,
+        unexpected_headers: 100_000,
+        ..Ob1Options::default()
+    };
+    let network = MemoryOptions {
+        slots: 12,
+        ..MemoryOptions::default()
+    };
+    let mut world = World::new(2, network, &options);
+    for number in 0..FLOOD {
+        world.send(0, 1, tag(1), &pattern(number, LEN), SendMode::Standard);
+        world.settle();
+    }
+    let is_announced = |world: &World| {
+        let core = &world.ranks[1].core;
+        core.matcher
+            .messages()
+            .any(|message| !message.content.is_whole())
+    };
+    assert!(is_announced(&world), "no test");
+    let mut longest = 0;
+    for number in 0..FLOOD {
+        let (received, place) = world.recv(1, SourceSelector::ANY, TagSelector::ANY, LEN);
+        let mut rounds = 0;
+        while world.ranks[1].take(received).unwrap().is_none() {
+            rounds += 1;
+            world.ranks.iter_mut().for_each(|rank| {
+                rank.progress();
+            });
+        }
+        assert_eq!(&world.lent[place][..], &pattern(number, LEN)[..]);
+        world.lent.pop();
+        longest = longest.max(rounds);
+    }
+    assert!(longest < 8, "a message took {longest} rounds");
+}
