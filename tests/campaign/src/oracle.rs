@@ -156,7 +156,10 @@ impl Seen<'_> {
                 Word::Short(why) if !self.is_short(event.rank, event.at) => {
                     wrong(format!("rank {} has enough of all: {why}", event.rank));
                 }
-                Word::Broken if !self.has_lost_somebody(event.rank) => {
+                Word::Broken
+                    if !self.has_lost_somebody(event.rank)
+                        && !self.dies_behind_another(event.rank, event.at) =>
+                {
                     wrong(format!(
                         "what rank {} has with all members is broken, and it has lost none",
                         event.rank
@@ -206,6 +209,12 @@ impl Seen<'_> {
     fn has_lost_somebody(&self, rank: u32) -> bool {
         self.of(rank)
             .any(|event| matches!(event.word, Word::Lost(_)))
+    }
+
+    /// Whether a rank died that somebody else had died before: it may have had no time to say whom it has lost.
+    fn dies_behind_another(&self, rank: u32, at: Instant) -> bool {
+        let mut others = (0..self.plan.job.ranks).filter(|other| *other != rank);
+        self.death(rank).is_some() && others.any(|other| self.is_dead(other, at))
     }
 
     fn is_wrong(&self, rank: u32) -> bool {
@@ -556,6 +565,18 @@ pub mod tests {
         let mut words = good();
         words.push((0, Word::Broken, 300));
         assert_eq!(judge(&words), "");
+        // Who is killed behind another may have had no time to say whom it has lost.
+        let killed = |blows: &[&str]| {
+            let mut words = alive();
+            words.retain(|(rank, word, _)| *rank == 2 || *word == Word::Ready);
+            words.push((0, Word::Broken, 110));
+            words.push((2, Word::Lost(0), 130));
+            words.push((2, Word::Lost(1), 130));
+            judge_plan(&plan("ucx", "one-sided", blows), &words, true)
+        };
+        assert_eq!(killed(&["kill:1:100:0:0", "kill:0:120:0:0"]), "");
+        let found = killed(&["kill:0:120:0:0", "kill:1:125:0:0"]);
+        assert!(found.contains("it has lost none"), "{found}");
     }
 
     #[test]
