@@ -97,11 +97,12 @@ struct Shared {
 /// When a rank cannot be opened, an operation fails, or ranks wait for ever.
 pub fn run(options: &SimOptions, case: &Exchange) -> Result<Vec<Vec<u64>>> {
     let mut options = options.clone();
-    // A stream's rate is that of messages: where there is one, long ones go as such, and not by reads or writes of memory.
-    let has_streams = options
-        .machine
-        .is_some_and(|machine| machine.network.stream.as_femtos() > 0);
-    if has_streams && !case.is_remote {
+    // What is known of messages' bytes is not of reads and writes of memory: then long messages go as such.
+    let is_of_messages = options.machine.is_some_and(|machine| {
+        let known = [machine.network.stream, machine.network.beside];
+        known.iter().any(|per_byte| per_byte.as_femtos() > 0)
+    });
+    if is_of_messages && !case.is_remote {
         (options.get, options.put) = (false, false);
     }
     let mut threads = Threads::new(case.ranks, options);

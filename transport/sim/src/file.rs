@@ -24,7 +24,7 @@ pub enum FileError {
 
 /// A link's fields: name, what it is.
 const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
-     crowding, crowding-up-to";
+     crowding, crowding-up-to, crowding-most, beside";
 
 /// The fields that a machine cannot do without.
 const NEEDED: [&str; 4] = ["latency", "overhead-send", "overhead-recv", "per-byte"];
@@ -36,8 +36,9 @@ impl Machine {
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `overhead-after-send` | a time; nothing |
-    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding` | a time for each byte: `0.0826 ns` |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding`, `beside` | a time for each byte: `0.0826 ns` |
     /// | `crowding-up-to` | bytes; 0 |
+    /// | `crowding-most` | messages; 0 for all |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
     /// | `local-link` | `own`: each rank has the link to others of its node to itself; `shared`: all have one, in both directions |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
@@ -123,6 +124,8 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "process" => link.process = per_byte()?,
         "crowding" => link.crowding = per_byte()?,
         "crowding-up-to" => link.crowding_up_to = number(value, 0)?,
+        "crowding-most" => link.crowding_most = number(value, 0)?,
+        "beside" => link.beside = per_byte()?,
         _ => return Err(format!("no such field; a link has {LINK}")),
     }
     Ok(())
@@ -168,14 +171,17 @@ mod tests {
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
         assert!(!machine.shares_local);
-        let lines =
-            "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000";
+        let lines = "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000\ncrowding-most = 300\nbeside = 0.2ns";
         let of_messages = Machine::from_text(&format!("{TEXT}{lines}")).unwrap();
         let network = of_messages.network;
         assert_eq!(network.after_send, Span::nanos(20));
         assert_eq!(network.process, PerByte::femtos(400_000));
         assert_eq!(network.crowding, PerByte::femtos(100_000));
-        assert_eq!(network.crowding_up_to, 16_000);
+        assert_eq!(
+            (network.crowding_up_to, network.crowding_most),
+            (16_000, 300)
+        );
+        assert_eq!(network.beside, PerByte::femtos(200_000));
         let known = Machine::from_text(&format!("{TEXT}eager = 8192")).unwrap();
         assert_eq!((machine.eager, known.eager), (0, 8192));
         let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();

@@ -33,6 +33,10 @@ pub struct Link {
     pub crowding: PerByte,
     /// Bytes of the longest such message. The NIC fetches longer ones.
     pub crowding_up_to: u32,
+    /// How many messages count at the most; 0 where all do.
+    pub crowding_most: u32,
+    /// How much longer the sender's core is busy with each byte of a message while others of its rank are under way to other ranks.
+    pub beside: PerByte,
 }
 
 /// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.

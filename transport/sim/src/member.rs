@@ -153,6 +153,12 @@ impl Member {
         self.links.iter().map(|link| link.untaken).sum()
     }
 
+    /// Whether messages of it are under way to others than this peer, or not taken by them.
+    pub(crate) fn has_others(&self, peer: Place) -> bool {
+        let mut others = self.links.iter().filter(|link| link.peer != peer);
+        others.any(|link| link.untaken > 0)
+    }
+
     /// Returns the link of an endpoint whose end was not reported.
     pub(crate) fn open_link(&mut self, endpoint: EndpointId) -> Option<&mut Link> {
         let link = self.links.get_mut(endpoint.index());

@@ -71,6 +71,8 @@ const fn link(latency: u64, overhead: u64, gap: u64, per_byte: u64) -> Link {
         process: PerByte::ZERO,
         crowding: PerByte::ZERO,
         crowding_up_to: 0,
+        crowding_most: 0,
+        beside: PerByte::ZERO,
     }
 }
 
@@ -178,6 +180,7 @@ pub const PRESETS: &[Preset] = &[
                     process: PerByte::femtos(411_000),
                     crowding: PerByte::femtos(74_000),
                     crowding_up_to: 16_000,
+                    crowding_most: 335,
                     ..link(1000, 400, 0, 80_000)
                 },
                 NODE,
@@ -208,6 +211,11 @@ pub const PRESETS: &[Preset] = &[
                 Source::Elsewhere,
                 "16,000 B: cores write shorter messages that are not blocking, the adapter fetches longer ones (MQ_HFI_THRESH_EGR_SDMA_SQ_XEON of PSM2)",
             ),
+            value(
+                "crowding-most",
+                Source::Fitted,
+                "335 messages, on the greatest loss of 32 bins with 26 peers and normal arrivals (fig. 6)",
+            ),
             value("handover", Source::Assumed, "0.25 us, as on Niagara"),
             value(
                 "cores",
@@ -222,11 +230,37 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "mutrino",
         about: "Mutrino: 2 x 16 cores a node, Aries (message aggregation by bins)",
-        machine: machine(link(1300, 500, 0, 100_000), NODE, 32),
+        machine: Machine {
+            handover: Span::nanos(6_500),
+            eager: 8 << 10,
+            ..machine(
+                Link {
+                    beside: PerByte::femtos(258_000),
+                    ..link(1300, 500, 0, 100_000)
+                },
+                NODE,
+                32,
+            )
+        },
         values: &[
             value("latency", Source::Assumed, "1.3 us"),
             value("overhead", Source::Assumed, "0.5 us a side"),
             value("per-byte", Source::Assumed, "0.1 ns: 10 GB/s"),
+            value(
+                "handover",
+                Source::Fitted,
+                "6.5 us, on the greatest loss of two-sided messages below 1 MiB with 6 peers and normal arrivals (fig. 6)",
+            ),
+            value(
+                "beside",
+                Source::Fitted,
+                "0.258 ns: messages to several peers at once, on the greatest loss of two-sided messages with 6 peers and normal arrivals (fig. 6)",
+            ),
+            value(
+                "eager",
+                Source::Elsewhere,
+                "8 KiB: MPICH_GNI_MAX_EAGER_MSG_SIZE of Cray MPICH by default",
+            ),
             value(
                 "cores",
                 Source::Assumed,
@@ -391,6 +425,8 @@ mod tests {
                 ("process", network.process.as_femtos() > 0),
                 ("crowding", network.crowding.as_femtos() > 0),
                 ("crowding-up-to", network.crowding_up_to > 0),
+                ("crowding-most", network.crowding_most > 0),
+                ("beside", network.beside.as_femtos() > 0),
                 ("copy-in", network.copy_in.as_femtos() > 0),
                 ("ranks-per-node", machine.ranks_per_node > 1),
                 ("matching", machine.matching > Span::ZERO),

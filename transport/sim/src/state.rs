@@ -63,16 +63,14 @@ pub(crate) enum Work {
 
 impl Work {
     /// Returns how long it keeps the core of a rank busy.
-    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member) -> Span {
+    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member, peer: Place) -> Span {
         match self {
             Self::Send { copied } => {
-                let is_crowded =
-                    link.crowding.as_femtos() > 0 && copied <= link.crowding_up_to as usize;
-                let crowded = match is_crowded {
-                    true => link.crowding.of(copied * member.untaken() as usize),
-                    false => Span::ZERO,
-                };
-                link.send + link.copy_out.of(copied) + crowded
+                let crowd = crowd(link, member, copied) as usize;
+                let is_beside = link.beside.as_femtos() > 0 && member.has_others(peer);
+                let beside = if is_beside { copied } else { 0 };
+                let copies = link.copy_out.of(copied) + link.beside.of(beside);
+                link.send + copies + link.crowding.of(copied * crowd)
             }
             Self::Recv { copied, is_matched } => {
                 let matching = match is_matched {
@@ -82,6 +80,17 @@ impl Work {
                 link.recv + matching + link.copy_in.of(copied)
             }
         }
+    }
+}
+
+/// Returns how many messages before it a message of so many bytes has to wait for in the NIC's buffers.
+fn crowd(link: &NetworkLink, member: &Member, len: usize) -> u32 {
+    if link.crowding.as_femtos() == 0 || len > link.crowding_up_to as usize {
+        return 0;
+    }
+    match link.crowding_most {
+        0 => member.untaken(),
+        most => member.untaken().min(most),
     }
 }
 
@@ -271,7 +280,7 @@ impl State {
         };
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
-        let span = work.takes(&machine, link, &self.members[place.index()]);
+        let span = work.takes(&machine, link, &self.members[place.index()], peer);
         let after = match work {
             Work::Send { .. } => link.after_send,
             Work::Recv { .. } => Span::ZERO,

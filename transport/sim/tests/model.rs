@@ -273,6 +273,48 @@ fn a_stream_of_messages_has_a_rate_of_its_own() {
     assert_eq!(arrivals(5, SimOptions::of(machine), 1, len), expected);
 }
 
+/// Returns when each of four ranks has a message of a fifth, which sends one to each of them.
+fn to_each(machine: Machine, len: usize) -> Vec<u64> {
+    let seen = run(
+        5,
+        SimOptions::of(machine),
+        move |rank, mut node, seen| async move {
+            if rank == 0 {
+                for to in 1..5 {
+                    node.send(to, 0, len);
+                }
+            } else {
+                let heard = node.hear().await;
+                seen.borrow_mut().extend(heard);
+            }
+            // No goodbyes.
+            std::mem::forget(node);
+        },
+    );
+    let mut times: Vec<_> = seen.into_iter().map(|(at, _)| at).collect();
+    times.sort_unstable();
+    times
+}
+
+#[test]
+fn a_core_sends_to_several_ranks_at_once_more_slowly() {
+    // So that the core and not the NIC is what each waits for.
+    const BESIDE: u64 = 5 * BYTE;
+    let mut machine = machine();
+    machine.network.beside = PerByte::femtos(BESIDE * 1_000_000);
+    let len = 1000;
+    let way = LATENCY + BYTE * len as u64 + RECV;
+    // Nothing is under way beside the first.
+    let expected: Vec<_> = (0..4)
+        .map(|number| SEND + number * (SEND + BESIDE * len as u64) + way)
+        .collect();
+    assert_eq!(to_each(machine, len), expected);
+    // Those to one rank follow each other as the NIC has them.
+    let bytes = BYTE * len as u64;
+    let expected: Vec<_> = (0..4).map(|number| SEND + way + number * bytes).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 4, len), expected);
+}
+
 #[test]
 fn all_messages_of_a_rank_may_have_one_rate() {
     // Five times what a byte takes a NIC.
@@ -281,35 +323,14 @@ fn all_messages_of_a_rank_may_have_one_rate() {
     machine.network.process = PerByte::femtos(PROCESS * 1_000_000);
     let (first, len) = (SEND + LATENCY + RECV, 1000);
     // To several receivers as to one.
-    let to_each = |machine: Machine| {
-        let seen = run(
-            5,
-            SimOptions::of(machine),
-            move |rank, mut node, seen| async move {
-                if rank == 0 {
-                    for to in 1..5 {
-                        node.send(to, 0, len);
-                    }
-                } else {
-                    let heard = node.hear().await;
-                    seen.borrow_mut().extend(heard);
-                }
-                // No goodbyes.
-                std::mem::forget(node);
-            },
-        );
-        let mut times: Vec<_> = seen.into_iter().map(|(at, _)| at).collect();
-        times.sort_unstable();
-        times
-    };
     let of = |rate: u64| -> Vec<_> {
         let after = |number| first + number * rate * len as u64;
         (1..=4).map(after).collect()
     };
-    assert_eq!(to_each(machine), of(PROCESS));
+    assert_eq!(to_each(machine, len), of(PROCESS));
     // What cores write into the NIC is not among them.
     machine.network.crowding_up_to = 1000;
-    assert_eq!(to_each(machine), of(BYTE));
+    assert_eq!(to_each(machine, len), of(BYTE));
 }
 
 #[test]
@@ -324,6 +345,14 @@ fn a_core_that_writes_into_the_nic_waits_for_messages_before() {
         busy(0) + way,
         busy(0) + busy(1) + way,
         busy(0) + busy(1) + busy(2) + way,
+    ];
+    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
+    // A bound on those that count.
+    machine.network.crowding_most = 1;
+    let expected = [
+        busy(0) + way,
+        busy(0) + busy(1) + way,
+        busy(0) + 2 * busy(1) + way,
     ];
     assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
     // The NIC fetches longer ones.
