@@ -107,11 +107,10 @@ $campaign bars --only ob1-shm,ob1-memory,dr-memory,striped-memory,cm-memory --lo
 $campaign report A.log B.log
 ```
 
-Trials wait more than they compute: two drivers of them did not slow each other, and what is late is repeated on idle processors all the same. By short runs of
-that profile (AMD EPYC, 2 threads, quiet) a kill takes 0.7 s and a pulled cable 1.5 s, one for good 6 s, so that the first line takes some 15 minutes; the second
-takes 25: 159,000 to 279,000 packets/s in memory (53,000 to 87,000 in debug), and beside each other 19,000 (ob1) and 14,000 (cm) over shared memory, where the
-kernel is what takes the time, to open a rank for each member (9,700 and 8,100 in debug). Floods of 50,000 took 0.6
-to 4.5 s each beside other load, so that those of 1,000,000 take some 5 minutes in all, and the mix has some 900 trials; that over `ofi-cm` needs 17 GB for each rank that sends, and is a find: see the last section.
+Trials wait more than they compute: two drivers of them did not slow each other, and what is late is repeated on idle processors all the same. In
+profile `checked` on an Intel Xeon (2 threads) 1,000 kills took 10 minutes, and the rest of the first line 20 beside them, floods 2 of these; the second line took 33 minutes
+beside simulations: 35,000 to 140,000 packets/s in memory, and 23,000 over shared memory, where the kernel is what takes the time, to open a rank for each member. The flood
+over `ofi-cm` needs 17 GB for each rank that sends, and is a find: see the last section.
 
 A trial is good where all of this holds:
 
