@@ -6,7 +6,7 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Owner};
 use tagwire_launch as launch;
 use tagwire_launch::asked::Asked;
-use tagwire_pml::{Engines, ProgressThread, ThreadLevel};
+use tagwire_pml::{Engines, Given, ProgressThread, ThreadLevel};
 
 use crate::buffer::Buffer;
 use crate::coll;
@@ -79,8 +79,22 @@ impl Builder {
     /// # Errors
     /// As [`Builder::open`].
     pub fn open_with(self, bootstrap: Box<dyn Bootstrap>) -> Result<Session> {
+        self.open_over(bootstrap, None)
+    }
+
+    /// The same over a transport that is given, in place of what the setting names.
+    pub(crate) fn open_over(
+        self,
+        bootstrap: Box<dyn Bootstrap>,
+        given: Option<Given>,
+    ) -> Result<Session> {
+        let registry = settings::registry_with(&self.engines);
+        let registry = match given {
+            Some(given) => registry.with_value(given),
+            None => registry,
+        };
         let config = Config::from_process(
-            &settings::registry_with(&self.engines),
+            &registry,
             self.overrides
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),

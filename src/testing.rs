@@ -26,6 +26,28 @@
 //!   did.
 //! - Ranks that hang are made to report what they wait for, on standard error, and the test panics ([`Job::timeout`]).
 //!
+//! On a simulated network ([`Job::simulated`]) time is virtual, one rank runs at a time, and a seed decides which one, and what of several things
+//! comes first. So a seed with which a program goes wrong makes it go wrong again, and a second of waiting costs nothing. Messages may be late
+//! there and overtake each other, and ranks be killed:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tagwire::testing::Job;
+//!
+//! for seed in 0..10 {
+//!     let heard = Job::new(3)
+//!         .simulated(seed)
+//!         .delay(Duration::from_micros(50))
+//!         .kill(2, Duration::from_millis(1))
+//!         .run(|session| {
+//!             let mut byte = [0_u8];
+//!             // Nothing comes of it but the news that rank 2 is dead.
+//!             session.world().recv(&mut byte, 2, 1).is_err()
+//!         });
+//!     assert_eq!(heard, [true, true]);
+//! }
+//! ```
+//!
 //! Tests that want processes run whole under the launcher, each rank through all of the tests:
 //!
 //! ```text
@@ -41,9 +63,13 @@ use std::thread;
 use std::time::Duration;
 
 use tagwire_base::Rank;
-use tagwire_base::bootstrap::LocalJob;
+use tagwire_sim::{Kill, Schedule};
 
 use crate::session::Session;
+
+mod ground;
+
+use ground::Ground;
 
 /// How long a job may take, unless [`Job::timeout`] says so.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -77,6 +103,13 @@ pub struct Job {
     size: u32,
     timeout: Duration,
     settings: Vec<(String, String)>,
+    simulated: Option<Simulated>,
+}
+
+/// What a job on a simulated network has beside.
+#[derive(Debug, Clone)]
+struct Simulated {
+    schedule: Schedule,
 }
 
 impl Job {
@@ -90,7 +123,48 @@ impl Job {
             size,
             timeout: TIMEOUT,
             settings: Vec::new(),
+            simulated: None,
         }
+    }
+
+    /// Puts the ranks on a simulated network, where all that they do follows from `seed`, as long as they wait for each other by their
+    /// sessions alone: a rank has its turn until a call finds nothing, and one that waits in another way has all others wait. Clocks of
+    /// sessions are virtual, as is the time of their waits; [`timeout`](Self::timeout) is of the machine's clock. The transport moves bytes:
+    /// the setting `pml` may be `ob1` or `dr`.
+    pub fn simulated(mut self, seed: u64) -> Self {
+        self.schedule().seed = seed;
+        self
+    }
+
+    /// Lets messages be late by up to `most` of virtual time, on a [simulated](Self::simulated) network, of seed 0 where none was named.
+    pub fn delay(mut self, most: Duration) -> Self {
+        self.schedule().delay = most;
+        self
+    }
+
+    /// Lets messages that are [late](Self::delay) be overtaken by others from their sender to their receiver, on a
+    /// [simulated](Self::simulated) network.
+    pub fn reorder(mut self) -> Self {
+        self.schedule().reorder = true;
+        self
+    }
+
+    /// Kills `rank` after `time`, in virtual time, on a [simulated](Self::simulated) network. Its thread goes on, cut off: for it all others have
+    /// failed, and what its body returns, or that it panics, is of no account. [`run`](Self::run) returns what the others do.
+    pub fn kill(mut self, rank: u32, time: Duration) -> Self {
+        self.schedule().kills.push(Kill { rank, at: time });
+        self
+    }
+
+    /// Returns what is decided by a seed, of a job that is on a simulated network from now on.
+    fn schedule(&mut self) -> &mut Schedule {
+        let simulated = self.simulated.get_or_insert_with(|| Simulated {
+            schedule: Schedule {
+                shuffle: true,
+                ..Schedule::default()
+            },
+        });
+        &mut simulated.schedule
     }
 
     /// Ends the job as one that hangs after `timeout`; 60 s without this.
@@ -105,7 +179,8 @@ impl Job {
         self
     }
 
-    /// Runs `body` on each rank. Returns what the ranks returned, in their order, once all have closed their sessions.
+    /// Runs `body` on each rank. Returns what the ranks returned, in their order, once all have closed their sessions. What is left out are
+    /// those that were [killed](Self::kill).
     ///
     /// # Panics
     /// - As the first rank that panicked, in `body` or since its session could not be opened or closed.
@@ -113,19 +188,26 @@ impl Job {
     ///   ranks end with an error then. A rank that does not end even so cannot be ended alone: the process exits with
     ///   status 101.
     pub fn run<R: Send>(self, body: impl Fn(&Session) -> R + Sync) -> Vec<R> {
-        let local = LocalJob::new(self.size).unwrap_or_else(|error| panic!("{error}"));
+        let ground = Ground::new(self.size, self.simulated.as_ref());
         let watch = Watch::new(self.size);
         let ends = thread::scope(|scope| {
             let start = |number: u32| {
-                let (this, local, watch, body) = (&self, &local, &watch, &body);
+                let (this, ground, watch, body) = (&self, &ground, &watch, &body);
                 let rank = move || {
                     let end =
-                        catch_unwind(AssertUnwindSafe(|| this.rank(number, local, watch, body)));
+                        catch_unwind(AssertUnwindSafe(|| this.rank(number, ground, watch, body)));
+                    let rank = Rank::new(number);
+                    // Nothing that one does after its death is of account.
+                    if ground.is_killed(rank) {
+                        watch.end(number, false);
+                        return None;
+                    }
                     if end.is_err() {
-                        local.declare_failed(Rank::new(number));
+                        ground.fail(rank);
+                        this.say_seed();
                     }
                     watch.end(number, end.is_err());
-                    end
+                    Some(end)
                 };
                 thread::Builder::new()
                     .name(format!("rank {number}"))
@@ -133,10 +215,10 @@ impl Job {
                     .unwrap_or_else(|error| panic!("there is no thread for rank {number}: {error}"))
             };
             let ranks: Vec<_> = (0..self.size).map(start).collect();
-            let hung = self.look_after(&local, &watch);
+            let hung = self.look_after(&ground, &watch);
             let ends = ranks
                 .into_iter()
-                .map(|rank| rank.join().and_then(|end| end));
+                .map(|rank| rank.join().unwrap_or_else(|panic| Some(Err(panic))));
             let ends: Vec<_> = ends.collect();
             match hung {
                 Some(hung) => Err(Box::new(hung) as Box<dyn Any + Send>),
@@ -145,17 +227,19 @@ impl Job {
         });
         let mut ends = ends.unwrap_or_else(|hung| resume_unwind(hung));
         if let Some(first) = watch.state().first_panic {
-            let first = ends.swap_remove(first as usize);
-            first.map_or_else(|panic| resume_unwind(panic), |_| ());
+            let first = ends.swap_remove(first as usize).and_then(Result::err);
+            if let Some(panic) = first {
+                resume_unwind(panic);
+            }
         }
-        ends.into_iter().flatten().collect()
+        ends.into_iter().flatten().flatten().collect()
     }
 
     /// One rank, from its opening to its end.
     fn rank<R>(
         &self,
         number: u32,
-        local: &LocalJob,
+        ground: &Ground,
         watch: &Watch,
         body: &impl Fn(&Session) -> R,
     ) -> R {
@@ -163,8 +247,10 @@ impl Job {
         for (name, value) in &self.settings {
             builder = builder.setting(name, value);
         }
-        let session = builder
-            .open_with(Box::new(local.member(Rank::new(number))))
+        let rank = Rank::new(number);
+        let _turn = ground.begin(rank);
+        let session = ground
+            .open(rank, builder)
             .unwrap_or_else(|error| panic!("rank {number} cannot open its session: {error}"));
         watch.opened(number, session.dump_flag());
         let value = body(&session);
@@ -174,13 +260,22 @@ impl Job {
         value
     }
 
+    /// Says on standard error how what has gone wrong is had again.
+    fn say_seed(&self) {
+        if let Some(simulated) = &self.simulated {
+            let seed = simulated.schedule.seed;
+            eprintln!("tagwire: the ranks are on a simulated network, with seed {seed}");
+        }
+    }
+
     /// Waits until all ranks have ended. Returns which have not in time, in words; they have then, or this process does.
-    fn look_after(&self, local: &LocalJob, watch: &Watch) -> Option<String> {
+    fn look_after(&self, ground: &Ground, watch: &Watch) -> Option<String> {
         if watch.wait(self.timeout, State::have_all_ended) {
             return None;
         }
         let report = watch.report(self.size, self.timeout);
-        (0..self.size).for_each(|rank| local.declare_failed(Rank::new(rank)));
+        self.say_seed();
+        (0..self.size).for_each(|rank| ground.fail(Rank::new(rank)));
         if !watch.wait(PATIENCE, State::have_all_ended) {
             eprintln!("{report}; not all of them can be ended");
             std::process::exit(101);

@@ -148,6 +148,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
+            "tagwire-sim",
         ],
     ),
     (

@@ -77,6 +77,7 @@ pub use record::Recording;
 pub use settings::{SETTINGS, open};
 pub use tagwire_base::slab;
 pub use tagwire_matching::{Engines, QueueStats, Stats};
+pub use tagwire_rails::Given;
 pub use types::{
     CancelOutcome, ContextPair, Counters, Failure, MessageId, RequestId, SendMode, Status,
     TagLimits,

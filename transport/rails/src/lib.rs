@@ -13,12 +13,14 @@
 mod absent;
 mod auto;
 mod bundle;
+mod given;
 mod mixed;
 mod reliable;
 mod striped;
 mod waiter;
 
 pub use auto::{AUTO, ON_ONE_HOST, chosen_by_jobs, on_one_host, taken, why_taken};
+pub use given::Given;
 pub use mixed::Mixed;
 pub use reliable::{DR, RELIABILITY, checksums};
 pub use striped::{Striped, StripedOptions};
@@ -94,6 +96,10 @@ pub fn kind(name: &str) -> Option<&'static dyn TransportKind> {
 /// # Errors
 /// When the machine does not offer what the transport needs.
 pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn ByteTransport>> {
+    if let Some(given) = Given::taken(config) {
+        let guard = Guard::from_config(config, bootstrap)?;
+        return Ok(guard.around_all(guard.around_rail(given)?));
+    }
     let config = &*auto::resolve(config, false, bootstrap)?;
     check_files(config.stack("transport"))?;
     let several = config.stack("transport").len() > 1;
@@ -204,6 +210,10 @@ pub fn open_matching(
             transport: DR,
             what: "matching in the transport",
         });
+    }
+    // It moves bytes.
+    if Given::is_in(config) {
+        return Ok(None);
     }
     let config = &*auto::resolve(config, true, bootstrap)?;
     match config.stack("transport") {

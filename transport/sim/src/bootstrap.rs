@@ -3,22 +3,26 @@
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
 use tagwire_base::error::{Error, Result};
 use tagwire_base::{Clock, Rank};
 
 use crate::network::SimNetwork;
+use crate::state::State;
+use crate::time::Moment;
 
 /// What a rank has put, by its key.
 type Values = HashMap<(Rank, Box<str>), Box<[u8]>>;
 
-/// A job whose ranks are those of a network, opened one after the other by one thread: nothing waits.
+/// A job whose ranks are those of a network, opened one after the other by one thread, where nothing waits, or each by its own in its turn.
 #[derive(Debug, Clone)]
 pub struct SimJob {
     network: SimNetwork,
     shared: Arc<Mutex<Values>>,
+    /// To how many fences ranks have come.
+    fences: Arc<Mutex<HashMap<Rank, u64>>>,
 }
 
 impl SimJob {
@@ -28,6 +32,7 @@ impl SimJob {
         Self {
             network: network.clone(),
             shared: Arc::default(),
+            fences: Arc::default(),
         }
     }
 
@@ -47,6 +52,29 @@ impl SimJob {
     fn values(&self) -> MutexGuard<'_, Values> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn arrivals(&self) -> MutexGuard<'_, HashMap<Rank, u64>> {
+        self.fences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A rank has come to a fence. Returns to how many it has come.
+    fn come(&self, rank: Rank) -> u64 {
+        let mut fences = self.arrivals();
+        let count = fences.entry(rank).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Returns to how many fences a rank has come.
+    fn fences(&self, rank: Rank) -> u64 {
+        self.arrivals().get(&rank).copied().unwrap_or_default()
+    }
+
+    /// Whether a rank has left, or died.
+    fn has_ended(&self, rank: Rank) -> bool {
+        let ended = self.network.ended(0);
+        ended.contains(&MemberEvent::Left(rank)) || ended.contains(&MemberEvent::Failed(rank))
+    }
 }
 
 /// One rank's view of a [`SimJob`].
@@ -57,6 +85,42 @@ pub struct SimBootstrap {
     clock: Clock,
     secret: JobSecret,
     seen: usize,
+}
+
+impl SimBootstrap {
+    /// Looks until something is there, or never will be, or `timeout` of the machine's own time has passed: virtual time stands still meanwhile.
+    /// Once, where ranks have no turns.
+    fn wait_for<T>(
+        &self,
+        timeout: Duration,
+        look: impl Fn(&SimJob) -> Option<T>,
+        is_vain: impl Fn(&SimJob) -> bool,
+    ) -> Option<T> {
+        let (shared, began) = (&self.job.network.shared, Instant::now());
+        loop {
+            let found = look(&self.job);
+            if found.is_some() || shared.turns().is_none() {
+                return found;
+            }
+            if is_vain(&self.job) || began.elapsed() >= timeout {
+                return None;
+            }
+            self.sleeps(true);
+            shared.pass(self.rank);
+            self.sleeps(false);
+        }
+    }
+
+    /// The rank waits for others beside the network: virtual time is not for it to move on.
+    fn sleeps(&self, does: bool) {
+        self.job.network.shared.with(|state| {
+            if let Some(place) = state.find(self.rank) {
+                let member = state.member(place);
+                member.asleep = does.then_some(Moment::MAX);
+                member.idle = does.then_some(member.epoch);
+            }
+        });
+    }
 }
 
 impl Bootstrap for SimBootstrap {
@@ -94,13 +158,15 @@ impl Bootstrap for SimBootstrap {
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         let name = (self.rank, key.into());
         self.job.values().insert(name, value.into());
+        self.job.network.shared.with(State::nobody_is_idle);
         Ok(())
     }
 
-    /// Does not wait: the thread that would put the value is this one.
+    /// Does not wait where the thread that would put the value is this one: where ranks have no [turns](SimNetwork::turn).
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
         let name = (rank, key.into());
-        let found = self.job.values().get(&name).map(|value| value.to_vec());
+        let look = |job: &SimJob| job.values().get(&name).map(|value| value.to_vec());
+        let found = self.wait_for(timeout, look, |job| job.has_ended(rank));
         found.ok_or_else(|| Error::BootstrapTimeout {
             rank,
             key: key.to_owned(),
@@ -108,9 +174,25 @@ impl Bootstrap for SimBootstrap {
         })
     }
 
-    /// Does not wait, as [`get`](Self::get): every rank is opened before the first is run.
-    fn fence(&mut self, _timeout: Duration) -> Result<()> {
-        Ok(())
+    /// Does not wait without turns, as [`get`](Self::get): every rank is opened before the first is run.
+    fn fence(&mut self, timeout: Duration) -> Result<()> {
+        let size = self.size();
+        if self.job.network.shared.turns().is_none() {
+            return Ok(());
+        }
+        let mine = self.job.come(self.rank);
+        self.job.network.shared.with(State::nobody_is_idle);
+        let missing = |job: &SimJob| {
+            let mut ranks = (0..size).map(Rank::new);
+            ranks.find(|rank| job.fences(*rank) < mine && !job.has_ended(*rank))
+        };
+        let all = |job: &SimJob| missing(job).is_none().then_some(());
+        let come = self.wait_for(timeout, all, |_| false);
+        come.ok_or_else(|| Error::BootstrapTimeout {
+            rank: missing(&self.job).unwrap_or(self.rank),
+            key: "fence".to_owned(),
+            seconds: timeout.as_secs(),
+        })
     }
 
     fn put_descriptor(&mut self, _descriptor: BorrowedFd<'_>) -> Result<()> {
@@ -122,8 +204,17 @@ impl Bootstrap for SimBootstrap {
     }
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {
-        let events = self.job.network.ended(self.seen);
+        let mut events = self.job.network.ended(self.seen);
         self.seen += events.len();
+        // For one that has died, and whose thread goes on, all others have.
+        let own = MemberEvent::Failed(self.rank);
+        if self.job.network.shared.turns().is_some() && events.contains(&own) {
+            let others = (0..self.size())
+                .map(Rank::new)
+                .filter(|rank| *rank != self.rank);
+            events.extend(others.map(MemberEvent::Failed));
+            events.retain(|event| *event != own);
+        }
         events
     }
 

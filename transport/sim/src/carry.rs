@@ -181,6 +181,7 @@ impl State {
             Event::Kill(rank) => {
                 let place = Place(rank);
                 if self.member(place).status == Status::Open {
+                    self.killed.push(self.members[place.index()].rank);
                     self.end(place, Status::Failed);
                     return Some(Stepped::Killed(place));
                 }

@@ -60,11 +60,12 @@ mod state;
 mod threads;
 mod time;
 mod transfer;
+mod turns;
 
 pub use bootstrap::{SimBootstrap, SimJob};
 pub use file::FileError;
 pub use machine::{Link, Machine};
-pub use network::SimNetwork;
+pub use network::{SimNetwork, Turn};
 pub use options::{Kill, Schedule, SimOptions};
 pub use picture::Trace;
 pub use rank::SimTransport;

@@ -92,6 +92,10 @@ pub(crate) struct Member {
     pub(crate) moving: Moment,
     /// Counts what came: a sleeper that has armed looks at it.
     pub(crate) epoch: u32,
+    /// Where ranks take turns: what had come when it found nothing to do last.
+    pub(crate) idle: Option<u32>,
+    /// Until when it sleeps then.
+    pub(crate) asleep: Option<Moment>,
 }
 
 impl Member {
@@ -115,6 +119,8 @@ impl Member {
             copying: Moment::default(),
             moving: Moment::default(),
             epoch: 0,
+            idle: None,
+            asleep: None,
         }
     }
 
@@ -140,6 +146,11 @@ impl Member {
             self.clock.advance(Duration::from_nanos(passed));
         }
         moment
+    }
+
+    /// Returns what its clock shows.
+    pub(crate) const fn shown(&self) -> Moment {
+        self.shown
     }
 
     /// It sends a message, which is counted among all.

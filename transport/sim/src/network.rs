@@ -16,6 +16,22 @@ use crate::time::Moment;
 /// The name in reports.
 pub(crate) const NAME: &str = "sim";
 
+/// The part that the thread of a rank takes in its network, until it is dropped.
+#[derive(Debug)]
+#[must_use = "the rank has no turns any more once this is dropped"]
+pub struct Turn {
+    shared: Arc<Shared>,
+    rank: Rank,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(turns) = self.shared.turns() {
+            turns.end(self.rank);
+        }
+    }
+}
+
 /// A job's worth of ranks in one process. Cloning names the same network again.
 #[derive(Debug, Clone)]
 pub struct SimNetwork {
@@ -67,6 +83,20 @@ impl SimNetwork {
         (place, clock)
     }
 
+    /// Lets the calling thread be that of `rank`, in a network whose ranks take [turns](SimOptions::turns): it returns once all ranks have
+    /// called this and it is the turn of this one. A thread has its turn until a call finds nothing, when the seed decides who is next.
+    /// So what all of them do follows from the seed, as long as they wait for each other by the network alone. For a rank that has died all
+    /// others have, and time goes by in its calls: what it waits for ends.
+    pub fn turn(&self, rank: Rank) -> Turn {
+        if let Some(turns) = self.shared.turns() {
+            turns.begin(rank);
+        }
+        Turn {
+            shared: Arc::clone(&self.shared),
+            rank,
+        }
+    }
+
     /// Lets `rank` die on the spot, as a killed process does: its calls do nothing from now on,
     /// what it has sent can still be read, and nobody touches its buffers any more. The others
     /// learn of it when they [look after their peers](tagwire_transport::ByteTransport::look_after_peers)
@@ -78,6 +108,12 @@ impl SimNetwork {
                 state.end(place, Status::Failed);
             }
         });
+    }
+
+    /// Whether the [schedule](crate::Schedule::kills) has killed `rank`.
+    #[must_use]
+    pub fn is_killed(&self, rank: Rank) -> bool {
+        self.shared.with(|state| state.killed.contains(&rank))
     }
 
     /// Returns how many pieces of memory peers may read just now.

@@ -47,6 +47,8 @@ pub struct SimOptions {
     pub machine: Option<Machine>,
     /// What a seed decides, on a machine.
     pub schedule: Schedule,
+    /// Whether ranks that are driven by calls have a thread each, of which one runs at a time: see [`SimNetwork::turn`](crate::SimNetwork::turn).
+    pub turns: bool,
     /// Takes note of what travels, for a [picture](Trace::svg).
     pub trace: Option<Trace>,
 }
@@ -99,6 +101,7 @@ impl Default for SimOptions {
             poll: Duration::from_nanos(100),
             machine: None,
             schedule: Schedule::default(),
+            turns: false,
             trace: None,
         }
     }

@@ -13,7 +13,7 @@ use crate::member::{Item, Status};
 use crate::place::Place;
 use crate::rank::SimTransport;
 use crate::state::{State, Work};
-use crate::time::Span;
+use crate::time::{Moment, Span};
 
 /// Something to be told.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ pub(crate) enum Told {
     Failed(EndpointId),
 }
 
+/// What a call of progress takes a rank that has died: so that what it waits for up to a moment ends soon.
+const OF_THE_DEAD: Span = Span::nanos(1_000_000);
+
 impl State {
     /// A call of progress has found nothing: the network's next event happens, where ranks are driven by calls.
     pub(crate) fn pass_time(&mut self, place: Place) {
@@ -33,6 +36,40 @@ impl State {
             let (now, poll) = (self.now, Span::from(self.options.poll));
             self.member(place).occupy(now, poll);
         }
+    }
+}
+
+/// How far time moves on at once for a rank that polls, and may wait for a moment.
+const STEP: Span = Span::nanos(1_000);
+
+impl State {
+    /// A rank that has its turn finds nothing to do. Where that is so of all ranks, time moves on: to the next event, to when the first wakes of
+    /// those that sleep, or a little, where one polls.
+    pub(crate) fn find_nothing(&mut self, place: Place) {
+        let member = self.member(place);
+        member.idle = Some(member.epoch);
+        let mut wakes = Moment::MAX;
+        for member in (self.members.iter()).filter(|member| member.status == Status::Open) {
+            if member.idle != Some(member.epoch) {
+                return;
+            }
+            wakes = wakes.min(member.asleep.unwrap_or(self.now + STEP));
+        }
+        if self.queue.next_at().is_some_and(|at| at <= wakes) {
+            self.step();
+        } else if wakes < Moment::MAX {
+            self.now = self.now.max(wakes);
+            self.nobody_is_idle();
+        }
+        let now = self.now;
+        self.member(place).occupy(now, Span::ZERO);
+    }
+
+    /// All ranks are to look again.
+    pub(crate) fn nobody_is_idle(&mut self) {
+        self.members
+            .iter_mut()
+            .for_each(|member| member.idle = None);
     }
 }
 
@@ -44,6 +81,9 @@ impl SimTransport {
         let shared = Arc::clone(&self.shared);
         let happened = shared.with(|state| {
             if state.member(self.place).status != Status::Open {
+                if shared.turns().is_some() {
+                    self.lose_all(state);
+                }
                 return 0;
             }
             let options = Arc::clone(&state.options);
@@ -52,13 +92,30 @@ impl SimTransport {
             self.collect_failures(state);
             self.take_completions(state, options.completions);
             let happened = copied + self.told.len();
-            if happened == 0 {
-                state.pass_time(self.place);
+            match (happened, shared.turns()) {
+                (0, None) => state.pass_time(self.place),
+                (0, Some(_)) => state.find_nothing(self.place),
+                _ => state.member(self.place).idle = None,
             }
             happened
         });
         self.tell(upcalls);
+        if happened == 0 {
+            shared.pass(self.rank);
+        }
         happened
+    }
+
+    /// A rank that has died, and whose thread goes on, waits for nobody.
+    fn lose_all(&mut self, state: &mut State) {
+        let now = state.now;
+        state.member(self.place).occupy(now, OF_THE_DEAD);
+        for endpoint in (0..state.member(self.place).links.len() as u32).map(EndpointId) {
+            if state.member(self.place).open_link(endpoint).is_some() {
+                state.sever(self.place, endpoint);
+                self.told.push(Told::Failed(endpoint));
+            }
+        }
     }
 
     /// Finds peers that have failed.

@@ -51,6 +51,11 @@ impl Queue {
         self.heap.is_empty()
     }
 
+    /// Returns when the first event is.
+    pub(crate) fn next_at(&self) -> Option<Moment> {
+        self.heap.peek().map(|Reverse((at, ..))| *at)
+    }
+
     /// Takes the first event.
     pub(crate) fn pop(&mut self) -> Option<(Moment, Event)> {
         let Reverse((at, _, event)) = self.heap.pop()?;

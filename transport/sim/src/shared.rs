@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tagwire_base::Time;
+use tagwire_base::{Rank, Time};
 use tagwire_transport::wait::{WaitKey, Waiter};
 
+use crate::member::Status;
 use crate::options::SimOptions;
 use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
 use crate::time::{Moment, Span};
+use crate::turns::Turns;
 
 /// What the ranks of a network share.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     moved: Condvar,
     /// Threads that sleep.
     sleeping: AtomicUsize,
+    turns: Option<Turns>,
 }
 
 impl Shared {
@@ -33,9 +36,24 @@ impl Shared {
         Self {
             size,
             state: Mutex::new(State::new(Arc::clone(&options))),
+            turns: options
+                .turns
+                .then(|| Turns::new(size, options.schedule.seed)),
             options,
             moved: Condvar::new(),
             sleeping: AtomicUsize::new(0),
+        }
+    }
+
+    /// The order of threads that take turns.
+    pub(crate) const fn turns(&self) -> Option<&Turns> {
+        self.turns.as_ref()
+    }
+
+    /// A rank waits, where ranks take turns: others have theirs meanwhile.
+    pub(crate) fn pass(&self, rank: Rank) {
+        if let Some(turns) = &self.turns {
+            turns.pass(rank);
         }
     }
 
@@ -74,6 +92,34 @@ impl SimWaiter {
     }
 }
 
+impl SimWaiter {
+    /// Sleeps while others have turns: until something comes, or `timeout` has passed in virtual time.
+    fn wait_for_turns<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        key: WaitKey,
+        timeout: Duration,
+    ) {
+        let rank = state.member(self.place).rank;
+        let until = state.now.max(state.member(self.place).shown()) + Span::from(timeout);
+        state.member(self.place).asleep = Some(until);
+        loop {
+            let member = state.member(self.place);
+            if member.epoch != key.0 || member.status != Status::Open || state.now >= until {
+                break;
+            }
+            state.find_nothing(self.place);
+            drop(state);
+            self.shared.pass(rank);
+            state = self.shared.lock();
+        }
+        let now = state.now;
+        let member = state.member(self.place);
+        (member.asleep, member.idle) = (None, None);
+        member.occupy(now, Span::ZERO);
+    }
+}
+
 impl Waiter for SimWaiter {
     fn arm(&self) -> WaitKey {
         let mut state = self.shared.lock();
@@ -87,6 +133,9 @@ impl Waiter for SimWaiter {
         // The simulation's own thread: others do nothing meanwhile, and sleeping is waiting in virtual time.
         if state.has_tasks {
             return self.pass(&mut state, timeout);
+        }
+        if shared.turns.is_some() {
+            return self.wait_for_turns(state, key, timeout);
         }
         shared.sleeping.fetch_add(1, Ordering::Relaxed);
         let mut has_slept = false;

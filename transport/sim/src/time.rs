@@ -96,6 +96,9 @@ impl PerByte {
 pub struct Moment(u64);
 
 impl Moment {
+    /// Later than all that comes.
+    pub(crate) const MAX: Self = Self(u64::MAX);
+
     /// Returns how long before this moment the start was.
     #[must_use]
     pub const fn since_start(self) -> Span {
