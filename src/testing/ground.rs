@@ -22,6 +22,7 @@ const LINK: Link = Link {
     copy_in: PerByte::ZERO,
     stream: PerByte::ZERO,
     process: PerByte::ZERO,
+    process_beside: PerByte::ZERO,
     crowding: PerByte::ZERO,
     crowding_up_to: 0,
     crowding_most: 0,

@@ -24,12 +24,13 @@ pub(crate) enum Stepped {
 }
 
 /// Returns how far apart the last bytes of a message, and of what comes before it, are at least: where both go to one rank, and of all that
-/// a rank sends.
-fn apart(link: &Link, cargo: &Cargo) -> [Span; 2] {
+/// a rank sends, which sends to so many other ranks.
+fn apart(link: &Link, cargo: &Cargo, others: usize) -> [Span; 2] {
     let len = cargo.len();
     match cargo {
         Cargo::Message(_) | Cargo::Load(_) if len > link.crowding_up_to as usize => {
-            [link.stream.of(len), link.process.of(len)]
+            let process = link.process.of(len) + link.process_beside.of(len * others);
+            [link.stream.of(len), process]
         }
         Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(len), Span::ZERO],
         _ => [Span::ZERO; 2],
@@ -83,7 +84,11 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
-        let [streamed, moved] = apart(&link, &flight.cargo);
+        let others = match link.process_beside.as_femtos() {
+            0 => 0,
+            _ => self.members[from.index()].others(to),
+        };
+        let [streamed, moved] = apart(&link, &flight.cargo, others);
         let own = self.members[from.index()].rank.as_u32();
         let shared = self.machine().filter(|machine| machine.shares_local);
         let free = match (nodes, shared) {

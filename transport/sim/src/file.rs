@@ -23,7 +23,7 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, \
+const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, process-beside, \
      crowding, crowding-up-to, crowding-most, beside";
 
 /// The fields that a machine cannot do without.
@@ -36,7 +36,7 @@ impl Machine {
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `overhead-after-send` | a time; nothing |
-    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding`, `beside` | a time for each byte: `0.0826 ns` |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `process-beside`, `crowding`, `beside` | a time for each byte: `0.0826 ns` |
     /// | `crowding-up-to` | bytes; 0 |
     /// | `crowding-most` | messages; 0 for all |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
@@ -122,6 +122,7 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "copy-in" => link.copy_in = per_byte()?,
         "stream" => link.stream = per_byte()?,
         "process" => link.process = per_byte()?,
+        "process-beside" => link.process_beside = per_byte()?,
         "crowding" => link.crowding = per_byte()?,
         "crowding-up-to" => link.crowding_up_to = number(value, 0)?,
         "crowding-most" => link.crowding_most = number(value, 0)?,

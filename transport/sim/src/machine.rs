@@ -28,6 +28,8 @@ pub struct Link {
     pub stream: PerByte,
     /// The same of all messages together that one rank sends, but those that its core writes into the NIC.
     pub process: PerByte,
+    /// How much further apart these are for each other rank to which messages are under way.
+    pub process_beside: PerByte,
     /// How much longer the sender's core is busy with each byte of a short message, for each message of its rank that is under way: it
     /// writes the bytes into buffers of the NIC, and waits for room there.
     pub crowding: PerByte,

@@ -164,10 +164,10 @@ impl Member {
         self.links.iter().map(|link| link.untaken).sum()
     }
 
-    /// Whether messages of it are under way to others than this peer, or not taken by them.
-    pub(crate) fn has_others(&self, peer: Place) -> bool {
-        let mut others = self.links.iter().filter(|link| link.peer != peer);
-        others.any(|link| link.untaken > 0)
+    /// Returns to how many others than this peer messages of it are under way, or not taken by them.
+    pub(crate) fn others(&self, peer: Place) -> usize {
+        let others = self.links.iter().filter(|link| link.peer != peer);
+        others.filter(|link| link.untaken > 0).count()
     }
 
     /// Returns the link of an endpoint whose end was not reported.

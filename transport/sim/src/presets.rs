@@ -69,6 +69,7 @@ const fn link(latency: u64, overhead: u64, gap: u64, per_byte: u64) -> Link {
         copy_in: PerByte::ZERO,
         stream: PerByte::ZERO,
         process: PerByte::ZERO,
+        process_beside: PerByte::ZERO,
         crowding: PerByte::ZERO,
         crowding_up_to: 0,
         crowding_most: 0,
@@ -177,7 +178,8 @@ pub const PRESETS: &[Preset] = &[
             ..machine(
                 Link {
                     stream: PerByte::femtos(755_000),
-                    process: PerByte::femtos(411_000),
+                    process: PerByte::femtos(368_000),
+                    process_beside: PerByte::femtos(8_600),
                     crowding: PerByte::femtos(74_000),
                     crowding_up_to: 16_000,
                     crowding_most: 335,
@@ -199,7 +201,12 @@ pub const PRESETS: &[Preset] = &[
             value(
                 "process",
                 Source::Fitted,
-                "0.411 ns: all messages of a process, on the greatest gain of two-sided messages with 6 peers and normal arrivals (fig. 6)",
+                "0.368 ns: all messages of a process, with the next on the greatest gains of two-sided messages with 6 and with 26 peers and normal arrivals (fig. 6)",
+            ),
+            value(
+                "process-beside",
+                Source::Fitted,
+                "0.0086 ns for each other peer to which messages are under way, as the last",
             ),
             value(
                 "crowding",
@@ -423,6 +430,7 @@ mod tests {
                 ("far-handover", machine.far_handover > Span::ZERO),
                 ("stream", network.stream.as_femtos() > 0),
                 ("process", network.process.as_femtos() > 0),
+                ("process-beside", network.process_beside.as_femtos() > 0),
                 ("crowding", network.crowding.as_femtos() > 0),
                 ("crowding-up-to", network.crowding_up_to > 0),
                 ("crowding-most", network.crowding_most > 0),

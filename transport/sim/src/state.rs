@@ -67,7 +67,7 @@ impl Work {
         match self {
             Self::Send { copied } => {
                 let crowd = crowd(link, member, copied) as usize;
-                let is_beside = link.beside.as_femtos() > 0 && member.has_others(peer);
+                let is_beside = link.beside.as_femtos() > 0 && member.others(peer) > 0;
                 let beside = if is_beside { copied } else { 0 };
                 let copies = link.copy_out.of(copied) + link.beside.of(beside);
                 link.send + copies + link.crowding.of(copied * crowd)

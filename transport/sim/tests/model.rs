@@ -328,6 +328,10 @@ fn all_messages_of_a_rank_may_have_one_rate() {
         (1..=4).map(after).collect()
     };
     assert_eq!(to_each(machine, len), of(PROCESS));
+    // Each to whom something is under way slows down those behind it, here by as much again.
+    machine.network.process_beside = machine.network.process;
+    let rates = [1, 1 + 2, 1 + 2 + 3, 1 + 2 + 3 + 4].map(|sum| first + sum * PROCESS * len as u64);
+    assert_eq!(to_each(machine, len), rates);
     // What cores write into the NIC is not among them.
     machine.network.crowding_up_to = 1000;
     assert_eq!(to_each(machine, len), of(BYTE));
