@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
 use tagwire_base::error::{Error, Result};
 use tagwire_base::{Clock, Rank};
 
 use crate::network::SimNetwork;
-use crate::state::State;
 use crate::time::Moment;
+use crate::turns::nobody_is_idle;
 
 /// What a rank has put, by its key.
 type Values = HashMap<(Rank, Box<str>), Box<[u8]>>;
@@ -88,21 +88,19 @@ pub struct SimBootstrap {
 }
 
 impl SimBootstrap {
-    /// Looks until something is there, or never will be, or `timeout` of the machine's own time has passed: virtual time stands still meanwhile.
-    /// Once, where ranks have no turns.
+    /// Looks until something is there, or never will be: a job that waits for ever is ended by who has begun it. Once, where ranks have no turns.
     fn wait_for<T>(
         &self,
-        timeout: Duration,
         look: impl Fn(&SimJob) -> Option<T>,
         is_vain: impl Fn(&SimJob) -> bool,
     ) -> Option<T> {
-        let (shared, began) = (&self.job.network.shared, Instant::now());
+        let shared = &self.job.network.shared;
         loop {
             let found = look(&self.job);
             if found.is_some() || shared.turns().is_none() {
                 return found;
             }
-            if is_vain(&self.job) || began.elapsed() >= timeout {
+            if is_vain(&self.job) {
                 return None;
             }
             self.sleeps(true);
@@ -158,7 +156,7 @@ impl Bootstrap for SimBootstrap {
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         let name = (self.rank, key.into());
         self.job.values().insert(name, value.into());
-        self.job.network.shared.with(State::nobody_is_idle);
+        self.job.network.shared.with(nobody_is_idle);
         Ok(())
     }
 
@@ -166,7 +164,7 @@ impl Bootstrap for SimBootstrap {
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
         let name = (rank, key.into());
         let look = |job: &SimJob| job.values().get(&name).map(|value| value.to_vec());
-        let found = self.wait_for(timeout, look, |job| job.has_ended(rank));
+        let found = self.wait_for(look, |job| job.has_ended(rank));
         found.ok_or_else(|| Error::BootstrapTimeout {
             rank,
             key: key.to_owned(),
@@ -181,13 +179,13 @@ impl Bootstrap for SimBootstrap {
             return Ok(());
         }
         let mine = self.job.come(self.rank);
-        self.job.network.shared.with(State::nobody_is_idle);
+        self.job.network.shared.with(nobody_is_idle);
         let missing = |job: &SimJob| {
             let mut ranks = (0..size).map(Rank::new);
             ranks.find(|rank| job.fences(*rank) < mine && !job.has_ended(*rank))
         };
         let all = |job: &SimJob| missing(job).is_none().then_some(());
-        let come = self.wait_for(timeout, all, |_| false);
+        let come = self.wait_for(all, |_| false);
         come.ok_or_else(|| Error::BootstrapTimeout {
             rank: missing(&self.job).unwrap_or(self.rank),
             key: "fence".to_owned(),
@@ -206,14 +204,13 @@ impl Bootstrap for SimBootstrap {
     fn poll_events(&mut self) -> Vec<MemberEvent> {
         let mut events = self.job.network.ended(self.seen);
         self.seen += events.len();
-        // For one that has died, and whose thread goes on, all others have.
+        // For one that has died, and whose thread goes on, all have: what it waits for of itself ends too.
         let own = MemberEvent::Failed(self.rank);
         if self.job.network.shared.turns().is_some() && events.contains(&own) {
             let others = (0..self.size())
                 .map(Rank::new)
                 .filter(|rank| *rank != self.rank);
             events.extend(others.map(MemberEvent::Failed));
-            events.retain(|event| *event != own);
         }
         events
     }

@@ -25,12 +25,15 @@ pub(crate) enum Stepped {
 
 /// Returns how far apart the last bytes of a message, and of what comes before it, are at least: where both go to one rank, and of all that
 /// a rank sends, which sends to so many other ranks.
-fn apart(link: &Link, cargo: &Cargo, others: usize) -> [Span; 2] {
+fn apart(link: &Link, cargo: &Cargo, others: impl FnOnce() -> usize) -> [Span; 2] {
     let len = cargo.len();
     match cargo {
         Cargo::Message(_) | Cargo::Load(_) if len > link.crowding_up_to as usize => {
-            let process = link.process.of(len) + link.process_beside.of(len * others);
-            [link.stream.of(len), process]
+            let beside = match link.process_beside.as_femtos() {
+                0 => Span::ZERO,
+                _ => link.process_beside.of(len * others()),
+            };
+            [link.stream.of(len), link.process.of(len) + beside]
         }
         Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(len), Span::ZERO],
         _ => [Span::ZERO; 2],
@@ -84,10 +87,7 @@ impl State {
         let (from, to, endpoint, is_fenced) =
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let bytes = link.per_byte.of(flight.cargo.len());
-        let others = match link.process_beside.as_femtos() {
-            0 => 0,
-            _ => self.members[from.index()].others(to),
-        };
+        let others = || self.members[from.index()].others(to);
         let [streamed, moved] = apart(&link, &flight.cargo, others);
         let own = self.members[from.index()].rank.as_u32();
         let shared = self.machine().filter(|machine| machine.shares_local);
@@ -186,7 +186,7 @@ impl State {
             Event::Kill(rank) => {
                 let place = Place(rank);
                 if self.member(place).status == Status::Open {
-                    self.killed.push(self.members[place.index()].rank);
+                    self.member(place).is_killed = true;
                     self.end(place, Status::Failed);
                     return Some(Stepped::Killed(place));
                 }

@@ -92,6 +92,8 @@ pub(crate) struct Member {
     pub(crate) moving: Moment,
     /// Counts what came: a sleeper that has armed looks at it.
     pub(crate) epoch: u32,
+    /// The schedule has killed it.
+    pub(crate) is_killed: bool,
     /// Where ranks take turns: what had come when it found nothing to do last.
     pub(crate) idle: Option<u32>,
     /// Until when it sleeps then.
@@ -119,6 +121,7 @@ impl Member {
             copying: Moment::default(),
             moving: Moment::default(),
             epoch: 0,
+            is_killed: false,
             idle: None,
             asleep: None,
         }

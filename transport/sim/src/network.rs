@@ -113,7 +113,10 @@ impl SimNetwork {
     /// Whether the [schedule](crate::Schedule::kills) has killed `rank`.
     #[must_use]
     pub fn is_killed(&self, rank: Rank) -> bool {
-        self.shared.with(|state| state.killed.contains(&rank))
+        self.shared.with(|state| {
+            let place = state.find(rank);
+            place.is_some_and(|place| state.member(place).is_killed)
+        })
     }
 
     /// Returns how many pieces of memory peers may read just now.

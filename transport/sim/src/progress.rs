@@ -13,7 +13,8 @@ use crate::member::{Item, Status};
 use crate::place::Place;
 use crate::rank::SimTransport;
 use crate::state::{State, Work};
-use crate::time::{Moment, Span};
+use crate::time::Span;
+use crate::turns::find_nothing;
 
 /// Something to be told.
 #[derive(Debug)]
@@ -39,40 +40,6 @@ impl State {
     }
 }
 
-/// How far time moves on at once for a rank that polls, and may wait for a moment.
-const STEP: Span = Span::nanos(1_000);
-
-impl State {
-    /// A rank that has its turn finds nothing to do. Where that is so of all ranks, time moves on: to the next event, to when the first wakes of
-    /// those that sleep, or a little, where one polls.
-    pub(crate) fn find_nothing(&mut self, place: Place) {
-        let member = self.member(place);
-        member.idle = Some(member.epoch);
-        let mut wakes = Moment::MAX;
-        for member in (self.members.iter()).filter(|member| member.status == Status::Open) {
-            if member.idle != Some(member.epoch) {
-                return;
-            }
-            wakes = wakes.min(member.asleep.unwrap_or(self.now + STEP));
-        }
-        if self.queue.next_at().is_some_and(|at| at <= wakes) {
-            self.step();
-        } else if wakes < Moment::MAX {
-            self.now = self.now.max(wakes);
-            self.nobody_is_idle();
-        }
-        let now = self.now;
-        self.member(place).occupy(now, Span::ZERO);
-    }
-
-    /// All ranks are to look again.
-    pub(crate) fn nobody_is_idle(&mut self) {
-        self.members
-            .iter_mut()
-            .for_each(|member| member.idle = None);
-    }
-}
-
 impl SimTransport {
     /// Delivers what has come, and moves transfers on. Returns how many things happened.
     ///
@@ -94,7 +61,7 @@ impl SimTransport {
             let happened = copied + self.told.len();
             match (happened, shared.turns()) {
                 (0, None) => state.pass_time(self.place),
-                (0, Some(_)) => state.find_nothing(self.place),
+                (0, Some(_)) => find_nothing(state, self.place),
                 _ => state.member(self.place).idle = None,
             }
             happened

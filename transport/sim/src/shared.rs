@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::queue::Event;
 use crate::state::State;
 use crate::time::{Moment, Span};
-use crate::turns::Turns;
+use crate::turns::{Turns, find_nothing};
 
 /// What the ranks of a network share.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl SimWaiter {
             if member.epoch != key.0 || member.status != Status::Open || state.now >= until {
                 break;
             }
-            state.find_nothing(self.place);
+            find_nothing(&mut state, self.place);
             drop(state);
             self.shared.pass(rank);
             state = self.shared.lock();

@@ -116,8 +116,6 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     /// How ranks have ended, in that order.
     pub(crate) ended: Vec<MemberEvent>,
-    /// Those that the schedule has killed.
-    pub(crate) killed: Vec<Rank>,
     /// The network whose messages this one carries.
     pub(crate) carried: Option<Arc<dyn Carried>>,
     /// Ranks are tasks that a simulation runs, and not driven by calls.
@@ -144,7 +142,6 @@ impl State {
             puts: Puts::default(),
             counts: Counts::default(),
             ended: Vec::new(),
-            killed: Vec::new(),
             carried: None,
             has_tasks: false,
             is_moved: false,

@@ -6,6 +6,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tagwire_base::Rank;
 use tagwire_transport::fault::SplitMix64;
 
+use crate::member::Status;
+use crate::place::Place;
+use crate::state::State;
+use crate::time::{Moment, Span};
+
 /// Whose turn it is.
 #[derive(Debug)]
 pub(crate) struct Turns {
@@ -93,6 +98,39 @@ impl Turns {
         }
         self.changed.notify_all();
     }
+}
+
+/// How far time moves on at once for a rank that polls, and may wait for a moment.
+const STEP: Span = Span::nanos(1_000);
+
+/// A rank that has its turn finds nothing to do. Where that is so of all ranks, time moves on: to the next event, to when the first wakes of those
+/// that sleep, or a little, where one polls.
+pub(crate) fn find_nothing(state: &mut State, place: Place) {
+    let member = state.member(place);
+    member.idle = Some(member.epoch);
+    let mut wakes = Moment::MAX;
+    for member in (state.members.iter()).filter(|member| member.status == Status::Open) {
+        if member.idle != Some(member.epoch) {
+            return;
+        }
+        wakes = wakes.min(member.asleep.unwrap_or(state.now + STEP));
+    }
+    if state.queue.next_at().is_some_and(|at| at <= wakes) {
+        state.step();
+    } else if wakes < Moment::MAX {
+        state.now = state.now.max(wakes);
+        nobody_is_idle(state);
+    }
+    let now = state.now;
+    state.member(place).occupy(now, Span::ZERO);
+}
+
+/// All ranks are to look again.
+pub(crate) fn nobody_is_idle(state: &mut State) {
+    state
+        .members
+        .iter_mut()
+        .for_each(|member| member.idle = None);
 }
 
 #[cfg(test)]
