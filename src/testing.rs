@@ -103,13 +103,8 @@ pub struct Job {
     size: u32,
     timeout: Duration,
     settings: Vec<(String, String)>,
-    simulated: Option<Simulated>,
-}
-
-/// What a job on a simulated network has beside.
-#[derive(Debug, Clone)]
-struct Simulated {
-    schedule: Schedule,
+    /// What a seed decides, of a job on a simulated network.
+    schedule: Option<Schedule>,
 }
 
 impl Job {
@@ -123,7 +118,7 @@ impl Job {
             size,
             timeout: TIMEOUT,
             settings: Vec::new(),
-            simulated: None,
+            schedule: None,
         }
     }
 
@@ -158,13 +153,10 @@ impl Job {
 
     /// Returns what is decided by a seed, of a job that is on a simulated network from now on.
     fn schedule(&mut self) -> &mut Schedule {
-        let simulated = self.simulated.get_or_insert_with(|| Simulated {
-            schedule: Schedule {
-                shuffle: true,
-                ..Schedule::default()
-            },
-        });
-        &mut simulated.schedule
+        self.schedule.get_or_insert_with(|| Schedule {
+            shuffle: true,
+            ..Schedule::default()
+        })
     }
 
     /// Ends the job as one that hangs after `timeout`; 60 s without this.
@@ -188,7 +180,7 @@ impl Job {
     ///   ranks end with an error then. A rank that does not end even so cannot be ended alone: the process exits with
     ///   status 101.
     pub fn run<R: Send>(self, body: impl Fn(&Session) -> R + Sync) -> Vec<R> {
-        let ground = Ground::new(self.size, self.simulated.as_ref());
+        let ground = Ground::new(self.size, self.schedule.as_ref());
         let watch = Watch::new(self.size);
         let ends = thread::scope(|scope| {
             let start = |number: u32| {
@@ -262,8 +254,7 @@ impl Job {
 
     /// Says on standard error how what has gone wrong is had again.
     fn say_seed(&self) {
-        if let Some(simulated) = &self.simulated {
-            let seed = simulated.schedule.seed;
+        if let Some(Schedule { seed, .. }) = &self.schedule {
             eprintln!("tagwire: the ranks are on a simulated network, with seed {seed}");
         }
     }

@@ -3,31 +3,10 @@
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
 use tagwire_pml::Given;
-use tagwire_sim::{Link, Machine, PerByte, SimJob, SimNetwork, SimOptions, Span, Turn};
+use tagwire_sim::{Link, Machine, PerByte, Schedule, SimJob, SimNetwork, SimOptions, Span, Turn};
 
-use super::Simulated;
 use crate::error::Result;
 use crate::session::{Builder, Session};
-
-/// A message of no bytes takes 2 us there, and 10 GB/s are a line's rate: what ranks of a test do is to take some virtual time, and how much
-/// is of no account.
-const LINK: Link = Link {
-    latency: Span::nanos(1_500),
-    send: Span::nanos(250),
-    recv: Span::nanos(250),
-    per_byte: PerByte::femtos(100_000),
-    after_send: Span::ZERO,
-    gap: Span::ZERO,
-    copy_out: PerByte::ZERO,
-    copy_in: PerByte::ZERO,
-    stream: PerByte::ZERO,
-    process: PerByte::ZERO,
-    process_beside: PerByte::ZERO,
-    crowding: PerByte::ZERO,
-    crowding_up_to: 0,
-    crowding_most: 0,
-    beside: PerByte::ZERO,
-};
 
 /// The job of a test.
 #[derive(Debug)]
@@ -38,19 +17,26 @@ pub(super) enum Ground {
 
 impl Ground {
     /// Returns the ground of a job of so many ranks.
-    pub(super) fn new(size: u32, simulated: Option<&Simulated>) -> Self {
-        let Some(simulated) = simulated else {
+    pub(super) fn new(size: u32, schedule: Option<&Schedule>) -> Self {
+        let Some(schedule) = schedule else {
             let local = LocalJob::new(size).unwrap_or_else(|error| panic!("{error}"));
             return Self::Local(local);
         };
         let machine = Machine {
-            network: LINK,
+            // A message of no bytes takes 2 us. What ranks of a test do is to take some virtual time, and how much is of no account.
+            network: Link {
+                latency: Span::nanos(1_500),
+                send: Span::nanos(250),
+                recv: Span::nanos(250),
+                per_byte: PerByte::femtos(100_000),
+                ..Link::default()
+            },
             ranks_per_node: 1,
             detection: Span::nanos(1_000_000),
             ..Machine::default()
         };
         let options = SimOptions {
-            schedule: simulated.schedule.clone(),
+            schedule: schedule.clone(),
             turns: true,
             ..SimOptions::of(machine)
         };

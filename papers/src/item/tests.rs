@@ -549,7 +549,7 @@ fn no_claim_of_a_shape_holds_of_constant_figures() {
     assert!(shapes > others, "{shapes} shapes, {others} others");
 }
 
-/// A claim that figures without any effect meet holds where that is what the paper says, and of such figures alone; otherwise it is
+/// Figures without any effect meet a claim: it holds where the paper says that there is none, and for such figures alone; otherwise it is
 /// not testable by what meets it.
 #[test]
 fn what_figures_without_effect_meet_tells_nothing() {

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tagwire_base::Config;
 use tagwire_transport::ByteTransport;
 
-/// Stands in a registry, and is what [`open`](crate::open) takes whatever the setting `transport` says. It is there for one rank.
+/// The transport of one rank that [`open`](crate::open) returns in place of what the setting `transport` names, kept by a registry.
 #[derive(Clone)]
 pub struct Given(Arc<Mutex<Option<Box<dyn ByteTransport>>>>);
 
 impl Given {
-    /// Returns the value that stands for `transport` in a registry.
+    /// Returns the value by which a registry keeps `transport`.
     #[must_use]
     pub fn new(transport: Box<dyn ByteTransport>) -> Self {
         Self(Arc::new(Mutex::new(Some(transport))))

@@ -90,9 +90,7 @@ impl SimWaiter {
             state.member(self.place).occupy(now, Span::from(time));
         }
     }
-}
 
-impl SimWaiter {
     /// Sleeps while others have turns: until something comes, or `timeout` has passed in virtual time.
     fn wait_for_turns<'a>(
         &'a self,
