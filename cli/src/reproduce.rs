@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use tagwire_base::Clock;
 use tagwire_papers::{Item, Needs, Outcome, Ran, Rows, Run, Verdict};
 use tagwire_report::{Format, Published, Report, Selection, Written};
 
@@ -297,32 +298,31 @@ fn one(
         .map(|(number, (run, build))| (format!("{stem}-{number}.json"), run, build))
         .collect();
     let resumes = options.resume || options.store.is_some();
-    let mut is_there = vec![false; started.len()];
+    // Of each run whose results are there, how long they took.
+    let mut took: Vec<Option<Took>> = started.iter().map(|_| None).collect();
     for round in 0..item.rounds(options.quick) {
-        for ((name, run, build), is_there) in started.iter().zip(&mut is_there) {
+        for ((name, run, build), took) in started.iter().zip(&mut took) {
             let file = options.output.join(name);
             let left = resumes.then(|| results_of(&file, run)).flatten();
             if left.is_some_and(|left| launches(&left) > round) {
-                *is_there = true;
+                took.get_or_insert(Took(None));
                 continue;
             }
             let partial = file.with_extension("partial.json");
-            if measure(run, build, &partial, resumes, interrupted)? {
-                keep(&partial, &file, *is_there)?;
-                *is_there = true;
+            if let Some(this) = measure(run, build, &partial, resumes, interrupted)? {
+                keep(&partial, &file, took.is_some())?;
+                *took = Some(took.map_or(this, |before| before.and(this)));
             } else {
                 failed += 1;
             }
             check(interrupted)?;
         }
     }
-    let earlier = store::attempts(&options.output.join(format!("{stem}.json")));
+    let earlier = store::earlier(&options.output.join(format!("{stem}.json")));
     let (mut runs, mut results) = (Vec::new(), Vec::new());
-    let there = started
-        .into_iter()
-        .zip(is_there)
-        .filter(|(_, there)| *there);
-    for ((name, run, build), _) in there {
+    let there = started.into_iter().zip(took);
+    let there = there.filter_map(|(of, took)| Some((of, took?)));
+    for ((name, run, build), Took(seconds)) in there {
         let file = options.output.join(&name);
         let mut attempts = 1;
         if options.store.is_some() {
@@ -333,9 +333,10 @@ fn one(
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
         let command = variables.collect::<String>() + "tagwire " + &command_line(run);
-        let before = earlier.iter().find(|(known, _)| *known == command);
-        attempts = attempts.max(before.map_or(0, |(_, count)| count + attempts - 1));
-        runs.push(Ran::new(run, command, &found, attempts));
+        let before = earlier.iter().find(|known| known.command == command);
+        attempts = attempts.max(before.map_or(0, |known| known.attempts + attempts - 1));
+        let seconds = seconds.or_else(|| before?.seconds);
+        runs.push(Ran::new(run, command, &found, attempts).that_took(seconds));
         rows.add(found, run, &build.name);
         results.push(name);
     }
@@ -367,7 +368,7 @@ fn again(run: &Run, build: &Build, file: &Path, interrupted: &AtomicUsize) -> Re
             return Ok(attempt);
         };
         write(&partial, &format!("{left:#}\n"))?;
-        if !measure(run, build, &partial, true, interrupted)? {
+        if measure(run, build, &partial, true, interrupted)?.is_none() {
             return Ok(attempt);
         }
         fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
@@ -439,15 +440,26 @@ fn draw(folder: &Path, item: &Item, stem: &str, results: &[String]) -> Result<()
     Ok(())
 }
 
-/// Runs the suite, whose results are whole in the file where it went well: then it returns true. Where it `resumes`, it goes on with
-/// what an interrupted run has left there, if that was under the same circumstances.
+/// How long results took, in seconds; nothing where not all of them were measured at one go.
+#[derive(Debug, Clone, Copy)]
+struct Took(Option<f64>);
+
+impl Took {
+    /// Returns how long these took, and others behind them.
+    fn and(self, more: Self) -> Self {
+        Self(self.0.zip(more.0).map(|(one, other)| one + other))
+    }
+}
+
+/// Runs the suite, whose results are whole in the file where it went well: then it returns how long they took. Where it `resumes`, it
+/// goes on with what an interrupted run has left there, if that was under the same circumstances.
 fn measure(
     run: &Run,
     build: &Build,
     file: &Path,
     resumes: bool,
     interrupted: &AtomicUsize,
-) -> Result<bool, Failure> {
+) -> Result<Option<Took>, Failure> {
     let own = std::env::current_exe().map_err(Failure::run)?;
     let suite = |more: &[&str]| {
         Command::new(build.program.as_ref().unwrap_or(&own))
@@ -467,19 +479,25 @@ fn measure(
         // Another build or machine: it has said so.
         ended = Some(went_on).filter(|ended| ended.code() != Some(status::USAGE.into()));
     }
-    let ended = match ended {
-        Some(ended) => ended,
-        None => suite(&["--overwrite"])?,
+    let (ended, took) = match ended {
+        Some(ended) => (ended, Took(None)),
+        None => {
+            let clock = Clock::default();
+            let began = clock.now();
+            let ended = suite(&["--overwrite"])?;
+            let took = clock.now().since(began);
+            (ended, Took(Some(took.as_secs_f64())))
+        }
     };
     if ended.success() {
-        return Ok(true);
+        return Ok(Some(took));
     }
     check(interrupted)?;
     // Rows with errors stand in the place of those that a library owes.
     let is_rest_measured = ended.code() == Some(status::RUN_FAILED.into())
         && run.keeps_going()
         && results_of(file, run).is_some_and(|results| has_figures(&results));
-    Ok(is_rest_measured)
+    Ok(is_rest_measured.then_some(took))
 }
 
 /// Whether any row was measured.

@@ -14,7 +14,7 @@ use crate::projection::PROJECTED;
 use crate::published::{Drawn, Published, PublishedPoint, drawn, points};
 use crate::reference::{Number, Text};
 use crate::rows::{Rows, is_peer, tool};
-use crate::run::{KEEP_GOING, OVER_TCP, Run};
+use crate::run::{KEEP_GOING, OVER_TCP, OVERSUBSCRIBED, Run};
 use crate::run_times::RunTimes;
 use crate::simulation::{SimulatedRun, Simulation};
 use crate::turn::Turn;
@@ -268,6 +268,7 @@ impl Item {
             let (names, environment) = match run {
                 run if run.contains("{peers-tcp}") && is_shared_alone => return None,
                 run if run.contains("{peers-tcp}") => (&peers, OVER_TCP),
+                run if run.contains("{peers-oversubscribed}") => (&peers, OVERSUBSCRIBED),
                 run if run.contains("{peers}") => (&peers, &[][..]),
                 run if run.contains("{shm}") => (&shared, &[][..]),
                 run if run.contains("{network}") => (&network, &[][..]),
@@ -280,7 +281,12 @@ impl Item {
             let mut arguments: Vec<String> = run
                 .split_whitespace()
                 .map(|word| match word {
-                    "{own}" | "{peers}" | "{peers-tcp}" | "{shm}" | "{network}" => names.clone(),
+                    "{own}"
+                    | "{peers}"
+                    | "{peers-tcp}"
+                    | "{peers-oversubscribed}"
+                    | "{shm}"
+                    | "{network}" => names.clone(),
                     _ => word.replace("{arrivals}", arrivals),
                 })
                 .collect();

@@ -24,6 +24,15 @@ pub(crate) const OVER_TCP: &[(&str, &str)] = &[
     ("TAGWIRE_TRANSPORT", "ofi:tcp"),
 ];
 
+/// What keeps MPI libraries from collectives whose ranks look at shared memory without a pause or another rank's turn: MPICH's take a
+/// hundred times as long where ranks are more than cores. Others give way by themselves.
+pub(crate) const OVERSUBSCRIBED: &[(&str, &str)] = &[
+    ("MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "mpir"),
+    ("MPIR_CVAR_BARRIER_POSIX_INTRA_ALGORITHM", "mpir"),
+    ("MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM", "mpir"),
+    ("MPIR_CVAR_REDUCE_POSIX_INTRA_ALGORITHM", "mpir"),
+];
+
 /// The option of `tagwire bench` by which a job that fails leaves the others their rows.
 pub(crate) const KEEP_GOING: &str = "--keep-going";
 

@@ -23,6 +23,9 @@ pub struct Ran {
     is_over_tcp: bool,
     /// How often blocks were measured that other load ran beside.
     attempts: u32,
+    /// How long it took before blocks were measured again, in seconds; nothing where it was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     /// Where it was measured, as results of `bench` have it.
     environment: Value,
     /// What `bench` warned of.
@@ -77,10 +80,23 @@ impl Ran {
             command,
             is_over_tcp: run.is_over_tcp(),
             attempts,
+            seconds: None,
             environment: results.get("environment").cloned().unwrap_or_default(),
             warnings: warnings.map(str::to_owned).collect(),
             rows: Rectangle::of(list("rows").map_or(&[], Vec::as_slice)),
         }
+    }
+
+    /// Returns it with how long it took before blocks were measured again, in seconds, where that is known.
+    #[must_use]
+    pub fn that_took(mut self, seconds: Option<f64>) -> Self {
+        self.seconds = seconds;
+        self
+    }
+
+    /// Returns how long it took before blocks were measured again, in seconds, where that is known.
+    pub(crate) const fn seconds(&self) -> Option<f64> {
+        self.seconds
     }
 
     /// Returns it without the time of each message or round: most of its size, which plots of short messages alone need.
@@ -244,6 +260,7 @@ mod tests {
             ],
         });
         let ran = Ran::new(run, "tagwire x".to_owned(), results.as_object().unwrap(), 3);
+        let ran = ran.that_took(Some(2.5));
         let text = serde_json::to_string(&ran).unwrap();
         let back: Ran = serde_json::from_str(&text).unwrap();
         assert_eq!(back, ran);

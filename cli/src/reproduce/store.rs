@@ -95,14 +95,28 @@ pub fn without_disturbed(results: &Value) -> Option<Value> {
     Some(left)
 }
 
-/// Returns how often the runs of an item were measured before, by their place in a stored outcome.
-pub fn attempts(file: &Path) -> Vec<(String, u32)> {
+/// What a stored outcome says of a run.
+#[derive(Debug)]
+pub struct Earlier {
+    /// The command line.
+    pub command: String,
+    /// How often blocks were measured.
+    pub attempts: u32,
+    /// How long it took, in seconds, where that is known.
+    pub seconds: Option<f64>,
+}
+
+/// Returns what a stored outcome says of its runs.
+pub fn earlier(file: &Path) -> Vec<Earlier> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let outcome: Value = serde_json::from_str(&text).unwrap_or_default();
     let runs = outcome["runs"].as_array().into_iter().flatten();
     runs.filter_map(|run| {
-        let count = u32::try_from(run["attempts"].as_u64()?).ok()?;
-        Some((run["command"].as_str()?.to_owned(), count))
+        Some(Earlier {
+            command: run["command"].as_str()?.to_owned(),
+            attempts: u32::try_from(run["attempts"].as_u64()?).ok()?,
+            seconds: run["seconds"].as_f64(),
+        })
     })
     .collect()
 }

@@ -56,6 +56,11 @@ fn runs_have_the_transports_and_quick_sizes() {
     let units = "--units processes:4,threads:4";
     let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
     assert_eq!(words, line);
+    // Where ranks are more than cores they are told to give way.
+    let many = find("reduction/fig6").unwrap()[0].runs(&transports, "out", false);
+    let told: Vec<usize> = many.iter().map(|run| run.environment.len()).collect();
+    assert_eq!(told, [0, 4]);
+    assert!(many[1].arguments.contains(&"mpi:/opt".to_owned()));
     // No network among the transports; peers are told to use one.
     let network = find("threads/fig5").unwrap()[0].runs(&transports, "out", false);
     assert_eq!(network.len(), 1);

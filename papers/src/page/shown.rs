@@ -290,7 +290,7 @@ impl Shown {
                     of("kernel"),
                     of("host"),
                     of("commit")
-                ));
+                ) + &self.took());
                 let load = self.most_load.map_or_else(
                     || "not counted".to_owned(),
                     |load| format!("{load:.1} % of the cores at the most"),
@@ -323,6 +323,14 @@ impl Shown {
             }
         }
         format!("> {}\n\n", lines.join("<br>\n> "))
+    }
+
+    /// Says how long all runs took.
+    fn took(&self) -> String {
+        let all: Option<f64> = self.runs.iter().map(Ran::seconds).sum();
+        all.map_or_else(String::new, |seconds| {
+            format!(" It took {:.1} minutes.", seconds / 60.0)
+        })
     }
 
     /// Returns on which machine it was simulated, which of its parameters are fitted, by which build, what stands in and what is cut.

@@ -18,7 +18,7 @@ fn outcome(name: &str, quick: bool, rows: &[serde_json::Value]) -> String {
         "rows": rows,
     });
     let results = results.as_object().unwrap();
-    let ran = Ran::new(run, "tagwire bench x".to_owned(), results, 3);
+    let ran = Ran::new(run, "tagwire bench x".to_owned(), results, 3).that_took(Some(90.0));
     Outcome::of(item, &Rows::default(), quick, vec![ran], Vec::new()).json()
 }
 
@@ -57,7 +57,7 @@ fn a_page_has_circumstances_verdicts_and_plots() {
         ". Judgements: holds: 1, fails: 0",
         "### 003 fig 3: What thread safety costs in latency, on shared memory",
         "> **Full run**.",
-        "**Machine**: M, 2 cores, Linux 6.1, host vm. **Measured** on day-2 at commit abc123.",
+        "**Machine**: M, 2 cores, Linux 6.1, host vm. **Measured** on day-2 at commit abc123. It took 1.5 minutes.",
         "**Others took** 2.0 % of the cores at the most. 1 rows were not measured without other load in 3 attempts",
         "**Stands in**: All ranks are of one machine",
         "![003 fig 3: What thread safety costs in latency, on shared memory](threads/threads-fig3.svg)",
