@@ -104,7 +104,9 @@ impl Family {
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
         match (self, cpus) {
             (Self::Hydra, Some(cpus)) => {
-                let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+                // Ranks beyond the list would have all CPUs.
+                let cpus = cpus.iter().cycle().take(ranks as usize);
+                let list: Vec<String> = cpus.map(ToString::to_string).collect();
                 add(&["-bind-to", &format!("user:{}", list.join(","))]);
             }
             (Self::Hydra, None) => add(&["-bind-to", "none"]),

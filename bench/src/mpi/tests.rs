@@ -164,6 +164,9 @@ fn launchers_are_told_where_ranks_go() {
         "-n 2 -bind-to user:0,1"
     );
     assert_eq!(join(Family::Hydra, None), "-n 2 -bind-to none");
+    // Each of more ranks than CPUs has one of them.
+    let many = Family::Hydra.arguments(5, Some(&[0, 3])).join(" ");
+    assert_eq!(many, "-n 5 -bind-to user:0,3,0,3,0");
     assert_eq!(
         join(Family::of("Tagwire 0.1.0"), Some(&[0, 1])),
         "-n 2 --bind 0,1"
