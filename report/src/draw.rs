@@ -29,6 +29,10 @@ pub fn inline(plot: &Plot, size: Size) -> Result<String> {
     Ok(ink.take())
 }
 
+/// The size of a file's title, in pixels, and how much wider its heavy letters are than others at the most.
+const TITLE: f64 = 16.0;
+const BOLD: f64 = 1.25;
+
 /// Returns a plot as a file of its own, with title, caption and legend.
 ///
 /// # Errors
@@ -36,10 +40,15 @@ pub fn inline(plot: &Plot, size: Size) -> Result<String> {
 pub fn file(plot: &Plot) -> Result<String> {
     let size = FILE;
     let chart = Chart::new(plot, size);
-    let legend = Legend::of(plot, size.width - 2.0 * size.inset);
-    let caption = wrapped(&plot.caption(), size.width - 2.0 * size.inset, LABEL);
+    let width = size.width - 2.0 * size.inset;
+    let legend = Legend::of(plot, width);
+    let title = wrapped(&plot.title(), width, BOLD * TITLE);
+    let caption = wrapped(&plot.caption(), width, LABEL);
     #[allow(clippy::cast_precision_loss, reason = "counts of lines")]
-    let below_caption = 30.0 + 16.0 * caption.len() as f64 + 6.0;
+    let [below_title, below_caption] = {
+        let below_title = 10.0 + 20.0 * title.len() as f64;
+        [below_title, below_title + 16.0 * caption.len() as f64 + 6.0]
+    };
     let legend_height = if plot.is_single() {
         0.0
     } else {
@@ -76,10 +85,15 @@ pub fn file(plot: &Plot) -> Result<String> {
         ];
         ink.text("text", &attributes, text);
     };
-    text("title", 24.0, 16.0, "600", TEXT, &plot.title());
+    for (line, y) in title
+        .iter()
+        .zip((0..).map(|line| 24.0 + 20.0 * f64::from(line)))
+    {
+        text("title", y, TITLE, "600", TEXT, line);
+    }
     for (line, y) in caption
         .iter()
-        .zip((0..).map(|line| 43.0 + 16.0 * f64::from(line)))
+        .zip((0..).map(|line| below_title + 13.0 + 16.0 * f64::from(line)))
     {
         text("caption", y, LABEL, "400", MUTED, line);
     }

@@ -283,6 +283,30 @@ fn published_values_are_hollow_points_of_their_own() {
     }
 }
 
+/// A title that is longer than a file is wide has lines, and what is below makes room for them.
+#[test]
+fn a_long_title_is_whole() {
+    let short = plot(&Latency::default());
+    let mut long = plot(&Latency::default());
+    long.test = "Latency of several threads and of several processes at once, and of one alone, on shared memory".to_owned();
+    let of = |plot: &Plot| {
+        let text = draw::file(plot).unwrap();
+        let document = Document::parse(&text).unwrap();
+        let titles = with_class(document.root_element(), "title");
+        let lines: Vec<_> = titles
+            .iter()
+            .filter_map(Node::text)
+            .map(str::to_owned)
+            .collect();
+        let places: Vec<_> = titles.iter().map(|title| number(*title, "y")).collect();
+        (lines, places, number(document.root_element(), "height"))
+    };
+    let (lines, places, height) = of(&long);
+    assert_eq!(lines.join(" "), long.title());
+    assert_eq!(places, [24.0, 44.0]);
+    assert!((height - of(&short).2 - 20.0).abs() < 0.1, "{height}");
+}
+
 /// A file is whole without a stylesheet, and has the colours of dark paper for browsers.
 #[test]
 fn a_file_stands_alone() {
