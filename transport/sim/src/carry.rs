@@ -1,9 +1,8 @@
-//! How packets travel: through the NIC of the sender's node, over the link, and through that of the receiver's.
+//! How packets travel: what each event comes to, and what a packet does where it lands.
 
 use tagwire_transport::message::{EndpointId, Outcome};
 
-use crate::flight::{Cargo, Flight, Message, Spot};
-use crate::machine::Link;
+use crate::flight::{Cargo, Flight, Message, Spot, UnderWay};
 use crate::member::{Item, Status};
 use crate::picture::{Noted, told};
 use crate::place::Place;
@@ -23,23 +22,6 @@ pub(crate) enum Stepped {
     Killed(Place),
 }
 
-/// Returns how far apart the last bytes of a message, and of what comes before it, are at least: where both go to one rank, and of all that
-/// a rank sends, which sends to so many other ranks.
-fn apart(link: &Link, cargo: &Cargo, others: impl FnOnce() -> usize) -> [Span; 2] {
-    let len = cargo.len();
-    match cargo {
-        Cargo::Message(_) | Cargo::Load(_) if len > link.crowding_up_to as usize => {
-            let beside = match link.process_beside.as_femtos() {
-                0 => Span::ZERO,
-                _ => link.process_beside.of(len * others()),
-            };
-            [link.stream.of(len), link.process.of(len) + beside]
-        }
-        Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(len), Span::ZERO],
-        _ => [Span::ZERO; 2],
-    }
-}
-
 impl State {
     /// Sends a packet at a moment. Without a machine it arrives at once.
     pub(crate) fn carry(&mut self, at: Moment, flight: Flight) {
@@ -53,105 +35,15 @@ impl State {
             Noted::land(noted, self.now);
             return self.land(flight);
         };
-        let number = self.flights.insert((flight, noted));
+        let number = self.flights.insert(UnderWay::new(flight, noted));
         self.is_moved = true;
-        if machine.ranks_per_node > 1 {
-            // Others of the node may have packets for the same NIC, of an earlier moment.
+        if machine.ranks_per_node > 1 || machine.turn > 0 {
+            // Others of the node, or other messages, may have packets for the same NIC, of an earlier moment.
             let tie = self.tie(from, to, at);
             self.queue.push(at, tie, Event::Enter(number));
         } else {
             self.enter(at, number);
         }
-    }
-
-    /// Returns the link that a packet takes, and the numbers of the nodes at its ends where it goes between nodes.
-    fn link_of(&self, flight: &Flight) -> Option<(Link, Option<(u32, u32)>)> {
-        let machine = self.machine()?;
-        let rank = |of: Place| self.members[of.index()].rank.as_u32();
-        let (from, to) = (rank(flight.from), rank(flight.to));
-        let (link, is_far) = machine.link(from, to);
-        Some((
-            *link,
-            is_far.then(|| (machine.node(from), machine.node(to))),
-        ))
-    }
-
-    /// A packet is ready at its sender's side.
-    fn enter(&mut self, at: Moment, number: u32) {
-        let Some((flight, _)) = self.flights.get(number) else {
-            return;
-        };
-        let Some((link, nodes)) = self.link_of(flight) else {
-            return;
-        };
-        let (from, to, endpoint, is_fenced) =
-            (flight.from, flight.to, flight.link, flight.is_fenced);
-        let bytes = link.per_byte.of(flight.cargo.len());
-        let others = || self.members[from.index()].others(to);
-        let [streamed, moved] = apart(&link, &flight.cargo, others);
-        let own = self.members[from.index()].rank.as_u32();
-        let shared = self.machine().filter(|machine| machine.shares_local);
-        let free = match (nodes, shared) {
-            (Some((node, _)), _) => &mut self.nic(node).out,
-            (None, Some(machine)) => &mut self.nic(machine.node(own)).local,
-            (None, None) => &mut self.members[from.index()].copying,
-        };
-        let start = at.max(*free);
-        *free = start + link.gap.max(bytes);
-        let head = start + link.latency + self.lateness();
-        // Between ranks of a node nothing else lies between the packets of a pair.
-        let mut next = if nodes.is_some() { head } else { head + bytes };
-        let is_in_order = is_fenced || self.options.keeps_order();
-        let sender = &mut self.members[from.index()];
-        let peer = &mut sender.links[endpoint.index()];
-        for (busy, span) in [(&mut peer.streamed, streamed), (&mut sender.moving, moved)] {
-            if span > bytes {
-                // The last byte comes with the stream, which other packets of the NIC go between.
-                let begun = start.max(*busy);
-                *busy = begun + span;
-                let beside = match nodes {
-                    Some(_) => span.less(bytes),
-                    None => span,
-                };
-                next = next.max(begun + link.latency + beside);
-            }
-        }
-        let last = &mut peer.last;
-        if is_in_order {
-            next = next.max(*last);
-        }
-        *last = next.max(*last);
-        let tie = self.tie(from, to, next);
-        let event = match nodes {
-            Some(_) => Event::Head(number),
-            None => Event::Land(number),
-        };
-        self.queue.push(next, tie, event);
-    }
-
-    fn nic(&mut self, node: u32) -> &mut crate::state::Nic {
-        let count = node as usize + 1;
-        if self.nics.len() < count {
-            self.nics.resize_with(count, Default::default);
-        }
-        &mut self.nics[node as usize]
-    }
-
-    /// The first byte of a packet is at its receiver's NIC.
-    fn head(&mut self, at: Moment, number: u32) {
-        let Some((flight, _)) = self.flights.get(number) else {
-            return;
-        };
-        let Some((link, Some((_, node)))) = self.link_of(flight) else {
-            return;
-        };
-        let (from, to) = (flight.from, flight.to);
-        let bytes = link.per_byte.of(flight.cargo.len());
-        let free = &mut self.nic(node).inward;
-        let start = at.max(*free);
-        *free = start + link.gap.max(bytes);
-        let tie = self.tie(from, to, start + bytes);
-        self.queue.push(start + bytes, tie, Event::Land(number));
     }
 
     /// Handles the next event; `None` where there is none.
@@ -163,9 +55,9 @@ impl State {
             Event::Enter(number) => self.enter(at, number),
             Event::Head(number) => self.head(at, number),
             Event::Land(number) => {
-                if let Some((flight, noted)) = self.flights.remove(number) {
-                    Noted::land(noted, self.now);
-                    self.land(flight);
+                if let Some(there) = self.flights.remove(number) {
+                    Noted::land(there.noted, self.now);
+                    self.land(there.flight);
                 }
             }
             Event::Run { rank, thread } => {

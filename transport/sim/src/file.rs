@@ -45,6 +45,7 @@ impl Machine {
     /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
     /// | `matching` | a time; nothing |
     /// | `eager` | bytes; 0 for 64 KiB |
+    /// | `turn` | bytes; 0 for whole messages |
     /// | `socket`, `far-handover` | cores of a socket, and the handover of ranks with more threads; 0, nothing |
     ///
     /// # Errors
@@ -96,6 +97,7 @@ impl Machine {
             "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
             "socket" => self.socket = number(value, 0)?,
             "eager" => self.eager = number(value, 0)?,
+            "turn" => self.turn = number(value, 0)?,
             "handover" => self.handover = Span::picos(femtos(value)? / 1000),
             "matching" => self.matching = Span::picos(femtos(value)? / 1000),
             "detection" => self.detection = Span::picos(femtos(value)? / 1000),
@@ -183,8 +185,9 @@ mod tests {
             (16_000, 300)
         );
         assert_eq!(network.beside, PerByte::femtos(200_000));
-        let known = Machine::from_text(&format!("{TEXT}eager = 8192")).unwrap();
+        let known = Machine::from_text(&format!("{TEXT}eager = 8192\nturn = 4096")).unwrap();
         assert_eq!((machine.eager, known.eager), (0, 8192));
+        assert_eq!((machine.turn, known.turn), (0, 4096));
         let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();
         assert!(shared.shares_local);
     }

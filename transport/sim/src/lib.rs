@@ -45,6 +45,7 @@ pub mod matching;
 mod member;
 mod memory;
 mod network;
+mod nics;
 mod options;
 mod picture;
 mod place;

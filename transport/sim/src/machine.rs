@@ -75,6 +75,8 @@ pub struct Machine {
     pub matching: Span,
     /// Bytes of the longest message that the machine's library sends before it is matched; 0 where that is not known: 64 KiB.
     pub eager: u32,
+    /// Bytes of a message that a NIC sends before messages to other ranks have their turn; 0 where it sends each as a whole.
+    pub turn: u32,
     /// From the death of a rank until its peers find out.
     pub detection: Span,
 }
@@ -85,12 +87,24 @@ impl Machine {
         rank / self.ranks_per_node.max(1)
     }
 
+    /// Returns how many bytes of a message a NIC sends at most before another has its turn; nothing where it sends each as a whole.
+    pub(crate) fn turn(&self) -> Option<usize> {
+        (self.turn > 0).then_some(self.turn as usize)
+    }
+
     /// Returns what it takes until another of so many threads of a rank has the library.
     pub(crate) const fn handover_of(&self, threads: u32) -> Span {
         match self.socket > 0 && threads > self.socket {
             true => self.far_handover,
             false => self.handover,
         }
+    }
+
+    /// Returns the link between two ranks, and the numbers of their nodes where these are two.
+    pub(crate) fn way(&self, from: u32, to: u32) -> (Link, Option<(u32, u32)>) {
+        let (link, is_far) = self.link(from, to);
+        let nodes = is_far.then(|| (self.node(from), self.node(to)));
+        (*link, nodes)
     }
 
     /// Returns the link between two ranks, and whether it is that between nodes.

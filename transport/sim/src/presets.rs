@@ -91,6 +91,7 @@ const fn machine(network: Link, local: Link, cores: u32) -> Machine {
         far_handover: Span::ZERO,
         matching: Span::ZERO,
         eager: 0,
+        turn: 0,
         detection: Span::nanos(1_000_000),
     }
 }

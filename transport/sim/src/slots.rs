@@ -35,6 +35,10 @@ impl<T> Slots<T> {
         self.values.get(number as usize)?.as_ref()
     }
 
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.values.get_mut(number as usize)?.as_mut()
+    }
+
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.values.get_mut(number as usize)?.take();
         if value.is_some() {

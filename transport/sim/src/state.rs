@@ -10,11 +10,11 @@ use tagwire_transport::message::{EndpointId, Outcome, Token};
 
 use crate::cores::Cores;
 use crate::due::Carried;
-use crate::flight::{Flight, OperationId};
+use crate::flight::{OperationId, UnderWay};
 use crate::machine::{Link as NetworkLink, Machine};
 use crate::member::{Item, Link, Member, Status};
+use crate::nics::Nics;
 use crate::options::SimOptions;
-use crate::picture::Noted;
 use crate::place::Place;
 use crate::queue::{Event, Queue};
 use crate::slots::Slots;
@@ -42,14 +42,6 @@ pub struct Counts {
     pub messages: u64,
     /// Their payload, in bytes.
     pub bytes: u64,
-}
-
-/// Both sides of a node's NIC, and the link between its ranks: when each is free.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Nic {
-    pub(crate) out: Moment,
-    pub(crate) inward: Moment,
-    pub(crate) local: Moment,
 }
 
 /// What a rank is busy with.
@@ -103,8 +95,8 @@ pub(crate) struct State {
     /// When the last event was.
     pub(crate) now: Moment,
     pub(crate) queue: Queue,
-    pub(crate) flights: Slots<(Flight, Option<Noted>)>,
-    pub(crate) nics: Vec<Nic>,
+    pub(crate) flights: Slots<UnderWay>,
+    pub(crate) nics: Nics,
     pub(crate) cores: Cores,
     random: SplitMix64,
     /// Cooperative transfers by number; the order makes progress deterministic.
@@ -132,7 +124,7 @@ impl State {
             now: Moment::default(),
             queue: Queue::default(),
             flights: Slots::default(),
-            nics: Vec::new(),
+            nics: Nics::default(),
             cores: Cores::default(),
             random: SplitMix64::stream(options.schedule.seed, 0),
             transfers: BTreeMap::new(),

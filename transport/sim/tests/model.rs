@@ -256,6 +256,58 @@ fn senders_share_the_nic_of_their_receiver() {
 }
 
 #[test]
+fn nics_take_turns_between_messages_to_several_ranks() {
+    const TURN: u64 = 200;
+    let mut machine = machine();
+    machine.turn = TURN as u32;
+    let (long, short) = (10_000, 100);
+    let seen = run(
+        3,
+        SimOptions::of(machine),
+        move |rank, mut node, seen| async move {
+            if rank == 0 {
+                node.send(1, 0, long as usize);
+                node.send(2, 0, short as usize);
+            } else {
+                let heard = node.hear().await;
+                seen.borrow_mut().extend(heard);
+            }
+            std::mem::forget(node);
+        },
+    );
+    // The short one is there when the first part of the long one has left, which is as much later.
+    let way = SEND + LATENCY + RECV;
+    let expected = [TURN + short, long + short].map(|bytes| way + BYTE * bytes);
+    let at: Vec<_> = seen.into_iter().map(|(at, _)| at).collect();
+    assert_eq!(at, expected);
+    // Two senders share the NIC of their receiver to the end.
+    let len = 1000;
+    let expected = [2 * len - TURN, 2 * len].map(|bytes| way + BYTE * bytes);
+    let options = SimOptions::of(machine);
+    assert_eq!(arrivals(3, options.clone(), 1, len as usize), expected);
+    // Messages of a pair go one after the other.
+    let alone = SimOptions::of(Machine { turn: 0, ..machine });
+    for len in [0, len as usize] {
+        let by_turns = arrivals(2, options.clone(), 4, len);
+        assert_eq!(by_turns, arrivals(2, alone.clone(), 4, len));
+    }
+}
+
+#[test]
+fn parts_of_messages_go_at_the_rate_of_all_of_a_rank() {
+    const PROCESS: u64 = 5 * BYTE;
+    let mut machine = machine();
+    machine.network.process = PerByte::femtos(PROCESS * 1_000_000);
+    let len = 4000;
+    let whole = to_each(machine, len);
+    machine.turn = 100;
+    let by_turns = to_each(machine, len);
+    // The last is there at the same time, and the first not long before.
+    assert_eq!(by_turns[3], whole[3]);
+    assert!(by_turns[0] > whole[2], "{by_turns:?} {whole:?}");
+}
+
+#[test]
 fn a_stream_of_messages_has_a_rate_of_its_own() {
     // Five times what a byte takes a NIC.
     const STREAM: u64 = 5 * BYTE;

@@ -1,0 +1,210 @@
+//! The NICs of nodes: when each is free, whose turn it is, and when what they send is at the other side.
+
+use std::collections::{HashMap, VecDeque};
+
+use tagwire_transport::message::EndpointId;
+
+use crate::flight::{Cargo, Flight, Part};
+use crate::machine::Link;
+use crate::member::Member;
+use crate::place::Place;
+use crate::queue::Event;
+use crate::state::State;
+use crate::time::{Moment, Span};
+
+/// Both sides of a node's NIC, and the link between its ranks: when each is free.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Nic {
+    out: Moment,
+    inward: Moment,
+    local: Moment,
+}
+
+/// The NICs of all nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Nics {
+    nodes: Vec<Nic>,
+    /// What a rank sends over an endpoint, where NICs take turns between messages: it goes one after the other.
+    sending: HashMap<(Place, EndpointId), VecDeque<u32>>,
+}
+
+impl Nics {
+    fn of(&mut self, node: u32) -> &mut Nic {
+        let count = node as usize + 1;
+        if self.nodes.len() < count {
+            self.nodes.resize_with(count, Default::default);
+        }
+        &mut self.nodes[node as usize]
+    }
+
+    /// Returns whether a message goes now, and not behind others of its endpoint.
+    fn begin(&mut self, of: (Place, EndpointId), number: u32) -> bool {
+        let queue = self.sending.entry(of).or_default();
+        if queue.front() == Some(&number) {
+            return true;
+        }
+        queue.push_back(number);
+        queue.len() == 1
+    }
+
+    /// Says that the first message of an endpoint has left, and returns the next.
+    fn end(&mut self, of: (Place, EndpointId)) -> Option<u32> {
+        let queue = self.sending.get_mut(&of)?;
+        queue.pop_front();
+        let next = queue.front().copied();
+        if next.is_none() {
+            self.sending.remove(&of);
+        }
+        next
+    }
+}
+
+/// Returns how far apart the last bytes of `part` of a message, and of what comes before it, are at least: where both go to one rank, and of
+/// all that a rank sends, which sends to so many other ranks.
+fn apart(link: &Link, cargo: &Cargo, part: usize, others: impl FnOnce() -> usize) -> [Span; 2] {
+    match cargo {
+        Cargo::Message(_) | Cargo::Load(_) if cargo.len() > link.crowding_up_to as usize => {
+            let beside = match link.process_beside.as_femtos() {
+                0 => Span::ZERO,
+                _ => link.process_beside.of(part * others()),
+            };
+            [link.stream.of(part), link.process.of(part) + beside]
+        }
+        Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(part), Span::ZERO],
+        _ => [Span::ZERO; 2],
+    }
+}
+
+/// Takes what is free from a moment on for a time, and returns when that begins.
+fn take(free: &mut Moment, at: Moment, time: Span) -> Moment {
+    let start = at.max(*free);
+    *free = start + time;
+    start
+}
+
+/// Returns how long a NIC has to do with a part of a packet.
+fn held(link: &Link, part: &Part) -> Span {
+    let bytes = link.per_byte.of(part.len);
+    if part.is_first {
+        link.gap.max(bytes)
+    } else {
+        bytes
+    }
+}
+
+impl Member {
+    /// A part of a packet leaves from `start` on, and takes a NIC `bytes`. It is `apart` from others to the same rank, and from all of this
+    /// rank, where that is more. Returns when those behind it may leave, and when its head leaves if its tail follows after `bytes`.
+    fn slow_down(
+        &mut self,
+        endpoint: EndpointId,
+        (start, bytes): (Moment, Span),
+        apart: [Span; 2],
+    ) -> (Moment, Moment) {
+        let (mut gone, mut head) = (start + bytes, start);
+        let peer = &mut self.links[endpoint.index()];
+        for (busy, span) in [&mut peer.streamed, &mut self.moving]
+            .into_iter()
+            .zip(apart)
+        {
+            if span > bytes {
+                // The last byte comes with the stream, which other packets of the NIC go between.
+                let begun = take(busy, start, span);
+                gone = gone.max(*busy);
+                head = head.max(begun + span.less(bytes));
+            }
+        }
+        (gone, head)
+    }
+}
+
+impl State {
+    /// Returns the link that a packet takes, and the numbers of the nodes at its ends where it goes between nodes.
+    fn link_of(&self, flight: &Flight) -> Option<(Link, Option<(u32, u32)>)> {
+        let [from, to] = [flight.from, flight.to].map(|of| self.members[of.index()].rank);
+        Some(self.machine()?.way(from.as_u32(), to.as_u32()))
+    }
+
+    /// A packet is ready at its sender's side, or what is left of one has its turn there.
+    pub(crate) fn enter(&mut self, at: Moment, number: u32) {
+        let Some(under_way) = self.flights.get(number) else {
+            return;
+        };
+        let flight = &under_way.flight;
+        let (Some(machine), Some((link, nodes))) = (self.machine(), self.link_of(flight)) else {
+            return;
+        };
+        let (from, to, endpoint, is_fenced) =
+            (flight.from, flight.to, flight.link, flight.is_fenced);
+        let turn = nodes.and_then(|_| machine.turn());
+        let part = under_way.unsent(turn);
+        let bytes = link.per_byte.of(part.len);
+        let others = || self.members[from.index()].others(to);
+        let apart = apart(&link, &flight.cargo, part.len, others);
+        if turn.is_some() && part.is_first && !self.nics.begin((from, endpoint), number) {
+            return;
+        }
+        let own = self.members[from.index()].rank.as_u32();
+        let free = match (nodes, machine.shares_local) {
+            (Some((node, _)), _) => &mut self.nics.of(node).out,
+            (None, true) => &mut self.nics.of(machine.node(own)).local,
+            (None, false) => &mut self.members[from.index()].copying,
+        };
+        let start = take(free, at, held(&link, &part));
+        let left = *free;
+        let late = if part.is_last {
+            self.lateness()
+        } else {
+            Span::ZERO
+        };
+        let sender = &mut self.members[from.index()];
+        let (gone, slowed) = sender.slow_down(endpoint, (start, bytes), apart);
+        // Between ranks of a node nothing else lies between the packets of a pair.
+        let tail = if nodes.is_some() { Span::ZERO } else { bytes };
+        let mut next = (start + late).max(slowed) + link.latency + tail;
+        let last = &mut sender.links[endpoint.index()].last;
+        if is_fenced || self.options.keeps_order() {
+            next = next.max(*last);
+        }
+        *last = next.max(*last);
+        let tie = self.tie(from, to, next);
+        let event = match nodes {
+            Some(_) => Event::Head(number),
+            None => Event::Land(number),
+        };
+        self.queue.push(next, tie, event);
+        // The rest of it goes on when this has left, or the next one to the same rank.
+        let rest = self
+            .flights
+            .get_mut(number)
+            .and_then(|of| of.send(number, &part));
+        let behind = || turn.and_then(|_| self.nics.end((from, endpoint)));
+        if let Some(more) = rest.or_else(behind) {
+            let at = gone.max(left);
+            let tie = self.tie(from, to, at);
+            self.queue.push(at, tie, Event::Enter(more));
+        }
+    }
+
+    /// The first byte of a packet, or of a part of one, is at its receiver's NIC.
+    pub(crate) fn head(&mut self, at: Moment, number: u32) {
+        let found = self
+            .flights
+            .get(number)
+            .and_then(|of| self.link_of(&of.flight));
+        let turn = self.machine().and_then(|machine| machine.turn());
+        let (Some((link, Some((_, node)))), Some(under_way)) =
+            (found, self.flights.get_mut(number))
+        else {
+            return;
+        };
+        let (from, to) = (under_way.flight.from, under_way.flight.to);
+        let part = under_way.come(turn);
+        let start = take(&mut self.nics.of(node).inward, at, held(&link, &part));
+        if part.is_last {
+            let there = start + link.per_byte.of(part.len);
+            let tie = self.tie(from, to, there);
+            self.queue.push(there, tie, Event::Land(number));
+        }
+    }
+}
