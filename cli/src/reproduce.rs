@@ -299,7 +299,7 @@ fn one(
         .collect();
     let resumes = options.resume || options.store.is_some();
     // Of each run whose results are there, how long they took.
-    let mut took: Vec<Option<Took>> = started.iter().map(|_| None).collect();
+    let mut took: Vec<Option<Took>> = vec![None; started.len()];
     for round in 0..item.rounds(options.quick) {
         for ((name, run, build), took) in started.iter().zip(&mut took) {
             let file = options.output.join(name);
@@ -333,9 +333,9 @@ fn one(
         let variables = run.environment.iter();
         let variables = variables.map(|(name, value)| format!("{name}={value} "));
         let command = variables.collect::<String>() + "tagwire " + &command_line(run);
-        let before = earlier.iter().find(|known| known.command == command);
-        attempts = attempts.max(before.map_or(0, |known| known.attempts + attempts - 1));
-        let seconds = seconds.or_else(|| before?.seconds);
+        let before = earlier.iter().find(|known| known.command() == command);
+        attempts = attempts.max(before.map_or(0, |known| known.attempts() + attempts - 1));
+        let seconds = seconds.or_else(|| before?.seconds());
         runs.push(Ran::new(run, command, &found, attempts).that_took(seconds));
         rows.add(found, run, &build.name);
         results.push(name);

@@ -95,7 +95,8 @@ impl Ran {
     }
 
     /// Returns how long it took before blocks were measured again, in seconds, where that is known.
-    pub(crate) const fn seconds(&self) -> Option<f64> {
+    #[must_use]
+    pub const fn seconds(&self) -> Option<f64> {
         self.seconds
     }
 

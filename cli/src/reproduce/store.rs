@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
 use serde_json::Value;
-use tagwire_papers::{Item, Needs, disturbed, job_of};
+use tagwire_papers::{Item, Needs, Ran, disturbed, job_of};
 
 /// How often a block is measured in one call, where other load runs beside it.
 pub const ATTEMPTS: u32 = 3;
@@ -95,30 +96,12 @@ pub fn without_disturbed(results: &Value) -> Option<Value> {
     Some(left)
 }
 
-/// What a stored outcome says of a run.
-#[derive(Debug)]
-pub struct Earlier {
-    /// The command line.
-    pub command: String,
-    /// How often blocks were measured.
-    pub attempts: u32,
-    /// How long it took, in seconds, where that is known.
-    pub seconds: Option<f64>,
-}
-
-/// Returns what a stored outcome says of its runs.
-pub fn earlier(file: &Path) -> Vec<Earlier> {
+/// Returns the runs of a stored outcome.
+pub fn earlier(file: &Path) -> Vec<Ran> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let outcome: Value = serde_json::from_str(&text).unwrap_or_default();
     let runs = outcome["runs"].as_array().into_iter().flatten();
-    runs.filter_map(|run| {
-        Some(Earlier {
-            command: run["command"].as_str()?.to_owned(),
-            attempts: u32::try_from(run["attempts"].as_u64()?).ok()?,
-            seconds: run["seconds"].as_f64(),
-        })
-    })
-    .collect()
+    runs.filter_map(|run| Ran::deserialize(run).ok()).collect()
 }
 
 /// Returns a line for each item: what of it is stored, and whether the code that it measures has changed since.

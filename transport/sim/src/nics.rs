@@ -14,7 +14,7 @@ use crate::time::{Moment, Span};
 
 /// Both sides of a node's NIC, and the link between its ranks: when each is free.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Nic {
+struct Nic {
     out: Moment,
     inward: Moment,
     local: Moment,
@@ -94,14 +94,14 @@ fn held(link: &Link, part: &Part) -> Span {
 
 impl Member {
     /// A part of a packet leaves from `start` on, and takes a NIC `bytes`. It is `apart` from others to the same rank, and from all of this
-    /// rank, where that is more. Returns when those behind it may leave, and when its head leaves if its tail follows after `bytes`.
+    /// rank, where that is more. Returns until when it holds up those behind it, and when its head leaves if its tail follows after `bytes`.
     fn slow_down(
         &mut self,
         endpoint: EndpointId,
         (start, bytes): (Moment, Span),
         apart: [Span; 2],
     ) -> (Moment, Moment) {
-        let (mut gone, mut head) = (start + bytes, start);
+        let (mut gone, mut head) = (start, start);
         let peer = &mut self.links[endpoint.index()];
         for (busy, span) in [&mut peer.streamed, &mut self.moving]
             .into_iter()
