@@ -255,7 +255,7 @@ pub struct BenchArgs {
     pub format: Format,
 
     /// Also keep the results in this file, as JSON, or as CSV when its name ends in .csv; it is
-    /// complete after every row
+    /// complete whenever it is written: with the first row, with others now and then, and after each job
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

@@ -480,7 +480,9 @@ impl<W: Write + Send> Run<'_, W> {
         if let Some(after) = before.and_then(|_| transfer()) {
             self.output.label(rows, line_transfer::AFTER, after);
         }
-        result
+        // Between two jobs nothing is measured.
+        let saved = self.output.save();
+        result.and(saved)
     }
 
     fn plan(&self, job: usize, case: usize, launch: u32) -> Plan {

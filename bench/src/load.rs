@@ -156,10 +156,7 @@ impl Watch {
         let own = topology::binding().unwrap_or_default();
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let busy = |cpus: &topology::CpuList| {
-            let known = cpus.iter().filter_map(|cpu| {
-                let (now, before) = (now.busy_ns.get(&cpu)?, before.busy_ns.get(&cpu)?);
-                Some(now.saturating_sub(*before))
-            });
+            let known = cpus.iter().filter_map(|cpu| busy_ns(cpu, before, &now));
             known.fold(Cpus::default(), |sum, busy_ns| Cpus {
                 count: sum.count + 1,
                 busy_ns: sum.busy_ns + busy_ns,
@@ -175,6 +172,13 @@ impl Watch {
             siblings: busy(&siblings(root, &own)),
         }
     }
+}
+
+/// Returns how long a CPU was not idle between two readings, in nanoseconds.
+fn busy_ns(cpu: u32, before: &Reading, now: &Reading) -> Option<u64> {
+    let (idle, earlier) = (now.idle_ns.get(&cpu)?, before.idle_ns.get(&cpu)?);
+    let whole = u64::try_from((now.at - before.at).as_nanos()).unwrap_or(u64::MAX);
+    Some(whole.saturating_sub(idle.saturating_sub(*earlier)))
 }
 
 /// Some CPUs, and how long they were busy together.

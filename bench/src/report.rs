@@ -17,6 +17,7 @@ pub(crate) mod advice;
 pub(crate) mod csv;
 pub(crate) mod file;
 pub(crate) mod output;
+mod pace;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod text;
@@ -64,21 +65,24 @@ impl Report {
         }
     }
 
-    /// Adds a row and brings the summary up to date.
+    /// Adds a row. The summary has it once it is [made](Self::sum_up).
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
         crate::concurrent::pair(&self.test, &mut self.rows);
+    }
+
+    /// Brings the summary up to date.
+    pub(crate) fn sum_up(&mut self) {
         self.summary = self.summarize();
     }
 
-    /// Adds a figure to the measured rows from `first` on.
+    /// Adds a figure to the measured rows from `first` on, as [`add`](Self::add) does.
     pub(crate) fn label(&mut self, first: usize, name: &str, value: f64) {
         for row in self.rows.iter_mut().skip(first) {
             if row.error.is_none() {
                 row.figures.set(name, value);
             }
         }
-        self.summary = self.summarize();
     }
 
     /// Returns how the ranks' CPUs were placed to each other for most of the measured rows, and how many rows say otherwise or both.
@@ -97,7 +101,6 @@ impl Report {
     /// Takes the rows of an earlier part of the same run.
     pub(crate) fn restore(&mut self, rows: Vec<Row>) {
         self.rows = rows;
-        self.summary = self.summarize();
     }
 
     /// Adds a rank's profile, in its place: by launch, then by rank.

@@ -304,7 +304,7 @@ fn output_that_cannot_be_written_gets_status_2() {
     }
 }
 
-/// An interrupted run loses nothing: the file is complete after every row.
+/// A run that is killed keeps what was saved while its job went on.
 #[test]
 fn what_was_measured_before_an_interruption_is_kept() {
     let folder = tempfile::tempdir().unwrap();

@@ -20,14 +20,17 @@ pub(super) struct Reading {
     /// the end of the second.
     pub began: Instant,
     pub ended: Instant,
+    /// When the times of CPUs and of this process were read.
+    pub at: Instant,
     /// Processor time of this process, in nanoseconds; threads that have ended included.
     pub own_ns: u64,
     /// How often another thread took this one's CPU away.
     pub switches: Option<u64>,
     /// How long this thread has waited for a CPU while it could have run, in nanoseconds.
     pub wait_ns: Option<u64>,
-    /// How long each CPU was not idle, in nanoseconds; what a hypervisor gave to others counts.
-    pub busy_ns: BTreeMap<u32, u64>,
+    /// How long each CPU was idle, in nanoseconds. The kernel measures it, where it samples what a CPU does else, and rounds each kind to a
+    /// hundredth of a second: what is not idle, a hypervisor's part included, is known better by this than by the sum of the others.
+    pub idle_ns: BTreeMap<u32, u64>,
 }
 
 impl Reading {
@@ -38,12 +41,14 @@ impl Reading {
         let began = now();
         let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
         let stat = text("proc/stat");
+        let own_ns = u64::try_from(processor_time().as_nanos()).unwrap_or(u64::MAX);
         Self {
             began,
-            own_ns: u64::try_from(processor_time().as_nanos()).unwrap_or(u64::MAX),
+            at: now(),
+            own_ns,
             switches: involuntary_switches(&text("proc/thread-self/status")),
             wait_ns: run_queue_wait(&text("proc/thread-self/schedstat")),
-            busy_ns: busy_ticks(&stat)
+            idle_ns: idle_ticks(&stat)
                 .map(|(cpu, ticks)| (cpu, ticks.saturating_mul(tick_ns)))
                 .collect(),
             ended: now(),
@@ -85,14 +90,13 @@ fn run_queue_wait(schedstat: &str) -> Option<u64> {
 }
 
 /// The lines of `/proc/stat` (man 5 `proc_stat`): `cpuN user nice system idle iowait irq softirq steal ...`.
-/// The times of guests, which follow, are in `user` already.
-fn busy_ticks(stat: &str) -> impl Iterator<Item = (u32, u64)> {
+/// Returns the ticks of which each CPU was idle.
+fn idle_ticks(stat: &str) -> impl Iterator<Item = (u32, u64)> {
     stat.lines().filter_map(|line| {
         let mut words = line.strip_prefix("cpu")?.split(' ');
         let cpu = words.next()?.parse().ok()?;
-        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).take(8).collect();
-        let idle: u64 = ticks.get(3..5)?.iter().sum();
-        Some((cpu, ticks.iter().sum::<u64>() - idle))
+        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).take(5).collect();
+        Some((cpu, ticks.get(3..5)?.iter().sum()))
     })
 }
 
@@ -112,7 +116,7 @@ mod tests {
                     cpu0 1 2 3 1000 2000 4 5 6 70 80\n\
                     cpu12 10 0 0 5 0 0 0 0 0 0\n\
                     intr 5 6\n";
-        assert_eq!(busy_ticks(stat).collect::<Vec<_>>(), [(0, 21), (12, 10)]);
+        assert_eq!(idle_ticks(stat).collect::<Vec<_>>(), [(0, 3000), (12, 5)]);
     }
 
     #[test]
@@ -120,6 +124,7 @@ mod tests {
         let before = Reading::take(Path::new("/"));
         let after = Reading::take(Path::new("/"));
         assert!(after.began >= before.ended && after.own_ns >= before.own_ns);
+        assert!((after.began..=after.ended).contains(&after.at));
         assert!(after.switches >= before.switches && after.wait_ns >= before.wait_ns);
     }
 
@@ -128,7 +133,7 @@ mod tests {
         let nothing = tempfile::tempdir().unwrap();
         let reading = Reading::take(nothing.path());
         assert_eq!((reading.switches, reading.wait_ns), (None, None));
-        assert!(reading.busy_ns.is_empty());
+        assert!(reading.idle_ns.is_empty());
         let cpus: CpuList = "0-3".parse().unwrap();
         assert!(siblings(nothing.path(), &cpus).is_empty());
     }

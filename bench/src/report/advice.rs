@@ -97,6 +97,7 @@ mod tests {
             row.figures.set("message_us", 9.5);
             report.add(row);
         }
+        report.sum_up();
         let text: Vec<_> = of(&report).iter().map(Advice::to_text).collect();
         assert_eq!(
             text.concat(),

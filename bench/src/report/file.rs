@@ -1,4 +1,4 @@
-//! A results file that is complete after every row.
+//! A results file that is complete whenever it is written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

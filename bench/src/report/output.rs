@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::advice::Advice;
 use super::file::ResultsFile;
+use super::pace::Pace;
 use super::text::{Table, closing, preamble};
 use super::{Report, csv};
 use crate::args::{Format, Percentiles};
@@ -19,6 +20,10 @@ pub(crate) struct Output<W: Write> {
     format: Format,
     percentiles: Option<Percentiles>,
     file: Option<(ResultsFile, Format)>,
+    /// When the file was written.
+    pace: Pace,
+    /// Rows have come since.
+    is_behind: bool,
     stdout: W,
     /// Rows are printed as they come; else a table at the end.
     streams: bool,
@@ -48,6 +53,8 @@ impl<W: Write> Output<W> {
             format,
             percentiles,
             file,
+            pace: Pace::default(),
+            is_behind: false,
             stdout,
             streams,
             width: None,
@@ -69,12 +76,13 @@ impl<W: Write> Output<W> {
     pub(crate) fn restore(&mut self, rows: Vec<Row>) {
         if !rows.is_empty() {
             self.report.restore(rows);
-            self.conclude();
+            self.is_behind = true;
         }
     }
 
-    /// What follows from the rows.
+    /// Makes what follows from the rows.
     fn conclude(&mut self) {
+        self.report.sum_up();
         if self.advises {
             self.report.advice = super::advice::of(&self.report);
         }
@@ -82,12 +90,27 @@ impl<W: Write> Output<W> {
         self.report.warnings = warnings::of(&seen);
     }
 
-    /// Adds a row.
-    pub(crate) fn row(&mut self, row: Row) -> Result<()> {
-        self.report.add(row.clone());
+    /// Writes the file, where rows have come since. Called while nothing is measured: it takes a processor for a while.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        if !self.is_behind || self.file.is_none() {
+            return Ok(());
+        }
+        let began = self.pace.now();
         self.conclude();
         if let Some((file, format)) = &mut self.file {
             file.update(&render(&self.report, *format)?)?;
+        }
+        self.is_behind = false;
+        self.pace.saved(began);
+        Ok(())
+    }
+
+    /// Adds a row, of which the file has none until it is [saved](Self::save): now and then that is done here.
+    pub(crate) fn row(&mut self, row: Row) -> Result<()> {
+        self.report.add(row.clone());
+        self.is_behind = true;
+        if self.pace.is_due() {
+            self.save()?;
         }
         if self.format != Format::Text || !self.streams || row.error.is_some() {
             return Ok(());
@@ -111,11 +134,12 @@ impl<W: Write> Output<W> {
     /// Adds a figure to the rows from `first` on, which is known only after them.
     pub(crate) fn label(&mut self, first: usize, name: &str, value: f64) {
         self.report.label(first, name, value);
-        self.conclude();
+        self.is_behind = true;
     }
 
     /// Prints what has not been printed yet.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.conclude();
         if let Some((file, format)) = &mut self.file
             && !self.report.rows.is_empty()
         {

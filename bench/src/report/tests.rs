@@ -72,6 +72,7 @@ fn compared() -> Report {
             report.add(sample(size, "mpi", launch, time * 4.0));
         }
     }
+    report.sum_up();
     report
 }
 
@@ -99,6 +100,7 @@ fn one_series_has_the_value_first() {
     row.figures.set("p50_us", 0.16);
     row.figures.set("p99_9_us", 1.25);
     report.add(row.clone());
+    report.sum_up();
     let percentiles: Percentiles = "50,99.9".parse().unwrap();
     let table = Table::of(&report, Some(&percentiles));
     let expected = "\
@@ -151,6 +153,7 @@ fn many_series_have_a_line_each() {
     }
     report.add(sample(64, "ucx:tcp", 0, 4.0));
     report.add(sample(64, "ofi:tcp", 0, 4.0));
+    report.sum_up();
     let expected = "\
 # Size       Latency (us)     Spread (%)        shm/own  Series
 8                   0.200           20.0          1.000 *shm
@@ -170,6 +173,7 @@ fn many_series_have_a_line_each() {
     busy.figures.set(OTHERS, 50.0);
     report.rows.retain(|row| row.series.transport != "ofi:udp");
     report.add(busy);
+    report.sum_up();
     let text = Table::of(&report, None).of_summary(&report, None);
     assert!(!text.contains("*shm"), "{text}");
 }
@@ -179,6 +183,7 @@ fn the_series_are_in_the_order_of_the_command() {
     let mut report = report(2);
     report.add(sample(8, "mpi", 0, 1.0));
     report.add(sample(8, "shm", 0, 0.5));
+    report.sum_up();
     let order: Vec<&str> = report
         .series()
         .iter()
@@ -283,7 +288,7 @@ fn csv_has_the_environment_and_reads_back_like_json() {
 }
 
 #[test]
-fn the_file_is_complete_after_every_row() {
+fn the_file_is_complete_whenever_it_is_saved() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.json");
     let mut output =
@@ -291,11 +296,31 @@ fn the_file_is_complete_after_every_row() {
     assert!(!path.exists());
     for count in 1..=3 {
         output.row(sample(count, "shm", 0, 0.5)).unwrap();
+        output.save().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let read: Report = serde_json::from_str(&text).unwrap();
         assert_eq!(read.rows.len() as u64, count);
+        assert_eq!(read.summary.len() as u64, count);
     }
     output.finish().unwrap();
+}
+
+#[test]
+fn the_first_row_is_saved_at_once_and_the_last_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let mut output =
+        Output::new(report(1), Format::Text, None, Some(&path), true, Vec::new()).unwrap();
+    let read = || -> Report {
+        let text = std::fs::read_to_string(&path).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    output.row(sample(1, "shm", 0, 0.5)).unwrap();
+    assert_eq!(read().rows.len(), 1);
+    output.row(sample(2, "shm", 0, 0.5)).unwrap();
+    output.row(sample(3, "shm", 0, 0.5)).unwrap();
+    output.finish().unwrap();
+    assert_eq!((read().rows.len(), read().summary.len()), (3, 3));
 }
 
 /// A reader that has gone away.
@@ -374,6 +399,7 @@ fn launches_of_two_placings_are_not_mixed() {
         report.add(row);
         report.label(first, AFTER, transfer);
     }
+    report.sum_up();
     assert_eq!(report.summary[0].sampling.launches, Some(2));
     assert_eq!(report.summary[0].figures.named("latency_us"), Some(0.11));
     assert_eq!(report.placing(), Some((Placing::OneCore, 1)));
@@ -388,6 +414,7 @@ fn launches_of_two_placings_are_not_mixed() {
     row.figures.set(BEFORE, 30.0);
     report.add(row);
     report.label(first, AFTER, 150.0);
+    report.sum_up();
     assert_eq!(report.summary[0].sampling.launches, Some(2));
     assert_eq!(report.placing(), Some((Placing::OneCore, 2)));
 }
@@ -447,7 +474,7 @@ others had up to 50.5 % of a rank's CPUs
 }
 
 #[test]
-fn warnings_and_load_are_in_the_json_after_every_row() {
+fn warnings_and_load_are_in_the_json_that_is_saved() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.json");
     let mut output = Output::new(
@@ -461,6 +488,7 @@ fn warnings_and_load_are_in_the_json_after_every_row() {
     .unwrap();
     output.row(disturbed(8)).unwrap();
     output.row(failed(8)).unwrap();
+    output.save().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["warnings"][0]["kind"], "other-load");

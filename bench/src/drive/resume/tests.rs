@@ -167,6 +167,7 @@ fn files_are_read_or_named() {
     assert!(Earlier::read(&file).unwrap().is_none());
     let mut report = report(1);
     report.add(sample(8, "shm", 0, 0.25));
+    report.sum_up();
     fs::write(&file, report.to_json().unwrap()).unwrap();
     let read = Earlier::read(&file).unwrap().unwrap();
     assert_eq!((read.report, read.file.clone()), (report, file.clone()));
