@@ -98,10 +98,9 @@ struct Shared {
 pub fn run(options: &SimOptions, case: &Exchange) -> Result<Vec<Vec<u64>>> {
     let mut options = options.clone();
     // What is known of messages' bytes is not of reads and writes of memory: then long messages go as such.
-    let is_of_messages = options.machine.is_some_and(|machine| {
-        let known = [machine.network.stream, machine.network.beside];
-        known.iter().any(|per_byte| per_byte.as_femtos() > 0)
-    });
+    let is_of_messages = options
+        .machine
+        .is_some_and(|machine| machine.network.stream.as_femtos() > 0);
     if is_of_messages && !case.is_remote {
         (options.get, options.put) = (false, false);
     }

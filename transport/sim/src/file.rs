@@ -24,7 +24,7 @@ pub enum FileError {
 
 /// A link's fields: name, what it is.
 const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, process-beside, \
-     crowding, crowding-up-to, crowding-most, beside";
+     crowding, crowding-up-to, crowding-most, beside, beside-put";
 
 /// The fields that a machine cannot do without.
 const NEEDED: [&str; 4] = ["latency", "overhead-send", "overhead-recv", "per-byte"];
@@ -36,13 +36,13 @@ impl Machine {
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `overhead-after-send` | a time; nothing |
-    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `process-beside`, `crowding`, `beside` | a time for each byte: `0.0826 ns` |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `process-beside`, `crowding`, `beside`, `beside-put` | a time for each byte: `0.0826 ns` |
     /// | `crowding-up-to` | bytes; 0 |
     /// | `crowding-most` | messages; 0 for all |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
     /// | `local-link` | `own`: each rank has the link to others of its node to itself; `shared`: all have one, in both directions |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
-    /// | `slice`, `handover`, `detection` | a time; 3 ms, nothing, 1 ms |
+    /// | `slice`, `wake`, `handover`, `detection` | a time; 3 ms, nothing, nothing, 1 ms |
     /// | `matching` | a time; nothing |
     /// | `eager` | bytes; 0 for 64 KiB |
     /// | `turn` | bytes; 0 for whole messages |
@@ -94,6 +94,7 @@ impl Machine {
             }
             "cores" => self.cores = number(value, 0)?,
             "slice" => self.slice = Span::picos(femtos(value)? / 1000),
+            "wake" => self.wake = Span::picos(femtos(value)? / 1000),
             "far-handover" => self.far_handover = Span::picos(femtos(value)? / 1000),
             "socket" => self.socket = number(value, 0)?,
             "eager" => self.eager = number(value, 0)?,
@@ -129,6 +130,7 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "crowding-up-to" => link.crowding_up_to = number(value, 0)?,
         "crowding-most" => link.crowding_most = number(value, 0)?,
         "beside" => link.beside = per_byte()?,
+        "beside-put" => link.beside_put = per_byte()?,
         _ => return Err(format!("no such field; a link has {LINK}")),
     }
     Ok(())
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
         assert!(!machine.shares_local);
-        let lines = "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000\ncrowding-most = 300\nbeside = 0.2ns";
+        let lines = "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000\ncrowding-most = 300\nbeside = 0.2ns\nbeside-put = 0.1ns";
         let of_messages = Machine::from_text(&format!("{TEXT}{lines}")).unwrap();
         let network = of_messages.network;
         assert_eq!(network.after_send, Span::nanos(20));
@@ -185,9 +187,12 @@ mod tests {
             (16_000, 300)
         );
         assert_eq!(network.beside, PerByte::femtos(200_000));
-        let known = Machine::from_text(&format!("{TEXT}eager = 8192\nturn = 4096")).unwrap();
+        assert_eq!(network.beside_put, PerByte::femtos(100_000));
+        let known = "eager = 8192\nturn = 4096\nwake = 2us";
+        let known = Machine::from_text(&format!("{TEXT}{known}")).unwrap();
         assert_eq!((machine.eager, known.eager), (0, 8192));
         assert_eq!((machine.turn, known.turn), (0, 4096));
+        assert_eq!((machine.wake, known.wake), (Span::ZERO, Span::nanos(2000)));
         let shared = Machine::from_text(&format!("{TEXT}local-link = shared")).unwrap();
         assert!(shared.shares_local);
     }

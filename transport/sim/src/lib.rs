@@ -40,6 +40,7 @@ mod due;
 mod ends;
 mod file;
 mod flight;
+mod leaving;
 mod machine;
 pub mod matching;
 mod member;

@@ -37,8 +37,11 @@ pub struct Link {
     pub crowding_up_to: u32,
     /// How many messages count at the most; 0 where all do.
     pub crowding_most: u32,
-    /// How much longer the sender's core is busy with each byte of a message while others of its rank are under way to other ranks.
+    /// How much further apart the bytes that leave a rank are while some to other ranks have yet to leave: those of messages, and of what
+    /// others read.
     pub beside: PerByte,
+    /// The same of those that it writes into others' memory.
+    pub beside_put: PerByte,
 }
 
 /// A machine. Ranks 0 to `ranks_per_node - 1` are on its first node, and so on.
@@ -65,6 +68,8 @@ pub struct Machine {
     pub cores: u32,
     /// How long a thread that computes keeps its core while others wait for one.
     pub slice: Span,
+    /// By how much a thread that sleeps goes on too late at the most, as the seed has it: by the timers of its kernel.
+    pub wake: Span,
     /// What it takes until a thread of a rank that waits has the library, after another has left it.
     pub handover: Span,
     /// How many cores a socket has; 0 where it is not told apart from the node.

@@ -7,6 +7,7 @@ use tagwire_base::{ManualClock, Rank};
 use tagwire_transport::message::{EndpointId, Outcome, Token};
 
 use crate::flight::{Message, OperationId};
+use crate::leaving::Leaving;
 use crate::memory::{Exposed, Writable};
 use crate::place::Place;
 use crate::threads::Threads;
@@ -90,6 +91,7 @@ pub(crate) struct Member {
     pub(crate) copying: Moment,
     /// When the stream of its messages, to all peers together, may go on.
     pub(crate) moving: Moment,
+    pub(crate) leaving: Leaving,
     /// Counts what came: a sleeper that has armed looks at it.
     pub(crate) epoch: u32,
     /// The schedule has killed it.
@@ -120,6 +122,7 @@ impl Member {
             shown: Moment::default(),
             copying: Moment::default(),
             moving: Moment::default(),
+            leaving: Leaving::default(),
             epoch: 0,
             is_killed: false,
             idle: None,

@@ -59,22 +59,6 @@ impl Nics {
     }
 }
 
-/// Returns how far apart the last bytes of `part` of a message, and of what comes before it, are at least: where both go to one rank, and of
-/// all that a rank sends, which sends to so many other ranks.
-fn apart(link: &Link, cargo: &Cargo, part: usize, others: impl FnOnce() -> usize) -> [Span; 2] {
-    match cargo {
-        Cargo::Message(_) | Cargo::Load(_) if cargo.len() > link.crowding_up_to as usize => {
-            let beside = match link.process_beside.as_femtos() {
-                0 => Span::ZERO,
-                _ => link.process_beside.of(part * others()),
-            };
-            [link.stream.of(part), link.process.of(part) + beside]
-        }
-        Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(part), Span::ZERO],
-        _ => [Span::ZERO; 2],
-    }
-}
-
 /// Takes what is free from a moment on for a time, and returns when that begins.
 fn take(free: &mut Moment, at: Moment, time: Span) -> Moment {
     let start = at.max(*free);
@@ -93,6 +77,48 @@ fn held(link: &Link, part: &Part) -> Span {
 }
 
 impl Member {
+    /// Returns how far apart the last bytes of a part of a packet for a rank, which is ready at a moment, and of what comes before it are at
+    /// least: where both go to one rank, and of all that this rank sends.
+    fn apart(
+        &self,
+        link: &Link,
+        cargo: &Cargo,
+        part: &Part,
+        (to, at): (Place, Moment),
+    ) -> [Span; 2] {
+        let all = self.apart_beside(link, cargo, part, (to, at));
+        match cargo {
+            Cargo::Message(_) | Cargo::Load(_) if cargo.len() > link.crowding_up_to as usize => {
+                let beside = match link.process_beside.as_femtos() {
+                    0 => Span::ZERO,
+                    _ => link.process_beside.of(part.len * self.others(to)),
+                };
+                let process = link.process.of(part.len) + beside;
+                [link.stream.of(part.len), all.max(process)]
+            }
+            Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(part.len), all],
+            _ => [Span::ZERO, all],
+        }
+    }
+
+    /// The same of what its rank sends to others, where some of that has yet to leave.
+    fn apart_beside(
+        &self,
+        link: &Link,
+        cargo: &Cargo,
+        part: &Part,
+        (to, at): (Place, Moment),
+    ) -> Span {
+        let beside = match cargo {
+            Cargo::Put { .. } => link.beside_put,
+            _ => link.beside,
+        };
+        if beside.as_femtos() == 0 || !self.leaving.is_beside(to, at) {
+            return Span::ZERO;
+        }
+        link.per_byte.of(part.len) + beside.of(part.len)
+    }
+
     /// A part of a packet leaves from `start` on, and takes a NIC `bytes`. It is `apart` from others to the same rank, and from all of this
     /// rank, where that is more. Returns until when it holds up those behind it, and when its head leaves if its tail follows after `bytes`.
     fn slow_down(
@@ -139,8 +165,7 @@ impl State {
         let turn = nodes.and_then(|_| machine.turn());
         let part = under_way.unsent(turn);
         let bytes = link.per_byte.of(part.len);
-        let others = || self.members[from.index()].others(to);
-        let apart = apart(&link, &flight.cargo, part.len, others);
+        let apart = self.members[from.index()].apart(&link, &flight.cargo, &part, (to, at));
         if turn.is_some() && part.is_first && !self.nics.begin((from, endpoint), number) {
             return;
         }
@@ -153,12 +178,14 @@ impl State {
         let start = take(free, at, held(&link, &part));
         let left = *free;
         let late = if part.is_last {
-            self.lateness()
+            self.drawn(Span::from(self.options.schedule.delay))
         } else {
             Span::ZERO
         };
         let sender = &mut self.members[from.index()];
         let (gone, slowed) = sender.slow_down(endpoint, (start, bytes), apart);
+        let gone = gone.max(left);
+        sender.leaving.add(to, gone);
         // Between ranks of a node nothing else lies between the packets of a pair.
         let tail = if nodes.is_some() { Span::ZERO } else { bytes };
         let mut next = (start + late).max(slowed) + link.latency + tail;
@@ -180,9 +207,8 @@ impl State {
             .and_then(|of| of.send(number, &part));
         let behind = || turn.and_then(|_| self.nics.end((from, endpoint)));
         if let Some(more) = rest.or_else(behind) {
-            let at = gone.max(left);
-            let tie = self.tie(from, to, at);
-            self.queue.push(at, tie, Event::Enter(more));
+            let tie = self.tie(from, to, gone);
+            self.queue.push(gone, tie, Event::Enter(more));
         }
     }
 

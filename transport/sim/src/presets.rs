@@ -74,6 +74,7 @@ const fn link(latency: u64, overhead: u64, gap: u64, per_byte: u64) -> Link {
         crowding_up_to: 0,
         crowding_most: 0,
         beside: PerByte::ZERO,
+        beside_put: PerByte::ZERO,
     }
 }
 
@@ -86,6 +87,7 @@ const fn machine(network: Link, local: Link, cores: u32) -> Machine {
         shares_local: false,
         cores,
         slice: Span::nanos(3_000_000),
+        wake: Span::ZERO,
         handover: Span::ZERO,
         socket: 0,
         far_handover: Span::ZERO,
@@ -239,11 +241,13 @@ pub const PRESETS: &[Preset] = &[
         name: "mutrino",
         about: "Mutrino: 2 x 16 cores a node, Aries (message aggregation by bins)",
         machine: Machine {
-            handover: Span::nanos(6_500),
+            wake: Span::nanos(2_000),
+            handover: Span::nanos(18_000),
             eager: 8 << 10,
             ..machine(
                 Link {
-                    beside: PerByte::femtos(258_000),
+                    beside: PerByte::femtos(395_000),
+                    beside_put: PerByte::femtos(250_000),
                     ..link(1300, 500, 0, 100_000)
                 },
                 NODE,
@@ -257,12 +261,22 @@ pub const PRESETS: &[Preset] = &[
             value(
                 "handover",
                 Source::Fitted,
-                "6.5 us, on the greatest loss of two-sided messages below 1 MiB with 6 peers and normal arrivals (fig. 6)",
+                "18 us, on the greatest loss of two-sided messages below 1 MiB with 6 peers and normal arrivals (fig. 6)",
             ),
             value(
                 "beside",
                 Source::Fitted,
-                "0.258 ns: messages to several peers at once, on the greatest loss of two-sided messages with 6 peers and normal arrivals (fig. 6)",
+                "0.395 ns: messages to several peers at once, on the greatest loss of two-sided messages with 26 peers and normal arrivals (fig. 6)",
+            ),
+            value(
+                "beside-put",
+                Source::Fitted,
+                "0.25 ns: RMA to several peers at once, on its greatest loss with 26 peers, 4 MiB and normal arrivals (fig. 6)",
+            ),
+            value(
+                "wake",
+                Source::Assumed,
+                "2 us: no two nodes wake their threads at the same moment",
             ),
             value(
                 "eager",
@@ -426,6 +440,7 @@ mod tests {
             let machine = preset.machine;
             for (field, is_set) in [
                 ("gap", network.gap > Span::ZERO),
+                ("wake", machine.wake > Span::ZERO),
                 ("handover", machine.handover > Span::ZERO),
                 ("socket", machine.socket > 0),
                 ("far-handover", machine.far_handover > Span::ZERO),
@@ -436,6 +451,7 @@ mod tests {
                 ("crowding-up-to", network.crowding_up_to > 0),
                 ("crowding-most", network.crowding_most > 0),
                 ("beside", network.beside.as_femtos() > 0),
+                ("beside-put", network.beside_put.as_femtos() > 0),
                 ("copy-in", network.copy_in.as_femtos() > 0),
                 ("ranks-per-node", machine.ranks_per_node > 1),
                 ("matching", machine.matching > Span::ZERO),

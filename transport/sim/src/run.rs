@@ -259,7 +259,11 @@ impl Actor {
 
     /// Sleeps for `time`, without a core. What comes meanwhile waits.
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + use<> {
-        self.busy(move |state, place, thread| state.sleep(place, thread, Span::from(time)))
+        self.busy(move |state, place, thread| {
+            let late = state.machine().map_or(Span::ZERO, |machine| machine.wake);
+            let late = state.drawn(late);
+            state.sleep(place, thread, Span::from(time) + late);
+        })
     }
 
     /// Waits until what `begin` begins has ended.

@@ -55,14 +55,11 @@ pub(crate) enum Work {
 
 impl Work {
     /// Returns how long it keeps the core of a rank busy.
-    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member, peer: Place) -> Span {
+    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member) -> Span {
         match self {
             Self::Send { copied } => {
                 let crowd = crowd(link, member, copied) as usize;
-                let is_beside = link.beside.as_femtos() > 0 && member.others(peer) > 0;
-                let beside = if is_beside { copied } else { 0 };
-                let copies = link.copy_out.of(copied) + link.beside.of(beside);
-                link.send + copies + link.crowding.of(copied * crowd)
+                link.send + link.copy_out.of(copied) + link.crowding.of(copied * crowd)
             }
             Self::Recv { copied, is_matched } => {
                 let matching = match is_matched {
@@ -272,7 +269,7 @@ impl State {
         };
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
-        let span = work.takes(&machine, link, &self.members[place.index()], peer);
+        let span = work.takes(&machine, link, &self.members[place.index()]);
         let after = match work {
             Work::Send { .. } => link.after_send,
             Work::Recv { .. } => Span::ZERO,
@@ -307,9 +304,9 @@ impl State {
         SplitMix64::stream(schedule.seed ^ at.since_start().as_picos(), pair).next_u64()
     }
 
-    /// Returns by how much the next packet is late.
-    pub(crate) fn lateness(&mut self) -> Span {
-        match Span::from(self.options.schedule.delay).as_picos() {
+    /// Returns a time of up to so much, as the seed has it.
+    pub(crate) fn drawn(&mut self, most: Span) -> Span {
+        match most.as_picos() {
             0 => Span::ZERO,
             most => Span::picos(self.random.below(most + 1)),
         }

@@ -349,22 +349,34 @@ fn to_each(machine: Machine, len: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_core_sends_to_several_ranks_at_once_more_slowly() {
-    // So that the core and not the NIC is what each waits for.
+fn bytes_to_several_ranks_at_once_leave_more_slowly() {
     const BESIDE: u64 = 5 * BYTE;
     let mut machine = machine();
     machine.network.beside = PerByte::femtos(BESIDE * 1_000_000);
     let len = 1000;
     let way = LATENCY + BYTE * len as u64 + RECV;
-    // Nothing is under way beside the first.
+    // Nothing leaves beside the first.
     let expected: Vec<_> = (0..4)
-        .map(|number| SEND + number * (SEND + BESIDE * len as u64) + way)
+        .map(|number| SEND + way + number * (BYTE + BESIDE) * len as u64)
         .collect();
     assert_eq!(to_each(machine, len), expected);
+    // Nor beside any where each has left before the next comes.
+    let short = (SEND / BYTE) as usize;
+    let expected: Vec<_> = (1..=4)
+        .map(|number| number * SEND + LATENCY + BYTE * short as u64 + RECV)
+        .collect();
+    assert_eq!(to_each(machine, short), expected);
     // Those to one rank follow each other as the NIC has them.
     let bytes = BYTE * len as u64;
     let expected: Vec<_> = (0..4).map(|number| SEND + way + number * bytes).collect();
     assert_eq!(arrivals(2, SimOptions::of(machine), 4, len), expected);
+    // Writes have a rate of their own.
+    (machine.network.beside, machine.network.beside_put) =
+        (machine.network.beside_put, machine.network.beside);
+    let expected: Vec<_> = (1..=4)
+        .map(|number| SEND + LATENCY + number * bytes + RECV)
+        .collect();
+    assert_eq!(to_each(machine, len), expected);
 }
 
 #[test]
@@ -776,6 +788,31 @@ fn who_sleeps_has_no_core_and_who_computes_is_not_called_away() {
         done,
         [(2000, "called"), (5000, "slept"), (5000, "computed")]
     );
+}
+
+#[test]
+fn a_sleeper_goes_on_too_late_by_what_the_seed_has() {
+    let machine = Machine {
+        wake: Span::nanos(500),
+        ..machine()
+    };
+    let slept = || {
+        threads(machine, |simulation, node, done| {
+            let first = node.borrow().actor.clone();
+            for _ in 0..8 {
+                let (thread, done) = (first.thread(), Rc::clone(done));
+                simulation.spawn(&thread.clone(), async move {
+                    thread.sleep(Duration::from_nanos(1000)).await;
+                    done.borrow_mut().push((thread.now().as_nanos(), "slept"));
+                });
+            }
+        })
+    };
+    let times = slept();
+    assert_eq!(times.len(), 8);
+    assert!(times.iter().all(|(at, _)| (1000..=1500).contains(at)));
+    assert!(times.iter().any(|(at, _)| *at != times[0].0), "{times:?}");
+    assert_eq!(slept(), times, "the same again");
 }
 
 #[test]
