@@ -139,7 +139,9 @@ impl<W: Write> Output<W> {
 
     /// Prints what has not been printed yet.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.conclude();
+        if self.is_behind {
+            self.conclude();
+        }
         if let Some((file, format)) = &mut self.file
             && !self.report.rows.is_empty()
         {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tagwire_transport::message::EndpointId;
 
-use crate::flight::{Cargo, Flight, Part};
+use crate::flight::{Cargo, Part};
 use crate::machine::Link;
 use crate::member::Member;
 use crate::place::Place;
@@ -146,8 +146,8 @@ impl Member {
 
 impl State {
     /// Returns the link that a packet takes, and the numbers of the nodes at its ends where it goes between nodes.
-    fn link_of(&self, flight: &Flight) -> Option<(Link, Option<(u32, u32)>)> {
-        let [from, to] = [flight.from, flight.to].map(|of| self.members[of.index()].rank);
+    fn link_of(&self, from: Place, to: Place) -> Option<(Link, Option<(u32, u32)>)> {
+        let [from, to] = [from, to].map(|of| self.members[of.index()].rank);
         Some(self.machine()?.way(from.as_u32(), to.as_u32()))
     }
 
@@ -157,7 +157,9 @@ impl State {
             return;
         };
         let flight = &under_way.flight;
-        let (Some(machine), Some((link, nodes))) = (self.machine(), self.link_of(flight)) else {
+        let (Some(machine), Some((link, nodes))) =
+            (self.machine(), self.link_of(flight.from, flight.to))
+        else {
             return;
         };
         let (from, to, endpoint, is_fenced) =
@@ -214,18 +216,15 @@ impl State {
 
     /// The first byte of a packet, or of a part of one, is at its receiver's NIC.
     pub(crate) fn head(&mut self, at: Moment, number: u32) {
-        let found = self
-            .flights
-            .get(number)
-            .and_then(|of| self.link_of(&of.flight));
         let turn = self.machine().and_then(|machine| machine.turn());
-        let (Some((link, Some((_, node)))), Some(under_way)) =
-            (found, self.flights.get_mut(number))
-        else {
+        let Some(under_way) = self.flights.get_mut(number) else {
             return;
         };
         let (from, to) = (under_way.flight.from, under_way.flight.to);
         let part = under_way.come(turn);
+        let Some((link, Some((_, node)))) = self.link_of(from, to) else {
+            return;
+        };
         let start = take(&mut self.nics.of(node).inward, at, held(&link, &part));
         if part.is_last {
             let there = start + link.per_byte.of(part.len);
