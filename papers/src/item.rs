@@ -82,6 +82,8 @@ pub struct Item {
     pub(crate) draw: Vec<Draw>,
     /// How often each run is started; 5 times where nothing is said.
     launches: Option<u32>,
+    /// After how many seconds a job of another library is given up: some hang in what it measures. 1,800 where nothing is said.
+    timeout: Option<u32>,
     /// The sizes in place of those of a run with `--quick`.
     quick_sizes: Option<String>,
     /// Options of each run with `--quick`, in place of its own.
@@ -209,8 +211,8 @@ pub fn find(name: &str) -> Result<Vec<&'static Item>> {
     }
 }
 
-/// Options of runs of other libraries. A job of one takes minutes.
-const FOREIGN: [&str; 3] = [KEEP_GOING, "--timeout", "1800"];
+/// Seconds after which a job of another library is given up, where its item says nothing.
+const TIMEOUT: u32 = 1800;
 
 impl Item {
     /// Returns the paper's short name, such as `mtl`.
@@ -299,7 +301,8 @@ impl Item {
             }
             arguments.extend(["--launches".to_owned(), launches.to_string()]);
             if run.contains("{peers") {
-                arguments.extend(FOREIGN.map(str::to_owned));
+                let timeout = self.timeout.unwrap_or(TIMEOUT).to_string();
+                arguments.extend([KEEP_GOING.to_owned(), "--timeout".to_owned(), timeout]);
             }
             Some(Run {
                 arguments,

@@ -41,6 +41,7 @@ const fn start(carrier: Carrier) -> [f64; 2] {
 /// before them.
 const ROWS: &[(&str, [f64; 3])] = &[
     ("allreduce", [0.3, 0.45, 0.52]),
+    ("availability", [1.1, 1.1, 1.02]),
     ("short-long", [0.08, 0.3, 0.1]),
     ("overlap-neighbours", [7.9, 8.8, 11.7]),
     ("concurrent-allreduce", [0.2, 0.3, 0.57]),
@@ -49,14 +50,14 @@ const ROWS: &[(&str, [f64; 3])] = &[
     ("allreduce-compute", [19.3, 19.3, 6.2]),
 ];
 
-/// What a row takes more for each MiB, in seconds, and of which test: a device copies it.
-const COPIED: (&str, f64) = ("device-copy", 0.075);
+/// What a row of a test takes more for each MiB, in seconds: a device copies it, or rounds are no fewer than some.
+const A_MIB: [(&str, f64); 2] = [("device-copy", 0.075), ("latency", 0.13)];
 
 /// The same of all other tests.
 const ROW: [f64; 3] = [0.095, 0.15, 0.11];
 
-/// Milliseconds that a kernel of cmb works in an iteration, of the threads of eight ranks.
-const KERNEL_MS: f64 = 5.7;
+/// Milliseconds that a thread works in an iteration of a kernel of cmb, on one of two cores.
+const KERNEL_MS: f64 = 0.25;
 
 /// Milliseconds that it takes to wake a thread.
 const WAKE_MS: f64 = 0.015;
@@ -64,7 +65,7 @@ const WAKE_MS: f64 = 0.015;
 /// Milliseconds of a byte where messages are long.
 const fn byte_ms(carrier: Carrier) -> f64 {
     match carrier {
-        Carrier::Memory => 1e3 / 5e9,
+        Carrier::Memory => 1e3 / 8e9,
         Carrier::Network => 1e3 / 1.5e9,
         Carrier::Peer => 1e3 / 4e9,
     }
@@ -213,11 +214,8 @@ impl<'w> Asked<'w> {
                 sizes.iter().map(each).sum()
             }
             None => {
-                let a_mib = if self.test() == COPIED.0 {
-                    COPIED.1
-                } else {
-                    0.0
-                };
+                let of_test = A_MIB.iter().find(|(test, _)| *test == self.test());
+                let a_mib = of_test.map_or(0.0, |(_, seconds)| *seconds);
                 let of_size = |size: &f64| row + size / f64::from(1 << 20) * a_mib;
                 sizes.iter().map(of_size).sum::<f64>() * self.rows_of_a_size()
             }
@@ -229,7 +227,7 @@ impl<'w> Asked<'w> {
         let models = self.list("--arrivals");
         match (&self.list("--compute-time")[..], self.test()) {
             ([], "cmb") if models.iter().any(|model| model.starts_with("kernel:")) => {
-                vec![KERNEL_MS]
+                vec![KERNEL_MS * self.ranks(None) * self.threads()]
             }
             // The default of the test: 2^26 ns.
             ([], "cmb") => vec![67.1],

@@ -105,11 +105,20 @@ impl Fall {
             Self::Nowhere => "it falls at no size".to_owned(),
             Self::Unclear => "no fall is greater than its intervals".to_owned(),
             Self::In(steps) => {
-                let one = |step: &Step| format!("from {} to {} B", step.from, step.to);
-                let all: Vec<_> = steps.iter().map(one).collect();
+                let stretches = steps.chunk_by(|step, next| step.to == next.from);
+                let all: Vec<_> = stretches.map(told_stretch).collect();
                 format!("it falls most {}", all.join(" or "))
             }
         }
+    }
+}
+
+/// Returns between which sizes the greatest of steps lies that follow one another.
+fn told_stretch(steps: &[Step]) -> String {
+    match steps {
+        [] => String::new(),
+        [step] => format!("from {} to {} B", step.from, step.to),
+        [first, .., last] => format!("in a step between {} and {} B", first.from, last.to),
     }
 }
 
@@ -317,4 +326,19 @@ pub(crate) fn goes_with_size(series: &Series, is_rising: bool) -> Judgement {
         }
     }
     Judgement::new(rises(&points).verdict(), evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_follow_one_another_are_told_as_one() {
+        let step = |from, to| Step { from, to };
+        let fall = Fall::In(vec![step(1, 2), step(2, 4), step(8, 16)]);
+        assert_eq!(
+            fall.told(),
+            "it falls most in a step between 1 and 4 B or from 8 to 16 B"
+        );
+    }
 }

@@ -41,6 +41,9 @@ fn runs_have_the_transports_and_quick_sizes() {
     let words = runs[2].arguments.join(" ");
     let line = "message-rate -m 1:8K -W 64 -t mpi:/opt --launches 3 --keep-going --timeout 1800";
     assert_eq!(words, line);
+    let hangs = find("partitioned/fig4").unwrap()[0].runs(&transports, "out", false);
+    let words = hangs[1].arguments.join(" ");
+    assert!(words.ends_with("--keep-going --timeout 300"), "{words}");
     // Beside ours over a network they are told to use one.
     let with_network = [&transports[..], &["ofi:tcp".to_owned()]].concat();
     let all = item.runs(&with_network, "out", false);
