@@ -16,6 +16,8 @@ pub(crate) enum Shows {
     Arrivals,
     /// What a program gains by the shares of profiles, over ranks.
     Gains,
+    /// By how much a program is faster with one library than with another, over its time in the library.
+    Projections,
 }
 
 /// A plot of a figure over sizes, and its lines. Without units and partitions a line is all that a place has.

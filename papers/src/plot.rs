@@ -24,7 +24,7 @@ pub struct Plot {
     pub panel: String,
     /// The figure of `tagwire bench` that it shows, whose name ends in its unit.
     pub figure: String,
-    /// What it is drawn over: `size` in bytes, `short_message` by its number, `arrival_in_us`, or `ranks`.
+    /// What it is drawn over: `size` in bytes, `short_message` by its number, `arrival_in_us`, `ranks`, or `library_pct`.
     pub over: &'static str,
     /// What it draws.
     pub lines: Vec<Line>,
@@ -51,6 +51,7 @@ impl Plot {
             Some(Shows::Shorts) => Self::of_shorts(rows),
             Some(Shows::Arrivals) => Self::of_arrivals(rows),
             Some(Shows::Gains) => Self::of_gains(rows),
+            Some(Shows::Projections) => Self::of_projections(item, rows),
             None if item.draw.is_empty() => Self::of_claims(item, rows),
             None => {
                 let all = (1..).zip(&item.draw).filter_map(|(number, draw)| {
@@ -231,6 +232,55 @@ impl Plot {
             });
         }
         Self::of_lines("projected_speedup", "ranks", lines)
+    }
+
+    /// By how many percent programs are faster with one library than with another, over the share of their time in the library: as
+    /// published, as an item's claims project it, and as their skeletons are on a simulated machine.
+    fn of_projections(item: &Item, rows: &Rows) -> Option<Self> {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut add = |name: String, is_published, share: f64, gain| {
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share is 0 to 100 percent"
+            )]
+            let point = (share.round() as u64, gain);
+            let is_same = |line: &&mut Line| line.name == name && line.is_published == is_published;
+            match lines.iter_mut().find(is_same) {
+                Some(line) => line.points.push(point),
+                None => lines.push(Line {
+                    name,
+                    is_published,
+                    points: vec![point],
+                }),
+            }
+        };
+        let of_claims = item.claims.iter();
+        let mut all: Vec<_> = of_claims
+            .filter_map(|claim| {
+                let mut of = claim.predicate.projections(rows)?;
+                let simulated = claim.simulated.iter();
+                of.ours.extend(simulated.flat_map(|of| of.gains(rows)));
+                Some(of)
+            })
+            .collect();
+        all.sort_by(|one, other| one.share.total_cmp(&other.share));
+        let published: Vec<_> = all
+            .iter()
+            .map(|of| (of.published.clone(), of.share, exactly(of.value)))
+            .collect();
+        for of in all {
+            for (name, gain) in of.ours {
+                add(name, false, of.share, gain);
+            }
+        }
+        for (name, share, value) in published {
+            add(name, true, share, value);
+        }
+        if lines.iter().all(|line| line.is_published) {
+            return None;
+        }
+        Self::of_lines("faster_pct", "library_pct", lines)
     }
 
     fn of_lines(figure: &str, over: &'static str, mut lines: Vec<Line>) -> Option<Self> {
@@ -562,5 +612,35 @@ mod tests {
             let panels: BTreeSet<&str> = item.draw.iter().map(|draw| &*draw.panel).collect();
             assert_eq!(panels.len(), item.draw.len(), "{}", item.name);
         }
+    }
+
+    #[test]
+    fn projections_are_drawn_over_the_share_of_the_time_beside_the_published() {
+        let library = "Open MPI v5.0.1, of a test";
+        let row = |transport: &str, key: &str, by: &str, us: f64| {
+            let mut row = json!({"transport": transport, "size": 0, "latency_min_us": us});
+            row[key] = by.into();
+            row
+        };
+        let rows = of_rows(vec![
+            row("shm", "pml", "ob1", 2.0),
+            row("shm", "pml", "cm", 1.0),
+            row("mpi", "library", library, 1.0),
+        ]);
+        let plot = Plot::of_rows(find("mtl/fig5").unwrap()[0], &rows).remove(0);
+        assert_eq!((&*plot.figure, plot.over), ("faster_pct", "library_pct"));
+        let line = |name: &str, is_published: bool| {
+            let is_meant = |line: &&Line| line.name == name && line.is_published == is_published;
+            medians(plot.lines.iter().find(is_meant).unwrap())
+        };
+        let ours = line("cm than ob1, shm", false);
+        assert_eq!(ours.len(), 4, "{ours:?}");
+        assert!(ours.is_sorted_by(|one, next| one < next), "{ours:?}");
+        // Half of what is left of 16.9 % of the time and as much again.
+        assert!((ours.iter().find(|point| point.0 == 17).unwrap().1 - 14.457).abs() < 0.001);
+        let same = line("cm than Open MPI 5.0.1, shm", false);
+        assert!(same.iter().all(|point| point.1.abs() < 1e-9), "{same:?}");
+        assert!(line("cm than ob1", true).contains(&(66, 18.0)));
+        assert_eq!(line("the vendor's library than cm", true)[0].1, 4.0);
     }
 }

@@ -268,8 +268,43 @@ impl Predicate {
 
     /// Judges it on each transport of ours, beside each MPI library over the same kind of way where it is about one.
     fn beside(&self, rows: &Rows, places: &[Place]) -> Vec<Judgement> {
+        let compared = self.compared(rows, places).into_iter();
+        let all: Vec<Judgement> = compared
+            .map(|of| {
+                let judged = self.decide(&of.one, &of.other, &of.ratios, of.own.known());
+                judged.on(of.on())
+            })
+            .collect();
+        if all.is_empty() {
+            vec![Judgement::not_testable(self.why_none(places))]
+        } else {
+            all
+        }
+    }
+
+    /// Returns why there is nothing that it could be judged by.
+    fn why_none(&self, places: &[Place]) -> &'static str {
+        let has = |is_foreign: bool| places.iter().any(|place| place.is_foreign() == is_foreign);
+        let needs_peer = self.needs_peer();
+        match needs_peer && !has(true) {
+            true => "no MPI library was measured: -t mpi:PREFIX",
+            false if !has(false) => "nothing was measured on a transport of Tagwire",
+            false if needs_peer => {
+                "no MPI library was measured over what a transport of Tagwire was measured over"
+            }
+            false => "no size of it was measured",
+        }
+    }
+
+    /// Whether it is about an MPI library.
+    fn needs_peer(&self) -> bool {
+        let (first, second, _) = self.about();
+        first == Who::Peer || second == Some(Who::Peer)
+    }
+
+    /// Returns what it compares: on each transport of ours, beside each MPI library over the same kind of way where it is about one.
+    fn compared<'p>(&self, rows: &Rows, places: &'p [Place]) -> Vec<Compared<'p>> {
         let (first, second, figure) = self.about();
-        let needs_peer = first == Who::Peer || second == Some(Who::Peer);
         let (peers, own): (Vec<&Place>, Vec<&Place>) =
             places.iter().partition(|place| place.is_foreign());
         let mut transports: Vec<&Place> = Vec::new();
@@ -282,11 +317,11 @@ impl Predicate {
             }
         }
         let mut all = Vec::new();
-        for own in &transports {
+        for own in transports {
             let alike = peers
                 .iter()
                 .filter(|peer| peer.is_network() == own.is_network());
-            let beside: Vec<Option<&Place>> = match needs_peer {
+            let beside: Vec<Option<&Place>> = match self.needs_peer() {
                 true => alike.map(|peer| Some(*peer)).collect(),
                 false => vec![None],
             };
@@ -306,25 +341,44 @@ impl Predicate {
                     Some((of, over)) => rows.ratio_of_layers(&own.transport, [of, over], figure),
                     None => quotients(&one, &other),
                 };
-                let on = match peer {
-                    Some(peer) => format!("{} beside {}", own.transport, peer.name()),
-                    None => own.transport.clone(),
-                };
-                all.push(self.decide(&one, &other, &ratios, own.known()).on(on));
+                all.push(Compared {
+                    own,
+                    peer,
+                    one,
+                    other,
+                    ratios,
+                });
             }
         }
-        if all.is_empty() {
-            let why = match needs_peer && peers.is_empty() {
-                true => "no MPI library was measured: -t mpi:PREFIX",
-                false if transports.is_empty() => "nothing was measured on a transport of Tagwire",
-                false if needs_peer => {
-                    "no MPI library was measured over what a transport of Tagwire was measured over"
-                }
-                false => "no size of it was measured",
-            };
-            all.push(Judgement::not_testable(why));
-        }
         all
+    }
+
+    /// Returns what it projects of a program: of which libraries, in which share of the time, in percent, and by how many percent of the
+    /// time of one the other is faster, as published and as here. Nothing where it is no projection.
+    pub(crate) fn projections(&self, rows: &Rows) -> Option<Projections> {
+        let Self::Projected {
+            fast,
+            slow,
+            size,
+            share,
+            value,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let places = rows.places();
+        let ours = self.compared(rows, &places).into_iter().filter_map(|of| {
+            let gain = faster(of.ratios.get(size)?, *share);
+            let [fast, slow] = [fast, slow].map(|who| who.named(of.peer));
+            Some((format!("{fast} than {slow}, {}", of.own.transport), gain))
+        });
+        Some(Projections {
+            share: share.value(),
+            ours: ours.collect(),
+            published: [fast, slow].map(|who| who.named(None)).join(" than "),
+            value: value.value(),
+        })
     }
 
     fn decide(&self, one: &Series, other: &Series, ratios: &Series, known: Known) -> Judgement {
@@ -362,7 +416,49 @@ impl Predicate {
     }
 }
 
+/// Two series that a claim compares, or one: of a transport of ours, and perhaps of an MPI library.
+struct Compared<'p> {
+    own: &'p Place,
+    peer: Option<&'p Place>,
+    one: Series,
+    other: Series,
+    /// Of the one over the other.
+    ratios: Series,
+}
+
+impl Compared<'_> {
+    /// Returns what it was measured on.
+    fn on(&self) -> String {
+        let own = self.own.transport.clone();
+        match self.peer {
+            Some(peer) => format!("{own} beside {}", peer.name()),
+            None => own,
+        }
+    }
+}
+
+/// What is projected of a program.
+pub(crate) struct Projections {
+    /// The share of its time in the library, in percent.
+    pub(crate) share: f64,
+    /// By how many percent it is faster with one library than with another, and with which.
+    pub(crate) ours: Vec<(String, Summary)>,
+    /// With which libraries of the paper.
+    pub(crate) published: String,
+    /// By how many percent it is faster there.
+    pub(crate) value: f64,
+}
+
 impl Who {
+    /// Returns the name of our layer, or of an MPI library: of the vendor's, where none is given.
+    fn named(self, peer: Option<&Place>) -> String {
+        match (self.layer(), peer) {
+            (Some(layer), _) => layer.to_owned(),
+            (None, Some(peer)) => peer.name(),
+            (None, None) => "the vendor's library".to_owned(),
+        }
+    }
+
     /// Returns the name of our layer; `None` of a library.
     const fn layer(self) -> Option<&'static str> {
         match self {
@@ -382,19 +478,25 @@ fn quotients(of: &Series, over: &Series) -> Series {
         .collect()
 }
 
-/// What of a program's time in the library goes as a figure does: by how many percent it is faster. Shares are of the faster one.
-fn by_share(ratio: &Summary, share: Number, value: Number) -> Judgement {
+/// Returns by how many percent of the slower one's time a program is faster that spends a share of its time in the faster library, if that
+/// time goes by a ratio.
+fn faster(ratio: &Summary, share: Number) -> Summary {
     let part = share.value() / 100.0;
-    // The time with the slower one, where that with the faster is 1; faster by its part of the slower's time.
-    let faster = |ratio: f64| {
+    // The time with the slower one, where that with the faster is 1.
+    let gain = |ratio: f64| {
         let time = 1.0 + part * (ratio - 1.0);
         100.0 * (time - 1.0) / time
     };
-    let ours = Summary {
-        min: faster(ratio.min),
-        median: faster(ratio.median),
-        max: faster(ratio.max),
-    };
+    Summary {
+        min: gain(ratio.min),
+        median: gain(ratio.median),
+        max: gain(ratio.max),
+    }
+}
+
+/// Judges by how much a program is faster whose time in the library goes by a ratio.
+fn by_share(ratio: &Summary, share: Number, value: Number) -> Judgement {
+    let ours = faster(ratio, share);
     let evidence = format!(
         "{} % faster, by a ratio of {} in {} % of the time; published {}",
         told(&ours),

@@ -8,7 +8,7 @@ use crate::judgement::{Judgement, nothing};
 use crate::known::RUN_TIME;
 use crate::predicate::{KNOWN_GAIN_PCT, Who};
 use crate::reference::Number;
-use crate::rows::{Place, Rows, Series};
+use crate::rows::{Place, Rows};
 use crate::words::{short, told};
 
 /// When a claim about run times holds. Rows name applications as their series.
@@ -33,36 +33,76 @@ pub(crate) enum RunTimes {
 impl RunTimes {
     /// Judges it on each simulated machine.
     pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
-        let places = rows.places();
-        let mut machines: Vec<&str> = places.iter().map(|place| &*place.transport).collect();
-        machines.dedup();
-        let time = |machine: &str, of: &str, who: Who| {
-            let is_meant = |place: &&Place| place.transport == machine && place.is_of(who.name());
-            let place = places.iter().find(is_meant);
-            let series = place.map_or_else(Series::new, |at| rows.of_unit(at, of, RUN_TIME));
-            series
-                .into_values()
-                .next()
-                .filter(|summary| summary.min > 0.0)
-        };
-        let of = |machine: &&str| {
-            let both =
-                |of: &str, slow, fast| Some((time(machine, of, slow)?, time(machine, of, fast)?));
+        let machines = Machines::of(rows);
+        let of = |machine: &str| {
             let judged = match self {
                 Self::Faster {
                     of,
                     fast,
                     slow,
                     value,
-                } => both(of, *slow, *fast).map(|(slow, fast)| by_part(&slow, &fast, *value)),
+                } => {
+                    let both = machines.times(machine, of, [*slow, *fast]);
+                    both.map(|[slow, fast]| by_part(&slow, &fast, *value))
+                }
                 Self::Ahead { of, fast, slow } => {
-                    let all = of.iter().map(|of| both(of, *slow, *fast));
+                    let all = of
+                        .iter()
+                        .map(|of| machines.times(machine, of, [*slow, *fast]));
                     all.collect::<Option<Vec<_>>>().map(|all| ahead(&all))
                 }
             };
-            judged.unwrap_or_else(nothing).on(*machine)
+            judged.unwrap_or_else(nothing).on(machine)
         };
-        machines.iter().map(of).collect()
+        machines.names().into_iter().map(of).collect()
+    }
+
+    /// Returns by how many percent one application is faster on each simulated machine, and with which layers. Nothing where it is about
+    /// several.
+    pub(crate) fn gains(&self, rows: &Rows) -> Vec<(String, Summary)> {
+        let Self::Faster { of, fast, slow, .. } = self else {
+            return Vec::new();
+        };
+        let machines = Machines::of(rows);
+        let gain = |machine: &str| {
+            let [slower, faster] = machines.times(machine, of, [*slow, *fast])?;
+            let name = format!("{} than {}, {machine}", fast.name(), slow.name());
+            Some((name, gain(&slower, &faster)))
+        };
+        machines.names().into_iter().filter_map(gain).collect()
+    }
+}
+
+/// Run times of applications on simulated machines.
+struct Machines<'r> {
+    rows: &'r Rows,
+    places: Vec<Place>,
+}
+
+impl<'r> Machines<'r> {
+    fn of(rows: &'r Rows) -> Self {
+        let places = rows.places();
+        Self { rows, places }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let of_places = self.places.iter();
+        let mut names: Vec<&str> = of_places.map(|place| &*place.transport).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns how long an application takes on a machine with each of two layers.
+    fn times(&self, machine: &str, of: &str, layers: [Who; 2]) -> Option<[Summary; 2]> {
+        let time = |who: Who| {
+            let is_meant = |place: &&Place| place.transport == machine && place.is_of(who.name());
+            let place = self.places.iter().find(is_meant)?;
+            let series = self.rows.of_unit(place, of, RUN_TIME);
+            let first = series.into_values().next();
+            first.filter(|summary| summary.min > 0.0)
+        };
+        let [slow, fast] = layers;
+        Some([time(slow)?, time(fast)?])
     }
 }
 
@@ -90,8 +130,8 @@ fn by_part(slow: &Summary, fast: &Summary, value: Number) -> Judgement {
     Judgement::new(band.has(&ours).verdict(), evidence)
 }
 
-fn ahead(all: &[(Summary, Summary)]) -> Judgement {
-    let gains: Vec<Summary> = all.iter().map(|(slow, fast)| gain(slow, fast)).collect();
+fn ahead(all: &[[Summary; 2]]) -> Judgement {
+    let gains: Vec<Summary> = all.iter().map(|[slow, fast]| gain(slow, fast)).collect();
     let answer = |gain: &Summary| Answer::of(gain.min > KNOWN_GAIN_PCT, gain.max < -KNOWN_GAIN_PCT);
     let tally = Tally::of(gains.iter().map(answer));
     let medians: Vec<String> = gains.iter().map(|gain| short(gain.median)).collect();

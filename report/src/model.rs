@@ -188,6 +188,7 @@ impl Variable {
             "threshold" => "Bytes from which on receives go to hardware".to_owned(),
             "ratio" => "Time of software over that of hardware".to_owned(),
             "threads" => "Threads of a rank".to_owned(),
+            "library_pct" => "Time of the program in the library, percent".to_owned(),
             other => capitalized(&other.replace('_', " ")),
         }
     }

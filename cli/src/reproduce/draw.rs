@@ -87,9 +87,10 @@ fn metric(key: &str) -> Metric {
 }
 
 /// Names of figures on axes, and which way is good where one is.
-const WORDS: [(&str, &str, Option<Sense>); 14] = [
+const WORDS: [(&str, &str, Option<Sense>); 15] = [
     ("availability_paper", "Availability", MORE),
     ("early_bird_paper", "Early-bird share", MORE),
+    ("faster_pct", "Faster by", MORE),
     ("latency_min_us", "Latency", LESS),
     ("library_pct", "Time in the library", None),
     ("long_messages", "Long messages", None),
