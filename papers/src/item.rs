@@ -82,7 +82,7 @@ pub struct Item {
     pub(crate) draw: Vec<Draw>,
     /// How often each run is started; 5 times where nothing is said.
     launches: Option<u32>,
-    /// After how many seconds a job of another library is given up: some hang in what it measures. 1,800 where nothing is said.
+    /// The timeout of a job of an MPI library in seconds: some hang in what it measures. 1,800 where nothing is said.
     timeout: Option<u32>,
     /// The sizes in place of those of a run with `--quick`.
     quick_sizes: Option<String>,
@@ -211,7 +211,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Item>> {
     }
 }
 
-/// Seconds after which a job of another library is given up, where its item says nothing.
+/// The timeout of a job of an MPI library in seconds, where its item sets none.
 const TIMEOUT: u32 = 1800;
 
 impl Item {

@@ -237,24 +237,12 @@ impl Plot {
     /// By how many percent programs are faster with one library than with another, over the share of their time in the library: as
     /// published, as an item's claims project it, and as their skeletons are on a simulated machine.
     fn of_projections(item: &Item, rows: &Rows) -> Option<Self> {
-        let mut lines: Vec<Line> = Vec::new();
-        let mut add = |name: String, is_published, share: f64, gain| {
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a share is 0 to 100 percent"
-            )]
-            let point = (share.round() as u64, gain);
-            let is_same = |line: &&mut Line| line.name == name && line.is_published == is_published;
-            match lines.iter_mut().find(is_same) {
-                Some(line) => line.points.push(point),
-                None => lines.push(Line {
-                    name,
-                    is_published,
-                    points: vec![point],
-                }),
-            }
-        };
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share is 0 to 100 percent"
+        )]
+        let place = |share: f64| share.round() as u64;
         let of_claims = item.claims.iter();
         let mut all: Vec<_> = of_claims
             .filter_map(|claim| {
@@ -265,20 +253,18 @@ impl Plot {
             })
             .collect();
         all.sort_by(|one, other| one.share.total_cmp(&other.share));
-        let published: Vec<_> = all
-            .iter()
-            .map(|of| (of.published.clone(), of.share, exactly(of.value)))
-            .collect();
-        for of in all {
-            for (name, gain) in of.ours {
-                add(name, false, of.share, gain);
+        let mut lines = Vec::new();
+        for of in &all {
+            for (name, gain) in &of.ours {
+                push(&mut lines, name, false, (place(of.share), *gain));
             }
         }
-        for (name, share, value) in published {
-            add(name, true, share, value);
-        }
-        if lines.iter().all(|line| line.is_published) {
+        if lines.is_empty() {
             return None;
+        }
+        for of in &all {
+            let point = (place(of.share), exactly(of.value));
+            push(&mut lines, &of.published, true, point);
         }
         Self::of_lines("faster_pct", "library_pct", lines)
     }
@@ -310,16 +296,9 @@ impl Plot {
                 median: one.median,
                 max: one.high,
             };
-            match lines.iter().position(|line| line.name == name) {
-                Some(place) => lines[place].points.push((one.size, point)),
-                None if lines.len() < MOST => lines.push(Line {
-                    name,
-                    is_published: false,
-                    points: vec![(one.size, point)],
-                }),
-                None => {}
-            }
+            push(&mut lines, &name, false, (one.size, point));
         }
+        lines.truncate(MOST);
         Self::with_published(item, &Draw::of(figure), lines)
     }
 
@@ -398,6 +377,19 @@ impl Lines {
                 points: series.into_iter().collect(),
             });
         }
+    }
+}
+
+/// Adds a point to the line with a name, or to a new one.
+fn push(lines: &mut Vec<Line>, name: &str, is_published: bool, point: (u64, Summary)) {
+    let mut known = lines.iter_mut();
+    match known.find(|line| line.name == name && line.is_published == is_published) {
+        Some(line) => line.points.push(point),
+        None => lines.push(Line {
+            name: name.to_owned(),
+            is_published,
+            points: vec![point],
+        }),
     }
 }
 
