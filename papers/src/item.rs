@@ -356,8 +356,13 @@ impl Item {
             }
         };
         let all = self.sim.iter().flat_map(|of| {
-            let runs = of.words(arrivals).map(|words| run(of, words));
-            runs.map(|run| SimulatedRun { of, run }).collect::<Vec<_>>()
+            let runs = of.words(arrivals).into_iter();
+            let simulated = |(words, beside)| SimulatedRun {
+                of,
+                run: run(of, words),
+                beside,
+            };
+            runs.map(simulated).collect::<Vec<_>>()
         });
         Ok(all.collect())
     }

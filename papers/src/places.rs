@@ -18,6 +18,13 @@ impl At<'_> {
         self.rows.of_unit(self.place, &self.named(unit), figure)
     }
 
+    /// Returns a series, and those beside it.
+    pub(crate) fn with_others(&self, unit: &str, figure: &str) -> Vec<Series> {
+        let mut all = self.rows.beside_unit(self.place, &self.named(unit), figure);
+        all.insert(0, self.series(unit, figure));
+        all
+    }
+
     /// Returns the ratio of two units.
     pub(crate) fn ratio(&self, of: &str, over: &str, figure: &str) -> Series {
         let (of, over) = (self.named(of), self.named(over));

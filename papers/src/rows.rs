@@ -278,6 +278,21 @@ impl Rows {
         ratios(&rows(of), &rows(over), figure)
     }
 
+    /// Returns a figure of those series that are beside a unit's: its own with other arrivals.
+    pub(crate) fn beside_unit(&self, place: &Place, unit: &str, figure: &str) -> Vec<Series> {
+        let of_place = self
+            .own()
+            .filter(|row| Place::of(row).as_ref() == Some(place));
+        let names: BTreeSet<&str> = of_place
+            .filter_map(|row| text(row, "series"))
+            .filter(|name| name.split_once(BESIDE).is_some_and(|(of, _)| of == unit))
+            .collect();
+        let series = names.into_iter();
+        series
+            .map(|name| self.of_unit(place, name, figure))
+            .collect()
+    }
+
     fn with_unit<'r>(&'r self, place: &'r Place, unit: &str) -> impl Iterator<Item = &'r Value> {
         let (item, unit) = match unit.split_once(' ') {
             Some((item, unit)) => (Some(item.to_owned()), unit.to_owned()),
@@ -314,6 +329,7 @@ impl Rows {
             .own()
             .filter(|row| Place::of(row).as_ref() == Some(place));
         let units = of_place.flat_map(|row| UNITS.iter().filter_map(|key| text(row, key)));
+        let units = units.filter(|unit| !unit.contains(BESIDE));
         units.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -387,7 +403,8 @@ impl Rows {
                 .iter()
                 .find_map(|key| text(row, key))
         };
-        let mut all: Vec<&str> = self.own().filter_map(of).collect();
+        let is_meant = |unit: &&str| !unit.contains(BESIDE);
+        let mut all: Vec<&str> = self.own().filter_map(of).filter(is_meant).collect();
         let order = |unit: &str| {
             let number = unit
                 .split(':')
@@ -430,6 +447,9 @@ impl Rows {
         })
     }
 }
+
+/// What stands in names of series between a unit's and what else its rows have than those of the figure.
+pub(crate) const BESIDE: &str = "~";
 
 /// Keys of rows that name what a series is of.
 const UNITS: [&str; 3] = ["unit", "progress", "series"];

@@ -61,8 +61,9 @@ pub(crate) enum Comparison {
         #[serde(default = "all")]
         sizes: [u64; 2],
     },
-    /// It is in a published range, at two thirds of the sizes: each of several by itself. What is furthest from no effect is near the
-    /// published one, but where it is a `bound`; that is open where not all sizes were measured.
+    /// It is in a published range, at two thirds of the sizes: each of several by itself, and with each of the arrivals that it was
+    /// simulated with. What is furthest from no effect is near the published one, but where it is a `bound`; that is open where not all
+    /// sizes were measured.
     Range {
         of: Vec<String>,
         figure: String,
@@ -223,9 +224,8 @@ impl Comparison {
                 sizes,
                 bound,
             } => {
-                let points = of
-                    .iter()
-                    .flat_map(|unit| within(&series(unit, figure), *sizes));
+                let all = of.iter().flat_map(|unit| at.with_others(unit, figure));
+                let points = all.flat_map(|series| within(&series, *sizes));
                 let of_both = ends(*low, *high);
                 // Of all sizes there is none beyond.
                 let last = if *sizes == ALL { 0 } else { sizes[1] };

@@ -70,13 +70,16 @@ impl fmt::Debug for Exchange {
     }
 }
 
+/// The iteration before the first: its threads arrive at once. Ranks come into contact in it, and grant each other credit.
+const WARM_UP: u64 = 0;
+
 /// The longest key of memory.
 const LONGEST_KEY: usize = 1024;
 
 /// What the threads of a rank share.
 struct Shared {
     case: Exchange,
-    /// Iterations that have begun, and threads that have ended theirs, in all iterations.
+    /// Iterations that have begun, and threads that have ended theirs, in all iterations, that of the warm-up among them.
     begun: Cell<u64>,
     ended: Cell<u64>,
     /// How many threads have arrived in each piece, in all iterations.
@@ -162,8 +165,8 @@ impl Shared {
     async fn arrive(&self, rank: &SimRank, number: u32) -> Result<()> {
         let case = &self.case;
         let part = number * case.parts / case.threads;
-        for iteration in 1..=case.iterations {
-            while self.begun.get() < iteration {
+        for iteration in WARM_UP..=case.iterations {
+            while self.begun.get() <= iteration {
                 rank.actor().next().await;
             }
             let time = self.times.borrow()[number as usize];
@@ -174,6 +177,7 @@ impl Shared {
                 if arrived.get().is_multiple_of(case.threads / case.parts) {
                     for peer in 0..case.peers {
                         self.leave(rank, peer, part)?;
+                        rank.actor().give_way().await;
                     }
                 }
             }
@@ -203,7 +207,7 @@ impl Shared {
         if case.is_remote {
             self.open_windows(rank).await?;
         }
-        for iteration in 1..=case.iterations {
+        for iteration in WARM_UP..=case.iterations {
             rank.barrier().await?;
             let began = rank.actor().now().as_nanos();
             let mut receives = Vec::new();
@@ -217,15 +221,20 @@ impl Shared {
                     receives.push(posted);
                 }
             }
-            *self.times.borrow_mut() = (case.arrivals)(iteration - 1, rank.rank());
-            self.begun.set(iteration);
+            *self.times.borrow_mut() = match iteration {
+                WARM_UP => vec![Duration::ZERO; case.threads as usize],
+                _ => (case.arrivals)(iteration - 1, rank.rank()),
+            };
+            self.begun.set(iteration + 1);
             rank.actor().wake();
-            while self.ended.get() < iteration * u64::from(case.threads) {
+            while self.ended.get() < self.begun.get() * u64::from(case.threads) {
                 rank.actor().next().await;
             }
             self.end(rank, receives).await?;
             let took = rank.actor().now().as_nanos() - began;
-            self.took.borrow_mut().push(took);
+            if iteration != WARM_UP {
+                self.took.borrow_mut().push(took);
+            }
         }
         rank.barrier().await?;
         rank.close()

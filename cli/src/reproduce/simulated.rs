@@ -61,7 +61,8 @@ pub fn one(
     };
     let stem = item.name.replace('/', "-");
     let (mut rows, mut ran, mut results) = (Rows::default(), Vec::new(), Vec::new());
-    for (number, SimulatedRun { of, run }) in (1..).zip(&runs) {
+    for (number, simulated) in (1..).zip(&runs) {
+        let SimulatedRun { of, run, .. } = simulated;
         let Some(machine) = on.0.or_else(|| preset(&of.on)) else {
             return Err(Failure::run(format!("there is no preset '{}'", of.on)));
         };
@@ -74,7 +75,7 @@ pub fn one(
         write(&file, &text)?;
         // Not read back: another process may write it, too.
         let mut found = tagwire_bench::document(text.as_bytes()).map_err(Failure::run)?;
-        of.name_rows(&mut found);
+        simulated.name_rows(&mut found);
         let words = run.arguments.join(" ");
         ran.push(Ran::new(run, format!("{command} # {words}"), &found, 1));
         rows.add(found, run, "");
@@ -131,13 +132,13 @@ fn left_of(options: &ReproduceOptions, name: &str) -> Result<Rows, Failure> {
         let stem = item.name.replace('/', "-");
         let runs = item.simulated(&arrivals(options), options.quick);
         let runs = runs.unwrap_or_default();
-        for (number, SimulatedRun { of, run }) in (1..).zip(&runs) {
+        for (number, simulated) in (1..).zip(&runs) {
             let file = options.output.join(format!("{stem}-sim-{number}.json"));
             // Without it claims that compare with that item are not testable.
             if file.is_file() {
                 let mut found = crate::results::read(&file)?;
-                of.name_rows(&mut found);
-                rows.add(found, run, "");
+                simulated.name_rows(&mut found);
+                rows.add(found, &simulated.run, "");
             }
         }
     }

@@ -43,7 +43,7 @@ fn runs_have_the_transports_and_quick_sizes() {
     assert_eq!(words, line);
     let hangs = find("partitioned/fig4").unwrap()[0].runs(&transports, "out", false);
     let words = hangs[1].arguments.join(" ");
-    assert!(words.ends_with("--keep-going --timeout 300"), "{words}");
+    assert!(words.ends_with("--keep-going --timeout 150"), "{words}");
     // Beside ours over a network they are told to use one.
     let with_network = [&transports[..], &["ofi:tcp".to_owned()]].concat();
     let all = item.runs(&with_network, "out", false);

@@ -7,7 +7,7 @@ use tagwire_base::Rank;
 use crate::due::{Carried, Due, Load};
 use crate::flight::{Cargo, Flight};
 use crate::place::Place;
-use crate::state::{State, Work};
+use crate::state::{Behind, State, Work};
 
 impl State {
     /// Does what is due, and what comes of that.
@@ -26,6 +26,7 @@ impl State {
                             let work = Work::Recv {
                                 copied,
                                 is_matched: true,
+                                behind: Behind::default(),
                             };
                             self.work(own, from, work);
                         }

@@ -23,8 +23,8 @@ pub enum FileError {
 }
 
 /// A link's fields: name, what it is.
-const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, stream, process, process-beside, \
-     crowding, crowding-up-to, crowding-most, beside, beside-put";
+const LINK: &str = "latency, overhead-send, overhead-after-send, overhead-recv, gap, per-byte, copy-out, copy-in, copy-in-up-to, stream, process, process-from, \
+     crowding, crowding-beside, crowding-up-to, beside, beside-put";
 
 /// The fields that a machine cannot do without.
 const NEEDED: [&str; 4] = ["latency", "overhead-send", "overhead-recv", "per-byte"];
@@ -36,14 +36,14 @@ impl Machine {
     /// |---|---|
     /// | `latency`, `overhead-send`, `overhead-recv`, `gap` | a time: `0.9us`, `250 ns` |
     /// | `overhead-after-send` | a time; nothing |
-    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `process-beside`, `crowding`, `beside`, `beside-put` | a time for each byte: `0.0826 ns` |
-    /// | `crowding-up-to` | bytes; 0 |
-    /// | `crowding-most` | messages; 0 for all |
+    /// | `per-byte`, `copy-out`, `copy-in`, `stream`, `process`, `crowding`, `crowding-beside`, `beside`, `beside-put` | a time for each byte: `0.0826 ns` |
+    /// | `copy-in-up-to` | bytes; 0 for all |
+    /// | `process-from`, `crowding-up-to` | bytes; 0 |
     /// | `local-latency` and so on | the same between ranks of a node; nothing where none is named |
     /// | `local-link` | `own`: each rank has the link to others of its node to itself; `shared`: all have one, in both directions |
     /// | `ranks-per-node`, `cores` | a number; 1, and 0 for a core for each thread |
     /// | `slice`, `wake`, `handover`, `detection` | a time; 3 ms, nothing, nothing, 1 ms |
-    /// | `matching` | a time; nothing |
+    /// | `matching`, `matching-gap` | a time; nothing |
     /// | `eager` | bytes; 0 for 64 KiB |
     /// | `turn` | bytes; 0 for whole messages |
     /// | `socket`, `far-handover` | cores of a socket, and the handover of ranks with more threads; 0, nothing |
@@ -101,6 +101,7 @@ impl Machine {
             "turn" => self.turn = number(value, 0)?,
             "handover" => self.handover = Span::picos(femtos(value)? / 1000),
             "matching" => self.matching = Span::picos(femtos(value)? / 1000),
+            "matching-gap" => self.matching_gap = Span::picos(femtos(value)? / 1000),
             "detection" => self.detection = Span::picos(femtos(value)? / 1000),
             _ => match field.strip_prefix("local-") {
                 Some(field) => set_link(&mut self.local, field, value)?,
@@ -125,10 +126,11 @@ fn set_link(link: &mut Link, field: &str, value: &str) -> Result<(), String> {
         "copy-in" => link.copy_in = per_byte()?,
         "stream" => link.stream = per_byte()?,
         "process" => link.process = per_byte()?,
-        "process-beside" => link.process_beside = per_byte()?,
+        "copy-in-up-to" => link.copy_in_up_to = number(value, 0)?,
+        "process-from" => link.process_from = number(value, 0)?,
         "crowding" => link.crowding = per_byte()?,
         "crowding-up-to" => link.crowding_up_to = number(value, 0)?,
-        "crowding-most" => link.crowding_most = number(value, 0)?,
+        "crowding-beside" => link.crowding_beside = per_byte()?,
         "beside" => link.beside = per_byte()?,
         "beside-put" => link.beside_put = per_byte()?,
         _ => return Err(format!("no such field; a link has {LINK}")),
@@ -176,15 +178,20 @@ mod tests {
         assert_eq!(machine.local.latency, Span::nanos(400));
         assert_eq!((machine.ranks_per_node, machine.cores), (40, 0));
         assert!(!machine.shares_local);
-        let lines = "overhead-after-send = 20ns\nprocess = 0.4ns\ncrowding = 0.1ns\ncrowding-up-to = 16000\ncrowding-most = 300\nbeside = 0.2ns\nbeside-put = 0.1ns";
+        let lines = "overhead-after-send = 20ns\ncopy-in-up-to = 2000\nprocess = 0.4ns\nprocess-from = 1000\ncrowding = 0.1ns\ncrowding-up-to = 16000\ncrowding-beside = 0.05ns\nbeside = 0.2ns\nbeside-put = 0.1ns";
         let of_messages = Machine::from_text(&format!("{TEXT}{lines}")).unwrap();
         let network = of_messages.network;
         assert_eq!(network.after_send, Span::nanos(20));
         assert_eq!(network.process, PerByte::femtos(400_000));
-        assert_eq!(network.crowding, PerByte::femtos(100_000));
+        let crowding = [network.crowding, network.crowding_beside];
+        assert_eq!(crowding, [100_000, 50_000].map(PerByte::femtos));
         assert_eq!(
-            (network.crowding_up_to, network.crowding_most),
-            (16_000, 300)
+            [
+                network.crowding_up_to,
+                network.process_from,
+                network.copy_in_up_to
+            ],
+            [16_000, 1000, 2000]
         );
         assert_eq!(network.beside, PerByte::femtos(200_000));
         assert_eq!(network.beside_put, PerByte::femtos(100_000));

@@ -57,6 +57,11 @@ pub(crate) enum Cargo {
 }
 
 impl Cargo {
+    /// Whether it is a message that its receiver matches.
+    pub(crate) const fn is_matched_by_ranks(&self) -> bool {
+        matches!(self, Self::Message(_))
+    }
+
     /// Returns how many bytes occupy the NICs: those of the user.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -1,14 +1,18 @@
 //! What a rank's NIC has yet to send, and to whom.
 
+use std::collections::VecDeque;
+
 use crate::place::Place;
 use crate::time::Moment;
 
 /// When the last bytes of a rank leave its NIC: to the peer for which that is latest, and to any other.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(crate) struct Leaving {
     peer: Option<Place>,
     last: Moment,
     others: Moment,
+    /// Bytes of messages that are counted, and when they have left: later ones behind earlier ones.
+    counted: VecDeque<(Moment, usize)>,
 }
 
 impl Leaving {
@@ -21,6 +25,21 @@ impl Leaving {
         } else {
             self.others = self.others.max(at);
         }
+    }
+
+    /// Counts bytes that leave up to a moment. What has left by now counts no longer.
+    pub(crate) fn add_bytes(&mut self, now: Moment, gone: Moment, bytes: usize) {
+        while self.counted.front().is_some_and(|(at, _)| *at <= now) {
+            self.counted.pop_front();
+        }
+        let last = self.counted.back().map_or(gone, |(at, _)| gone.max(*at));
+        self.counted.push_back((last, bytes));
+    }
+
+    /// Returns how many counted bytes have yet to leave at a moment.
+    pub(crate) fn bytes(&self, at: Moment) -> usize {
+        let left = self.counted.partition_point(|(gone, _)| *gone <= at);
+        self.counted.range(left..).map(|(_, bytes)| bytes).sum()
     }
 
     /// Returns whether bytes to others than this peer have yet to leave at a moment.
@@ -37,6 +56,22 @@ impl Leaving {
 mod tests {
     use super::*;
     use crate::time::Span;
+
+    #[test]
+    fn bytes_that_have_yet_to_leave_are_counted() {
+        let at = |us: u64| Moment::default() + Span::nanos(1000 * us);
+        let mut leaving = Leaving::default();
+        assert_eq!(leaving.bytes(at(0)), 0);
+        leaving.add_bytes(at(0), at(4), 100);
+        leaving.add_bytes(at(1), at(6), 10);
+        // It cannot leave before what is ahead of it.
+        leaving.add_bytes(at(2), at(5), 1);
+        let bytes = [2, 4, 5, 6].map(|us| leaving.bytes(at(us)));
+        assert_eq!(bytes, [111, 11, 11, 0]);
+        leaving.add_bytes(at(5), at(9), 7);
+        assert_eq!(leaving.bytes(at(5)), 18);
+        assert_eq!(leaving.counted.len(), 3);
+    }
 
     #[test]
     fn what_leaves_to_others_is_known() {

@@ -23,20 +23,23 @@ pub struct Link {
     pub copy_out: PerByte,
     /// The same of the receiver's.
     pub copy_in: PerByte,
+    /// Bytes of the longest message that its receiver copies, as longer ones come where they belong; 0 where it copies all.
+    pub copy_in_up_to: u32,
     /// How far apart the bytes of messages from one rank to another are at least: nothing where the NICs alone decide. Reads and writes
     /// of memory are not bound by it.
     pub stream: PerByte,
-    /// The same of all messages together that one rank sends, but those that its core writes into the NIC.
+    /// The same of all messages together that one rank sends, but those that its core writes into the NIC, while many of their bytes have
+    /// yet to leave.
     pub process: PerByte,
-    /// How much further apart these are for each other rank to which messages are under way.
-    pub process_beside: PerByte,
-    /// How much longer the sender's core is busy with each byte of a short message, for each message of its rank that is under way: it
-    /// writes the bytes into buffers of the NIC, and waits for room there.
+    /// How many these are at least.
+    pub process_from: u32,
+    /// How much longer the receiver's core is busy with each byte of a short message, for each other message of its sender that is under
+    /// way to it or waits: those of one peer fill its buffers, and are sent again.
     pub crowding: PerByte,
-    /// Bytes of the longest such message. The NIC fetches longer ones.
+    /// The same for each message of anybody that waits for the receiver.
+    pub crowding_beside: PerByte,
+    /// Bytes of the longest such message. The sender's core writes it into the NIC, which fetches longer ones.
     pub crowding_up_to: u32,
-    /// How many messages count at the most; 0 where all do.
-    pub crowding_most: u32,
     /// How much further apart the bytes that leave a rank are while some to other ranks have yet to leave: those of messages, and of what
     /// others read.
     pub beside: PerByte,
@@ -78,6 +81,8 @@ pub struct Machine {
     pub far_handover: Span,
     /// What receiving a message takes the core of a rank more where the rank matches it, and no network has.
     pub matching: Span,
+    /// The least time between the beginnings of two such messages on one NIC, where that is more than g of the link.
+    pub matching_gap: Span,
     /// Bytes of the longest message that the machine's library sends before it is matched; 0 where that is not known: 64 KiB.
     pub eager: u32,
     /// Bytes of a message that a NIC sends before messages to other ranks have their turn; 0 where it sends each as a whole.
@@ -95,6 +100,14 @@ impl Machine {
     /// Returns how many bytes of a message a NIC sends at most before another has its turn; nothing where it sends each as a whole.
     pub(crate) fn turn(&self) -> Option<usize> {
         (self.turn > 0).then_some(self.turn as usize)
+    }
+
+    /// Returns g of a link for a message, which ranks match where no network does.
+    pub(crate) fn gap(&self, link: &Link, is_matched_by_ranks: bool) -> Span {
+        match is_matched_by_ranks {
+            true => link.gap.max(self.matching_gap),
+            false => link.gap,
+        }
     }
 
     /// Returns what it takes until another of so many threads of a rank has the library.

@@ -165,17 +165,6 @@ impl Member {
         *all += 1;
     }
 
-    /// Returns how many of its messages are under way, or not taken by their receivers.
-    pub(crate) fn untaken(&self) -> u32 {
-        self.links.iter().map(|link| link.untaken).sum()
-    }
-
-    /// Returns to how many others than this peer messages of it are under way, or not taken by them.
-    pub(crate) fn others(&self, peer: Place) -> usize {
-        let others = self.links.iter().filter(|link| link.peer != peer);
-        others.filter(|link| link.untaken > 0).count()
-    }
-
     /// Returns the link of an endpoint whose end was not reported.
     pub(crate) fn open_link(&mut self, endpoint: EndpointId) -> Option<&mut Link> {
         let link = self.links.get_mut(endpoint.index());

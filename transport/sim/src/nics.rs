@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tagwire_transport::message::EndpointId;
 
 use crate::flight::{Cargo, Part};
-use crate::machine::Link;
+use crate::machine::{Link, Machine};
 use crate::member::Member;
 use crate::place::Place;
 use crate::queue::Event;
@@ -67,16 +67,51 @@ fn take(free: &mut Moment, at: Moment, time: Span) -> Moment {
 }
 
 /// Returns how long a NIC has to do with a part of a packet.
-fn held(link: &Link, part: &Part) -> Span {
+fn held(machine: &Machine, link: &Link, cargo: &Cargo, part: &Part) -> Span {
     let bytes = link.per_byte.of(part.len);
     if part.is_first {
-        link.gap.max(bytes)
+        machine.gap(link, cargo.is_matched_by_ranks()).max(bytes)
     } else {
         bytes
     }
 }
 
+/// Returns whether the library of the sender's process moves a packet's bytes, and not its core or the NIC alone.
+fn is_moved_by_process(link: &Link, cargo: &Cargo) -> bool {
+    let is_message = matches!(cargo, Cargo::Message(_) | Cargo::Load(_));
+    is_message && link.process.as_femtos() > 0 && cargo.len() > link.crowding_up_to as usize
+}
+
+/// What a part of a packet takes.
+struct Takes {
+    /// How long its NIC has to do with it.
+    held: Span,
+    /// How long its bytes are on the way into the link.
+    bytes: Span,
+    /// How far apart they and what comes before them are at least.
+    apart: [Span; 2],
+    /// How many of them the library of the sender's process moves.
+    moved: usize,
+}
+
 impl Member {
+    /// Returns what a part of a packet takes that is ready for a rank at a moment.
+    fn takes(
+        &self,
+        (machine, link): (&Machine, &Link),
+        cargo: &Cargo,
+        part: &Part,
+        there: (Place, Moment),
+    ) -> Takes {
+        let is_moved = is_moved_by_process(link, cargo);
+        Takes {
+            held: held(machine, link, cargo, part),
+            bytes: link.per_byte.of(part.len),
+            apart: self.apart(link, cargo, part, there),
+            moved: if is_moved { part.len } else { 0 },
+        }
+    }
+
     /// Returns how far apart the last bytes of a part of a packet for a rank, which is ready at a moment, and of what comes before it are at
     /// least: where both go to one rank, and of all that this rank sends.
     fn apart(
@@ -87,16 +122,18 @@ impl Member {
         (to, at): (Place, Moment),
     ) -> [Span; 2] {
         let all = self.apart_beside(link, cargo, part, (to, at));
+        let stream = link.stream.of(part.len);
         match cargo {
-            Cargo::Message(_) | Cargo::Load(_) if cargo.len() > link.crowding_up_to as usize => {
-                let beside = match link.process_beside.as_femtos() {
-                    0 => Span::ZERO,
-                    _ => link.process_beside.of(part.len * self.others(to)),
+            Cargo::Message(_) | Cargo::Load(_) if is_moved_by_process(link, cargo) => {
+                let has_many = self.leaving.bytes(at) >= link.process_from as usize;
+                let process = if has_many {
+                    link.process.of(part.len)
+                } else {
+                    Span::ZERO
                 };
-                let process = link.process.of(part.len) + beside;
-                [link.stream.of(part.len), all.max(process)]
+                [stream, all.max(process)]
             }
-            Cargo::Message(_) | Cargo::Load(_) => [link.stream.of(part.len), all],
+            Cargo::Message(_) | Cargo::Load(_) => [stream, all],
             _ => [Span::ZERO, all],
         }
     }
@@ -119,26 +156,30 @@ impl Member {
         link.per_byte.of(part.len) + beside.of(part.len)
     }
 
-    /// A part of a packet leaves from `start` on, and takes a NIC `bytes`. It is `apart` from others to the same rank, and from all of this
-    /// rank, where that is more. Returns until when it holds up those behind it, and when its head leaves if its tail follows after `bytes`.
-    fn slow_down(
+    /// A part of a packet for a rank leaves, and its NIC takes it from `start` to `left`. Returns until when it holds up those behind it,
+    /// and when its head leaves if its tail follows after its bytes.
+    fn leave(
         &mut self,
-        endpoint: EndpointId,
-        (start, bytes): (Moment, Span),
-        apart: [Span; 2],
+        (endpoint, to): (EndpointId, Place),
+        takes: &Takes,
+        [at, start, left]: [Moment; 3],
     ) -> (Moment, Moment) {
-        let (mut gone, mut head) = (start, start);
+        let (mut gone, mut head) = (left, start);
         let peer = &mut self.links[endpoint.index()];
         for (busy, span) in [&mut peer.streamed, &mut self.moving]
             .into_iter()
-            .zip(apart)
+            .zip(takes.apart)
         {
-            if span > bytes {
+            if span > takes.bytes {
                 // The last byte comes with the stream, which other packets of the NIC go between.
                 let begun = take(busy, start, span);
                 gone = gone.max(*busy);
-                head = head.max(begun + span.less(bytes));
+                head = head.max(begun + span.less(takes.bytes));
             }
+        }
+        self.leaving.add(to, gone);
+        if takes.moved > 0 {
+            self.leaving.add_bytes(at, gone, takes.moved);
         }
         (gone, head)
     }
@@ -166,8 +207,8 @@ impl State {
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let turn = nodes.and_then(|_| machine.turn());
         let part = under_way.unsent(turn);
-        let bytes = link.per_byte.of(part.len);
-        let apart = self.members[from.index()].apart(&link, &flight.cargo, &part, (to, at));
+        let takes =
+            self.members[from.index()].takes((&machine, &link), &flight.cargo, &part, (to, at));
         if turn.is_some() && part.is_first && !self.nics.begin((from, endpoint), number) {
             return;
         }
@@ -177,19 +218,18 @@ impl State {
             (None, true) => &mut self.nics.of(machine.node(own)).local,
             (None, false) => &mut self.members[from.index()].copying,
         };
-        let start = take(free, at, held(&link, &part));
-        let left = *free;
-        let late = if part.is_last {
-            self.drawn(Span::from(self.options.schedule.delay))
-        } else {
-            Span::ZERO
-        };
+        let start = take(free, at, takes.held);
+        let moments = [at, start, *free];
+        let delay = Span::from(self.options.schedule.delay);
+        let late = self.drawn(if part.is_last { delay } else { Span::ZERO });
         let sender = &mut self.members[from.index()];
-        let (gone, slowed) = sender.slow_down(endpoint, (start, bytes), apart);
-        let gone = gone.max(left);
-        sender.leaving.add(to, gone);
+        let (gone, slowed) = sender.leave((endpoint, to), &takes, moments);
         // Between ranks of a node nothing else lies between the packets of a pair.
-        let tail = if nodes.is_some() { Span::ZERO } else { bytes };
+        let tail = if nodes.is_some() {
+            Span::ZERO
+        } else {
+            takes.bytes
+        };
         let mut next = (start + late).max(slowed) + link.latency + tail;
         let last = &mut sender.links[endpoint.index()].last;
         if is_fenced || self.options.keeps_order() {
@@ -216,16 +256,18 @@ impl State {
 
     /// The first byte of a packet, or of a part of one, is at its receiver's NIC.
     pub(crate) fn head(&mut self, at: Moment, number: u32) {
-        let turn = self.machine().and_then(|machine| machine.turn());
         let Some(under_way) = self.flights.get_mut(number) else {
             return;
         };
+        let machine = self.options.machine.unwrap_or_default();
         let (from, to) = (under_way.flight.from, under_way.flight.to);
-        let part = under_way.come(turn);
-        let Some((link, Some((_, node)))) = self.link_of(from, to) else {
+        let part = under_way.come(machine.turn());
+        let [own, other] = [from, to].map(|of| self.members[of.index()].rank.as_u32());
+        let (link, Some((_, node))) = machine.way(own, other) else {
             return;
         };
-        let start = take(&mut self.nics.of(node).inward, at, held(&link, &part));
+        let held = held(&machine, &link, &under_way.flight.cargo, &part);
+        let start = take(&mut self.nics.of(node).inward, at, held);
         if part.is_last {
             let there = start + link.per_byte.of(part.len);
             let tie = self.tie(from, to, there);

@@ -12,7 +12,7 @@ use crate::flight::Message;
 use crate::member::{Item, Status};
 use crate::place::Place;
 use crate::rank::SimTransport;
-use crate::state::{State, Work};
+use crate::state::{Behind, State, Work};
 use crate::time::Span;
 use crate::turns::find_nothing;
 
@@ -20,7 +20,7 @@ use crate::turns::find_nothing;
 #[derive(Debug)]
 pub(crate) enum Told {
     Up(EndpointId, Rank),
-    Message((EndpointId, Place), Message),
+    Message((EndpointId, Place), Message, Behind),
     Complete(Token, Outcome),
     Notice(u64),
     Left(EndpointId),
@@ -159,8 +159,14 @@ impl SimTransport {
                     let link = &state.member(self.place).links[endpoint.index()];
                     let (peer, back, is_closed) = (link.peer, link.back, link.is_closed);
                     state.free_slot(peer, back);
+                    let of_peer = &state.member(peer).links[back.index()];
+                    let behind = Behind {
+                        of_sender: of_peer.untaken as usize,
+                        of_all: state.member(self.place).inbox.len(),
+                    };
                     if !is_closed {
-                        self.told.push(Told::Message((endpoint, peer), message));
+                        let from = (endpoint, peer);
+                        self.told.push(Told::Message(from, message, behind));
                     }
                 }
                 Item::Left(endpoint) => {
@@ -218,11 +224,12 @@ impl SimTransport {
     }
 
     /// The rank is busy with a message, and has it then.
-    fn receive(&self, peer: Place, copied: usize) {
+    fn receive(&self, peer: Place, copied: usize, behind: Behind) {
         if self.shared.options.machine.is_some() {
             let work = Work::Recv {
                 copied,
                 is_matched: false,
+                behind,
             };
             self.shared.with(|state| state.work(self.place, peer, work));
         }
@@ -234,8 +241,8 @@ impl SimTransport {
         for event in told.drain(..) {
             match event {
                 Told::Up(endpoint, rank) => upcalls.peer(PeerEvent::Up { endpoint, rank }),
-                Told::Message((from, peer), message) => {
-                    self.receive(peer, message.bytes.len());
+                Told::Message((from, peer), message, behind) => {
+                    self.receive(peer, message.bytes.len(), behind);
                     upcalls.deliver(Arrival {
                         from,
                         header: message.header,

@@ -266,6 +266,11 @@ impl Actor {
         })
     }
 
+    /// Has left the library, which other threads that wait for it enter before this one does again.
+    pub fn give_way(&self) -> impl Future<Output = ()> + use<> {
+        self.busy(|state, place, thread| state.sleep(place, thread, Span::ZERO))
+    }
+
     /// Waits until what `begin` begins has ended.
     fn busy<F>(&self, begin: F) -> impl Future<Output = ()> + use<F>
     where

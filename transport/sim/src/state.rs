@@ -50,36 +50,61 @@ pub(crate) enum Work {
     /// Sends a message, of which it copies so many bytes.
     Send { copied: usize },
     /// Receives one, and matches it where no network has done that.
-    Recv { copied: usize, is_matched: bool },
+    Recv {
+        copied: usize,
+        is_matched: bool,
+        behind: Behind,
+    },
 }
 
-impl Work {
-    /// Returns how long it keeps the core of a rank busy.
-    fn takes(self, machine: &Machine, link: &NetworkLink, member: &Member) -> Span {
-        match self {
-            Self::Send { copied } => {
-                let crowd = crowd(link, member, copied) as usize;
-                link.send + link.copy_out.of(copied) + link.crowding.of(copied * crowd)
-            }
-            Self::Recv { copied, is_matched } => {
-                let matching = match is_matched {
-                    true => Span::ZERO,
-                    false => machine.matching,
-                };
-                link.recv + matching + link.copy_in.of(copied)
+/// What is behind a message that its receiver takes.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Behind {
+    /// Messages of its sender that are under way, or wait.
+    pub(crate) of_sender: usize,
+    /// Messages of anybody that wait.
+    pub(crate) of_all: usize,
+}
+
+impl Behind {
+    /// Returns how much longer a core is busy with a message of so many bytes.
+    fn takes(self, link: &NetworkLink, len: usize) -> Span {
+        match len > link.crowding_up_to as usize {
+            true => Span::ZERO,
+            false => {
+                let of_sender = link.crowding.of(len * self.of_sender);
+                of_sender + link.crowding_beside.of(len * self.of_all)
             }
         }
     }
 }
 
-/// Returns how many messages before it a message of so many bytes has to wait for in the NIC's buffers.
-fn crowd(link: &NetworkLink, member: &Member, len: usize) -> u32 {
-    if link.crowding.as_femtos() == 0 || len > link.crowding_up_to as usize {
-        return 0;
+/// Returns how long a receiver copies a message of so many bytes.
+fn copy_in(link: &NetworkLink, len: usize) -> Span {
+    match link.copy_in_up_to {
+        0 => link.copy_in.of(len),
+        most if len > most as usize => Span::ZERO,
+        _ => link.copy_in.of(len),
     }
-    match link.crowding_most {
-        0 => member.untaken(),
-        most => member.untaken().min(most),
+}
+
+impl Work {
+    /// Returns how long it keeps the core of a rank busy.
+    fn takes(self, machine: &Machine, link: &NetworkLink) -> Span {
+        match self {
+            Self::Send { copied } => link.send + link.copy_out.of(copied),
+            Self::Recv {
+                copied,
+                is_matched,
+                behind,
+            } => {
+                let matching = match is_matched {
+                    true => Span::ZERO,
+                    false => machine.matching,
+                };
+                link.recv + matching + copy_in(link, copied) + behind.takes(link, copied)
+            }
+        }
     }
 }
 
@@ -269,7 +294,7 @@ impl State {
         };
         let rank = |of: Place| self.members[of.index()].rank.as_u32();
         let (link, _) = machine.link(rank(place), rank(peer));
-        let span = work.takes(&machine, link, &self.members[place.index()]);
+        let span = work.takes(&machine, link);
         let after = match work {
             Work::Send { .. } => link.after_send,
             Work::Recv { .. } => Span::ZERO,

@@ -247,6 +247,17 @@ fn a_sender_is_busy_with_what_has_left() {
 }
 
 #[test]
+fn messages_that_ranks_match_have_a_gap_of_their_own() {
+    // More than a receiver is busy with each.
+    const MATCHING_GAP: u64 = 2 * RECV;
+    let mut machine = machine();
+    machine.matching_gap = Span::nanos(MATCHING_GAP);
+    let first = SEND + LATENCY + RECV;
+    let expected: Vec<_> = (0..8).map(|number| first + number * MATCHING_GAP).collect();
+    assert_eq!(arrivals(2, SimOptions::of(machine), 8, 0), expected);
+}
+
+#[test]
 fn senders_share_the_nic_of_their_receiver() {
     let len = 1000;
     let bytes = BYTE * len as u64;
@@ -392,42 +403,73 @@ fn all_messages_of_a_rank_may_have_one_rate() {
         (1..=4).map(after).collect()
     };
     assert_eq!(to_each(machine, len), of(PROCESS));
-    // Each to whom something is under way slows down those behind it, here by as much again.
-    machine.network.process_beside = machine.network.process;
-    let rates = [1, 1 + 2, 1 + 2 + 3, 1 + 2 + 3 + 4].map(|sum| first + sum * PROCESS * len as u64);
-    assert_eq!(to_each(machine, len), rates);
+    // Those that come while less than so many bytes have yet to leave go as the NIC has them.
+    machine.network.process_from = 2 * len as u32;
+    let behind = |number: u64| first + (2 * BYTE + number * PROCESS) * len as u64;
+    let [one, two, ..] = of(BYTE)[..] else {
+        panic!("there are four");
+    };
+    assert_eq!(to_each(machine, len), [one, two, behind(1), behind(2)]);
     // What cores write into the NIC is not among them.
     machine.network.crowding_up_to = 1000;
     assert_eq!(to_each(machine, len), of(BYTE));
 }
 
 #[test]
-fn a_core_that_writes_into_the_nic_waits_for_messages_before() {
+fn short_messages_that_wait_keep_their_receiver_busy() {
     const CROWDING: u64 = 10;
+    const BESIDE: u64 = 3;
+    let len = 1000;
+    // A rank looks once all are there. It knows both senders by then.
+    let looked = 1_000_000;
+    let taken = |machine: Machine| {
+        let seen = run(
+            3,
+            SimOptions::of(machine),
+            move |rank, mut node, seen| async move {
+                if rank == 0 {
+                    let mut known = 0;
+                    while known < 2 {
+                        known += node.hear().await.len();
+                    }
+                    let left = looked - node.actor.now().as_nanos();
+                    node.actor.sleep(Duration::from_nanos(left)).await;
+                    while seen.borrow().len() < 4 {
+                        let heard = node.hear().await;
+                        seen.borrow_mut().extend(heard);
+                    }
+                } else {
+                    node.send(0, 9, 0);
+                    node.actor.sleep(Duration::from_micros(100)).await;
+                    match rank {
+                        1 => (0..3).for_each(|number| node.send(0, number, len)),
+                        _ => node.send(0, 3, len),
+                    }
+                }
+                std::mem::forget(node);
+            },
+        );
+        seen.into_iter().map(|(at, _)| at).collect::<Vec<_>>()
+    };
     let mut machine = machine();
+    machine.network.crowding_up_to = len as u32;
+    let apart = |busy: [u64; 4]| -> Vec<_> {
+        let sum = |count: usize| busy[..count].iter().sum::<u64>() * len as u64;
+        (1..=4)
+            .map(|count| looked + count as u64 * RECV + sum(count))
+            .collect()
+    };
+    assert_eq!(taken(machine), apart([0; 4]));
+    // The message of rank 2 is the third to be there: two messages of rank 1 are behind its first, and one behind its second.
     machine.network.crowding = PerByte::femtos(CROWDING * 1_000_000);
-    machine.network.crowding_up_to = 1000;
-    let (way, len) = (LATENCY + BYTE * 1000 + RECV, 1000);
-    let busy = |others: u64| SEND + others * CROWDING * len as u64;
-    let expected = [
-        busy(0) + way,
-        busy(0) + busy(1) + way,
-        busy(0) + busy(1) + busy(2) + way,
-    ];
-    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
-    // A bound on those that count.
-    machine.network.crowding_most = 1;
-    let expected = [
-        busy(0) + way,
-        busy(0) + busy(1) + way,
-        busy(0) + 2 * busy(1) + way,
-    ];
-    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
+    let own = [2 * CROWDING, 0, CROWDING, 0];
+    assert_eq!(taken(machine), apart(own));
+    machine.network.crowding_beside = PerByte::femtos(BESIDE * 1_000_000);
+    let both = [0, 1, 2, 3].map(|place| own[place] + (3 - place as u64) * BESIDE);
+    assert_eq!(taken(machine), apart(both));
     // The NIC fetches longer ones.
-    machine.network.crowding_up_to = 999;
-    let bytes = BYTE * len as u64;
-    let expected: Vec<_> = (0..3).map(|number| SEND + way + number * bytes).collect();
-    assert_eq!(arrivals(2, SimOptions::of(machine), 3, len), expected);
+    machine.network.crowding_up_to = len as u32 - 1;
+    assert_eq!(taken(machine), apart([0; 4]));
 }
 
 #[test]
