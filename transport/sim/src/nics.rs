@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tagwire_transport::message::EndpointId;
 
-use crate::flight::{Cargo, Part};
+use crate::flight::{Cargo, Flight, Part};
 use crate::machine::{Link, Machine};
 use crate::member::Member;
 use crate::place::Place;
@@ -99,15 +99,15 @@ impl Member {
     fn takes(
         &self,
         (machine, link): (&Machine, &Link),
-        cargo: &Cargo,
-        part: &Part,
-        there: (Place, Moment),
+        flight: &Flight,
+        (part, at): (&Part, Moment),
     ) -> Takes {
+        let cargo = &flight.cargo;
         let is_moved = is_moved_by_process(link, cargo);
         Takes {
             held: held(machine, link, cargo, part),
             bytes: link.per_byte.of(part.len),
-            apart: self.apart(link, cargo, part, there),
+            apart: self.apart(link, cargo, part, (flight.to, at)),
             moved: if is_moved { part.len } else { 0 },
         }
     }
@@ -207,8 +207,7 @@ impl State {
             (flight.from, flight.to, flight.link, flight.is_fenced);
         let turn = nodes.and_then(|_| machine.turn());
         let part = under_way.unsent(turn);
-        let takes =
-            self.members[from.index()].takes((&machine, &link), &flight.cargo, &part, (to, at));
+        let takes = self.members[from.index()].takes((&machine, &link), flight, (&part, at));
         if turn.is_some() && part.is_first && !self.nics.begin((from, endpoint), number) {
             return;
         }
