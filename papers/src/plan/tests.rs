@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -63,6 +63,23 @@ struct Stored {
     took: f64,
 }
 
+/// Returns how many jobs rows are of, and after how many seconds those were ended that hung.
+fn jobs(rows: &Value) -> (usize, Vec<f64>) {
+    let keys = rows["keys"].as_array().unwrap();
+    let place = |name: &str| keys.iter().position(|key| key == name);
+    let rows = rows["rows"].as_array().unwrap();
+    let of = |row: &Value| {
+        ["transport", "library", "launch"].map(|key| place(key).map(|at| row[at].to_string()))
+    };
+    let jobs: BTreeSet<_> = rows.iter().map(of).collect();
+    let seconds = |row: &Value| {
+        let error = row[place("error")?].as_str()?;
+        let (_, limit) = error.split_once("did not end within ")?;
+        limit.split(' ').next()?.parse().ok()
+    };
+    (jobs.len(), rows.iter().filter_map(seconds).collect())
+}
+
 /// Returns what is stored of items whose runs say how long they took.
 fn stored() -> BTreeMap<String, Stored> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/papers");
@@ -83,7 +100,10 @@ fn stored() -> BTreeMap<String, Stored> {
                 let words = words.skip_while(|word| *word != "bench").skip(1);
                 let words: Vec<String> = words.map(str::to_owned).collect();
                 let item = all.entry(name.to_owned()).or_default();
-                item.told += Asked(&words).seconds(run["is_over_tcp"].as_bool().unwrap());
+                let told = Asked(&words).seconds(run["is_over_tcp"].as_bool().unwrap());
+                let (jobs, hung) = jobs(&run["rows"]);
+                let ended = 1.0 - hung.len() as f64 / jobs.max(1) as f64;
+                item.told += told * ended + hung.iter().sum::<f64>();
                 item.took += seconds;
             }
         }
