@@ -11,8 +11,12 @@ pub(crate) struct Leaving {
     peer: Option<Place>,
     last: Moment,
     others: Moment,
-    /// Bytes of messages that are counted, and when they have left: later ones behind earlier ones.
+    /// When counted bytes of messages have left, later ones behind earlier ones, and how many have been counted up to them.
     counted: VecDeque<(Moment, usize)>,
+    /// How many have been counted in all.
+    all: usize,
+    /// How many of them are known to have left.
+    gone: usize,
 }
 
 impl Leaving {
@@ -30,16 +34,20 @@ impl Leaving {
     /// Counts bytes that leave up to a moment. What has left by now counts no longer.
     pub(crate) fn add_bytes(&mut self, now: Moment, gone: Moment, bytes: usize) {
         while self.counted.front().is_some_and(|(at, _)| *at <= now) {
-            self.counted.pop_front();
+            self.gone = self.counted.pop_front().map_or(self.gone, |(_, all)| all);
         }
         let last = self.counted.back().map_or(gone, |(at, _)| gone.max(*at));
-        self.counted.push_back((last, bytes));
+        self.all += bytes;
+        self.counted.push_back((last, self.all));
     }
 
     /// Returns how many counted bytes have yet to leave at a moment.
     pub(crate) fn bytes(&self, at: Moment) -> usize {
         let left = self.counted.partition_point(|(gone, _)| *gone <= at);
-        self.counted.range(left..).map(|(_, bytes)| bytes).sum()
+        match left.checked_sub(1) {
+            Some(last) => self.all - self.counted[last].1,
+            None => self.all - self.gone,
+        }
     }
 
     /// Returns whether bytes to others than this peer have yet to leave at a moment.

@@ -76,26 +76,20 @@ fn held(machine: &Machine, link: &Link, cargo: &Cargo, part: &Part) -> Span {
     }
 }
 
-/// Returns whether the library of the sender's process moves a packet's bytes, and not its core or the NIC alone.
-fn is_moved_by_process(link: &Link, cargo: &Cargo) -> bool {
-    let is_message = matches!(cargo, Cargo::Message(_) | Cargo::Load(_));
-    is_message && link.process.as_femtos() > 0 && cargo.len() > link.crowding_up_to as usize
-}
-
 /// What a part of a packet takes.
 struct Takes {
     /// How long its NIC has to do with it.
     held: Span,
     /// How long its bytes are on the way into the link.
     bytes: Span,
-    /// How far apart they and what comes before them are at least.
+    /// How far apart the last of them and of what comes before are at least: where both go to one rank, and of all that this rank sends.
     apart: [Span; 2],
     /// How many of them the library of the sender's process moves.
     moved: usize,
 }
 
 impl Member {
-    /// Returns what a part of a packet takes that is ready for a rank at a moment.
+    /// Returns what a part of a packet takes that is ready at a moment.
     fn takes(
         &self,
         (machine, link): (&Machine, &Link),
@@ -103,42 +97,26 @@ impl Member {
         (part, at): (&Part, Moment),
     ) -> Takes {
         let cargo = &flight.cargo;
-        let is_moved = is_moved_by_process(link, cargo);
+        let streamed = match cargo {
+            Cargo::Message(_) | Cargo::Load(_) => part.len,
+            _ => 0,
+        };
+        // The sender's core writes short messages into the NIC.
+        let is_moved = link.process.as_femtos() > 0 && cargo.len() > link.crowding_up_to as usize;
+        let moved = if is_moved { streamed } else { 0 };
+        let has_many = moved > 0 && self.leaving.bytes(at) >= link.process_from as usize;
+        let process = link.process.of(if has_many { moved } else { 0 });
+        let beside = self.apart_beside(link, cargo, part, (flight.to, at));
         Takes {
             held: held(machine, link, cargo, part),
             bytes: link.per_byte.of(part.len),
-            apart: self.apart(link, cargo, part, (flight.to, at)),
-            moved: if is_moved { part.len } else { 0 },
+            apart: [link.stream.of(streamed), beside.max(process)],
+            moved,
         }
     }
 
-    /// Returns how far apart the last bytes of a part of a packet for a rank, which is ready at a moment, and of what comes before it are at
-    /// least: where both go to one rank, and of all that this rank sends.
-    fn apart(
-        &self,
-        link: &Link,
-        cargo: &Cargo,
-        part: &Part,
-        (to, at): (Place, Moment),
-    ) -> [Span; 2] {
-        let all = self.apart_beside(link, cargo, part, (to, at));
-        let stream = link.stream.of(part.len);
-        match cargo {
-            Cargo::Message(_) | Cargo::Load(_) if is_moved_by_process(link, cargo) => {
-                let has_many = self.leaving.bytes(at) >= link.process_from as usize;
-                let process = if has_many {
-                    link.process.of(part.len)
-                } else {
-                    Span::ZERO
-                };
-                [stream, all.max(process)]
-            }
-            Cargo::Message(_) | Cargo::Load(_) => [stream, all],
-            _ => [Span::ZERO, all],
-        }
-    }
-
-    /// The same of what its rank sends to others, where some of that has yet to leave.
+    /// Returns how far apart the last bytes of a part, which is ready for a rank at a moment, and of what comes before it are at least where
+    /// bytes to others have yet to leave.
     fn apart_beside(
         &self,
         link: &Link,

@@ -159,12 +159,12 @@ impl SimTransport {
                     let link = &state.member(self.place).links[endpoint.index()];
                     let (peer, back, is_closed) = (link.peer, link.back, link.is_closed);
                     state.free_slot(peer, back);
-                    let of_peer = &state.member(peer).links[back.index()];
-                    let behind = Behind {
-                        of_sender: of_peer.untaken as usize,
-                        of_all: state.member(self.place).inbox.len(),
-                    };
                     if !is_closed {
+                        let of_peer = &state.member(peer).links[back.index()];
+                        let behind = Behind {
+                            of_sender: of_peer.untaken as usize,
+                            of_all: state.member(self.place).inbox.len(),
+                        };
                         let from = (endpoint, peer);
                         self.told.push(Told::Message(from, message, behind));
                     }

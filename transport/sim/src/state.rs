@@ -69,23 +69,18 @@ pub(crate) struct Behind {
 impl Behind {
     /// Returns how much longer a core is busy with a message of so many bytes.
     fn takes(self, link: &NetworkLink, len: usize) -> Span {
-        match len > link.crowding_up_to as usize {
-            true => Span::ZERO,
-            false => {
-                let of_sender = link.crowding.of(len * self.of_sender);
-                of_sender + link.crowding_beside.of(len * self.of_all)
-            }
+        if len > link.crowding_up_to as usize {
+            return Span::ZERO;
         }
+        let of_sender = link.crowding.of(len * self.of_sender);
+        of_sender + link.crowding_beside.of(len * self.of_all)
     }
 }
 
 /// Returns how long a receiver copies a message of so many bytes.
 fn copy_in(link: &NetworkLink, len: usize) -> Span {
-    match link.copy_in_up_to {
-        0 => link.copy_in.of(len),
-        most if len > most as usize => Span::ZERO,
-        _ => link.copy_in.of(len),
-    }
+    let copies = link.copy_in_up_to == 0 || len <= link.copy_in_up_to as usize;
+    link.copy_in.of(if copies { len } else { 0 })
 }
 
 impl Work {

@@ -460,7 +460,7 @@ fn short_messages_that_wait_keep_their_receiver_busy() {
             .collect()
     };
     assert_eq!(taken(machine), apart([0; 4]));
-    // The message of rank 2 is the third to be there: two messages of rank 1 are behind its first, and one behind its second.
+    // The message of rank 2 is the second to be there: two messages of rank 1 are behind its first, and one behind its second.
     machine.network.crowding = PerByte::femtos(CROWDING * 1_000_000);
     let own = [2 * CROWDING, 0, CROWDING, 0];
     assert_eq!(taken(machine), apart(own));
